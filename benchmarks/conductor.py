@@ -30,7 +30,7 @@ from benchmarks.killing import came_to_its_end, forked, git
 from decklog import Decklog
 from decklog.conductor import commands, starting
 from decklog.conductor.agents.description import describe
-from decklog.conductor.agents.session import Session, Terms
+from decklog.conductor.agents.session import AgentSession, Terms
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.conductor import Conductor
 from decklog.core.processes import Identity
@@ -117,7 +117,7 @@ class Ground:
         """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
         return came_to_its_end(self.start(), seconds)
 
-    def _site(self, log: Decklog) -> starting.Site:
+    def _site(self, log: Decklog) -> starting.RunContext:
         return starting.start(log, self.plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
 
     def kill_supervisors(self) -> None:
@@ -293,7 +293,7 @@ def stall(seconds: float) -> None:
                 commands.start(command)
                 running = Running.find(command.mark, command.folder)
                 assert running is not None
-                outcome = Session(log, agent, Terms(run_id="run_1", task_id="it"), running).watch(lambda: None)
+                outcome = AgentSession(log, agent, Terms(run_id="run_1", task_id="it"), running).watch(lambda: None)
             allowed = seconds if kind == "silent" else 2 * seconds
             print(f"{kind}: {outcome.ended_for}, gone {time.monotonic() - begun - allowed:.2f} s after {allowed:.0f} s")
 

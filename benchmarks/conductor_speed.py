@@ -22,12 +22,12 @@ from benchmarks.measure import Row, row, table, write_section
 from decklog import Decklog
 from decklog.conductor import commands, starting
 from decklog.conductor.agents.description import describe
-from decklog.conductor.agents.session import Session, Terms
+from decklog.conductor.agents.session import AgentSession, Terms
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.lane import Lane
+from decklog.conductor.lane import MergeQueue
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.guard.sandbox.sandbox import Sandbox
 
 FILES = 200
@@ -94,7 +94,7 @@ class Ground:
         made = [{"name": f"p{number}", "needs": needed} for number, needed in enumerate(needs)]
         return json.dumps({"goal": "Be quick", "pieces": made}).encode()
 
-    def site(self, log: Decklog, pieces: int, *, in_turn: bool = False) -> Site:
+    def site(self, log: Decklog, pieces: int, *, in_turn: bool = False) -> RunContext:
         content = self.plan(pieces, in_turn=in_turn)
         return starting.start(log, content, is_json=True, cwd=self.repository, state=self.folder / "state", say=lambda _: None)
 
@@ -146,14 +146,14 @@ def landings(count: int) -> float:
                 assert claim is not None
                 begun = time.perf_counter()
                 with claim:
-                    Lane(site, lambda: None).land(claim)
+                    MergeQueue(site, lambda: None).land(claim)
                 used += time.perf_counter() - begun
             assert site.target_commit() != first
             assert len(log.verdicts.find(site.run_id, limit=200)) == verdicts, "a check was run"
             return count / used
 
 
-def _pass(log: Decklog, site: Site, number: int, inputs: dict[str, Any]) -> None:
+def _pass(log: Decklog, site: RunContext, number: int, inputs: dict[str, Any]) -> None:
     """Bring a piece to where it is ready to land."""
     work = f"{site.run_id}.p{number}.w1"
     if number:
@@ -211,7 +211,7 @@ def streamed(events: int) -> float:
             commands.start(command)
             running = Running.find("speed:1", folder / "agent")
             assert running is not None
-            Session(log, agent, Terms(run_id="run_1", task_id="it"), running).watch(lambda: None)
+            AgentSession(log, agent, Terms(run_id="run_1", task_id="it"), running).watch(lambda: None)
             return events / (time.perf_counter() - begun)
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from decklog import Conflict, Decklog
 from decklog.core.errors import StillPending
-from decklog.guard import Finding, Sandbox, Toolbox, Unrestricted
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard import EffectCheck, Sandbox, Toolbox, Unrestricted
+from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.guard.shell.launch import end_process_tree
 from decklog.guard.shell.process_tree import carriers
 from decklog.guard.toolbox.once import key_of
@@ -47,7 +47,7 @@ class Tally:
 class Ground:
     """A log, a repository with a bare one behind it, and the steps that are made there."""
 
-    def __init__(self, folder: Path, *, kind: Kind) -> None:
+    def __init__(self, folder: Path, *, kind: SandboxKind) -> None:
         self.folder = folder
         self.root = folder / "work"
         self.bare = folder / "bare.git"
@@ -90,8 +90,8 @@ class Ground:
         return pid
 
     def _make(self, step: str, with_check: bool) -> int:
-        def check(_: Effect) -> Finding:
-            return Finding(self.count(step) > 0)
+        def check(_: Effect) -> EffectCheck:
+            return EffectCheck(self.count(step) > 0)
 
         try:
             with (
@@ -222,11 +222,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sandbox", choices=[kind.value for kind in Kind], default="auto")
+    parser.add_argument("--sandbox", choices=[kind.value for kind in SandboxKind], default="auto")
     given = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        tally = Driver(Ground(Path(folder), kind=Kind(given.sandbox)), given.seed).run(given.kills)
+        tally = Driver(Ground(Path(folder), kind=SandboxKind(given.sandbox)), given.seed).run(given.kills)
     print(f"{tally.kills} kills over {tally.steps} steps in {time.monotonic() - started:.0f} s")
     for title, counts in (("where they fell", tally.fell), ("what came of it", tally.answered)):
         print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

@@ -24,7 +24,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from benchmarks.measure import Row, row
 from decklog import Decklog
-from decklog.db.sqlite.transactions import Transactions
+from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.plugins.adapters.langgraph import DecklogSaver
 from decklog.plugins.adapters.langgraph.encoding import Encoder
 from decklog.records.values import Values
@@ -128,12 +128,12 @@ def _timed(work: Callable[[str], object], texts: list[str]) -> Cost:
 STEPS: dict[str, tuple[Any, str]] = {
     "all of it": (DecklogSaver, "put"),
     "written by LangGraph's serializer, looked through for secrets": (Encoder, "encoded"),
-    "the transaction begun": (Transactions, "_begin"),
+    "the transaction begun": (SqliteTransactions, "_begin"),
     "ids checked": (Values, "bind"),
     "bytes hashed, packed and kept": (graphs.blobs, "keep"),
     "the row and its entry": (graphs.Graphs, "_add_new"),
     "of these, the entry told and chained": (Store, "_record"),
-    "committed": (Transactions, "_commit"),
+    "committed": (SqliteTransactions, "_commit"),
 }
 
 

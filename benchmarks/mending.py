@@ -28,7 +28,7 @@ from benchmarks.consenting import consent
 from benchmarks.killing import came_to_its_end, forked, git
 from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
 from decklog import Decklog, Mend
-from decklog.fixes.loop import Given, Mending
+from decklog.fixes.loop import FixInput, FixLoop
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider
 from decklog.models.providers.scripted import Scripted
@@ -127,8 +127,8 @@ class Ground:
         self.git("commit", "-q", "-m", "Mend it")
         self.git("checkout", "-q", "main")
 
-    def mending(self, log: Decklog, say: Callable[[str], object] = lambda _: None) -> Mending:
-        return Mending(log=log, cwd=self.repository, state=self.folder / "state", make=model, say=say)
+    def mending(self, log: Decklog, say: Callable[[str], object] = lambda _: None) -> FixLoop:
+        return FixLoop(log=log, cwd=self.repository, state=self.folder / "state", make=model, say=say)
 
     def said(self, fault: Fault) -> str:
         """Say what is wrong, with what the scripted agent is to write."""
@@ -163,14 +163,14 @@ def _one(ground: Ground, log: Decklog, fault: Fault) -> list[tuple[str, str]]:
     found = []
     for kind in KINDS[1:]:
         ground.branch(files(fault, kind, ground.folder / f"{fault.name}-{kind}"))
-        mend = mending.go_on(mend.id, Given(branch="by-hand"))
+        mend = mending.go_on(mend.id, FixInput(branch="by-hand"))
         found.append((kind, str(mend.proof.get("refused") or mend.state)))
     mending.drop(mend.id, "every wrong kind was tried", by="benchmark")
     mend = mending.begin(log.feedback.file("ana", ground.said(fault)).id)
-    mend = mending.go_on(mend.id, Given())
+    mend = mending.go_on(mend.id, FixInput())
     if mend.published:
         ground.git("merge", "-q", "--no-edit", str(mend.published["branch"]))
-        mend = mending.go_on(mend.id, Given())
+        mend = mending.go_on(mend.id, FixInput())
     return [*found, ("true", "verified" if mend.state == "closed" else f"{mend.state}: {mend.reason}"[:60])]
 
 

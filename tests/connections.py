@@ -15,7 +15,7 @@ import pytest
 from psycopg import Connection, pq
 
 from decklog.db.postgres.connections import PatientConnection
-from decklog.db.postgres.wire import Wire
+from decklog.db.postgres.wire import PipelineConnection
 
 # A log that is at work alone rarely has more; those above it end with it.
 _MOST_KEPT = 2
@@ -30,7 +30,7 @@ class Spare(NamedTuple):
     """A connection, and what the last log knew to be prepared there."""
 
     pgconn: Any
-    wire: Wire
+    wire: PipelineConnection
 
     def serve(self, connection: PatientConnection) -> None:
         """Let the next log know it too."""
@@ -63,7 +63,7 @@ class Kept:
         """Whether this is not a forked process, whose connections are still those of its parent."""
         return os.getpid() == self._process
 
-    def keep(self, made_with: str, pgconn: Any, wire: Wire) -> bool:
+    def keep(self, made_with: str, pgconn: Any, wire: PipelineConnection) -> bool:
         """Take a connection back as if it were new, but for what is prepared; say whether that was possible."""
         if not self._is_here() or pgconn.transaction_status != pq.TransactionStatus.IDLE:
             return False

@@ -32,7 +32,7 @@ class Copying:
     def end(self) -> None:
         migrate._apply = _apply
 
-    def apply_or_copy(self, connection: apsw.Connection, step: schema.Step, now: str) -> str:
+    def apply_or_copy(self, connection: apsw.Connection, step: schema.MigrationStep, now: str) -> str:
         if not self.is_on:
             return _apply(connection, step, now)
         if step.version == 1:

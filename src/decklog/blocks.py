@@ -49,10 +49,10 @@ class Blocks:
         given["iteration"] = iteration
         who = {name: value for name, value in given.items() if value is not None}
         outer = attribution.acting.get() or {}
-        layer = attribution.Layer(who)
+        layer = attribution.ContextLayer(who)
         if fence is not None:
             task = who.get("task_id", outer.get("task_id"))
-            layer = attribution.Layer(who, check=self._held(task, fence), holds=(str(task), fence))
+            layer = attribution.ContextLayer(who, check=self._held(task, fence), holds=(str(task), fence))
         attribution.enter(layer)
         try:
             yield

@@ -66,14 +66,14 @@ class Decklog(Blocks):
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.journal.journal import Journal, writer_of
-        from decklog.stores.base import Parts
+        from decklog.stores.base import StoreParts
 
         self.db = db
         self.clock = clock
         # Made when something is first written: a call that only reads does without.
         writer = cache(lambda: writer_of(db, clock))
         journal = Journal(db, writer, self.record_classes, self._audits)
-        self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
+        self.parts = StoreParts(db, clock, ids, writer, journal, lambda: self.proofs)
 
     @classmethod
     def open(

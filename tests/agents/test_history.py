@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EntryKind, NotFound, RunStatus, Unavailable
-from decklog.agents.history import HistoryImport, Imported
+from decklog.agents.history import HistoryImport, HistorySummary
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from tests.conftest import on_both
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "projects"
 
 
-def taken(log: Decklog, folder: Path, tmp_path: Path, program: str = "claude") -> Imported:
+def taken(log: Decklog, folder: Path, tmp_path: Path, program: str = "claude") -> HistorySummary:
     return HistoryImport(log, program, str(folder), Spool(str(tmp_path / "spool"))).run()
 
 
@@ -386,8 +386,6 @@ def test_the_totals_of_a_fork_are_those_of_its_own(log: Decklog, tmp_path: Path)
     write(tmp_path / "sessions" / "rollout-1-th2.jsonl", lines)  # type: ignore[arg-type]
     taken(log, tmp_path / "sessions", tmp_path, "codex")
     assert sorted(charge.input_tokens for charge in log.ledger.find(limit=9)) == [100, 200]
-
-
 
 
 class Killed(BaseException):

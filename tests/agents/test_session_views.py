@@ -7,16 +7,16 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.agents.events import (
+    AgentMessage,
     Answered,
     Begun,
-    Called,
+    CallOutcome,
     Ended,
-    Event,
-    Outcome,
     Prompted,
     Returned,
-    Said,
+    SessionEvent,
     Thought,
+    ToolCalled,
 )
 from decklog.agents.prime import Prime
 from decklog.agents.recorder import Recorder
@@ -30,19 +30,21 @@ from tests.conductor.test_sessions import EVENTS, agent, started, task_id, watch
 __all__ = ["task_id"]
 
 PATCH = "*** Begin Patch\n*** Update File: /repo/b.py\n@@\n-old\n+new\n*** End Patch"
-CHANGES: list[Event] = [
+CHANGES: list[SessionEvent] = [
     Begun(**at(0), cwd="/repo", model="m"),
     Prompted(**at(1), prompt_id="p1", text="Fix the parser\nand test it"),
     Thought(**at(2), text="The commas.", message_id="m1"),
-    Called(**at(3), call_id="t1", tool="Bash", arguments={"command": "pytest -q", "description": "Run"}),
-    Returned(**at(5), call_id="t1", outcome=Outcome.FAILED, output="F\nE assert 1 == 2", facts={"duration_ms": 1500}),
-    Called(**at(6), call_id="t2", tool="Edit", arguments={"file_path": "/repo/a.py", "old_string": "x\ny", "new_string": "x\nz"}),
-    Returned(**at(7), call_id="t2", outcome=Outcome.OK, output="{}"),
-    Called(**at(8), call_id="t3", tool="apply_patch", arguments={"command": PATCH}),
-    Returned(**at(9), call_id="t3", outcome=Outcome.OK, output=""),
-    Called(**at(10), call_id="t4", tool="Bash", arguments={"command": "rm -rf ~"}),
-    Returned(**at(10), call_id="t4", outcome=Outcome.DENIED, output="Not allowed."),
-    Said(**at(11), text="Done, but the test fails.", message_id="m2"),
+    ToolCalled(**at(3), call_id="t1", tool="Bash", arguments={"command": "pytest -q", "description": "Run"}),
+    Returned(**at(5), call_id="t1", outcome=CallOutcome.FAILED, output="F\nE assert 1 == 2", facts={"duration_ms": 1500}),
+    ToolCalled(
+        **at(6), call_id="t2", tool="Edit", arguments={"file_path": "/repo/a.py", "old_string": "x\ny", "new_string": "x\nz"}
+    ),
+    Returned(**at(7), call_id="t2", outcome=CallOutcome.OK, output="{}"),
+    ToolCalled(**at(8), call_id="t3", tool="apply_patch", arguments={"command": PATCH}),
+    Returned(**at(9), call_id="t3", outcome=CallOutcome.OK, output=""),
+    ToolCalled(**at(10), call_id="t4", tool="Bash", arguments={"command": "rm -rf ~"}),
+    Returned(**at(10), call_id="t4", outcome=CallOutcome.DENIED, output="Not allowed."),
+    AgentMessage(**at(11), text="Done, but the test fails.", message_id="m2"),
     Answered(**at(11), answer_id="a1", model="m", input_tokens=5, microdollars=420_000),
     Ended(**at(12)),
 ]
@@ -178,8 +180,8 @@ def test_an_agent_that_begins_is_told_what_the_last_session_did_left_failing_and
 
 def test_a_command_that_passed_later_is_not_left_failing(log: Decklog) -> None:
     again = [
-        Called(**at(13), call_id="t9", tool="Bash", arguments={"command": "pytest -q"}),
-        Returned(**at(14), call_id="t9", outcome=Outcome.OK, output="2 passed"),
+        ToolCalled(**at(13), call_id="t9", tool="Bash", arguments={"command": "pytest -q"}),
+        Returned(**at(14), call_id="t9", outcome=CallOutcome.OK, output="2 passed"),
     ]
     Recorder(log, "claude").record([*CHANGES[:-1], *again, Ended(**at(15))])
     assert "left failing" not in Prime(log).text()
@@ -190,8 +192,8 @@ def test_no_more_than_so_many_bytes_are_told_of_the_last_session(log: Decklog) -
         one
         for number in range(40)
         for one in (
-            Called(**at(number), call_id=f"t{number}", tool="Bash", arguments={"command": f"run {number} {'x' * 300}"}),
-            Returned(**at(number), call_id=f"t{number}", outcome=Outcome.FAILED, output="文" * 400),
+            ToolCalled(**at(number), call_id=f"t{number}", tool="Bash", arguments={"command": f"run {number} {'x' * 300}"}),
+            Returned(**at(number), call_id=f"t{number}", outcome=CallOutcome.FAILED, output="文" * 400),
         )
     ]
     Recorder(log, "claude").record([Prompted(**at(0), prompt_id="p", text="字" * 900), *calls, Ended(**at(99))])

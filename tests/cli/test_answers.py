@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.cli.call import Usage
+from decklog.cli.call import WrongUsage
 from decklog.cli.exits import exit_code
 from decklog.core import errors
 from tests.cli.conftest import Program
@@ -26,7 +26,7 @@ ERROR = ["code", "message", "hint", "retryable", "details"]
         (errors.Invalid, 1),
         (errors.Damaged, 1),
         (errors.SchemaTooNew, 1),
-        (Usage, 2),
+        (WrongUsage, 2),
         (errors.NotFound, 3),
         (errors.Denied, 4),
         (errors.ReadOnly, 4),

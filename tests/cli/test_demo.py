@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.main import menu
 from decklog.conductor.demonstration import Demonstration
 from tests.cli.conftest import Program
@@ -64,6 +64,6 @@ def test_the_demonstration_of_the_conductor_keeps_to_the_log_that_is_named(
 
     monkeypatch.setattr(Demonstration, "play", played)
     monkeypatch.chdir(tmp_path)
-    call = Call(["demo", "--conductor", "--db", "mine.db", "--json"])
+    call = Invocation(["demo", "--conductor", "--db", "mine.db", "--json"])
     menu.main(call.words, obj=call, standalone_mode=False)
     assert seen == [str(tmp_path / "mine.db")]

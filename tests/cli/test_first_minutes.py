@@ -214,7 +214,7 @@ def test_an_import_shows_progress_with_a_rate_on_a_terminal(used: Path, monkeypa
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(progress.sys.stderr, "write", written.append)
-    meter = progress.Meter(sized)
+    meter = progress.ProgressMeter(sized)
     meter("events", 0, 30_000_000)
     meter("events", 10_000_000, 30_000_000)
     assert written[-1].endswith("events: 10 MB of 30 MB (33 %)  6.7 MB/s  3 s left")

@@ -3,13 +3,13 @@
 import io
 
 from decklog.cli.screens.lines import cells, written
-from decklog.cli.screens.run import View, frame
-from decklog.conductor.standing import PieceStanding, Standing
+from decklog.cli.screens.run import RunScreen, frame
+from decklog.conductor.standing import ConductorStatus, PieceStanding
 
 
-def stands(*states: str, goal: str = "Teach the parser to read trailing commas") -> Standing:
+def stands(*states: str, goal: str = "Teach the parser to read trailing commas") -> ConductorStatus:
     pieces = tuple(PieceStanding(f"piece-{number}", state, "", 1, 1) for number, state in enumerate(states))
-    return Standing("run_1", goal, "active", pieces, 3_120_000)
+    return ConductorStatus("run_1", goal, "active", pieces, 3_120_000)
 
 
 def test_what_is_under_way_stands_before_what_is_over_and_everything_fits() -> None:
@@ -26,7 +26,7 @@ def test_what_is_under_way_stands_before_what_is_over_and_everything_fits() -> N
 
 def test_it_is_drawn_over_what_was_drawn_and_not_again_when_nothing_changed() -> None:
     stream = io.StringIO()
-    view = View(stream)
+    view = RunScreen(stream)
     view.draw(stands("work", "work"))
     first = stream.getvalue()
     assert first.count("\n") == 4

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog.agents.context.agents import is_agent, recognised
-from decklog.cli.shape import AS_IT_IS, Shape
+from decklog.cli.shape import AS_IT_IS, OutputShape
 from tests.cli.conftest import Program
 from tests.registry import records
 
@@ -92,8 +92,8 @@ def test_every_column_of_users_json_is_shown_as_it_is() -> None:
 
 def test_a_shape_that_asks_for_nothing_changes_nothing() -> None:
     data = {"a": None, "b": [{"c": ""}]}
-    assert Shape().is_whole
-    assert Shape().of_data(data) == data
+    assert OutputShape().is_whole
+    assert OutputShape().of_data(data) == data
 
 
 def test_an_agent_that_another_one_started_is_not_the_other() -> None:

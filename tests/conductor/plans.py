@@ -10,8 +10,8 @@ from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.git.repository import HOME, ref_part
 from decklog.conductor.settings.plan import parse
-from decklog.conductor.site import Site
-from decklog.conductor.starting import Wanted
+from decklog.conductor.site import RunContext
+from decklog.conductor.starting import RunRequest
 from tests.conductor.repositories import git, make_repository
 from tests.conductor.scripts import COMMAND
 
@@ -80,38 +80,38 @@ class Work:
         self.folder = folder
         self.content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
 
-    def site(self, known_red: tuple[str, ...] = ()) -> Site:
+    def site(self, known_red: tuple[str, ...] = ()) -> RunContext:
         state, plan = self.folder.parent / "state", parse(self.content, is_json=True)
-        wanted = Wanted(plan.goal, self.content, plan, known_red=known_red)
+        wanted = RunRequest(plan.goal, self.content, plan, known_red=known_red)
         return starting.begin(self.log, wanted, cwd=self.folder, state=state, say=lambda _: None)
 
-    def run(self) -> Site:
+    def run(self) -> RunContext:
         """Start or go on, until nothing more can be done."""
         site = self.site()
         Conductor(site).run()
         return site
 
 
-def states(site: Site) -> dict[str, str]:
+def states(site: RunContext) -> dict[str, str]:
     """Give the state of every task, by its name without the run's."""
     tasks = site.log.tasks.find(site.run_id, limit=200)
     return {task.id.removeprefix(f"{site.run_id}."): task.state.value for task in tasks}
 
 
-def task_of(site: Site, name: str) -> Task:
+def task_of(site: RunContext, name: str) -> Task:
     return site.log.tasks.get(f"{site.run_id}.{name}")
 
 
-def target_of(site: Site) -> str:
+def target_of(site: RunContext) -> str:
     return f"{HOME}/{ref_part(site.run_id)}/target"
 
 
-def landed(site: Site, path: str) -> str:
+def landed(site: RunContext, path: str) -> str:
     """Read a file as it is in the target."""
     return git(site.repository.folder, "show", f"{target_of(site)}:{path}")
 
 
-def landed_titles(site: Site) -> list[str]:
+def landed_titles(site: RunContext) -> list[str]:
     """Name what has landed, in its order."""
     facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
     return git(site.repository.folder, "log", "--reverse", "--format=%s", f"{facts['commit']}..{target_of(site)}").splitlines()

@@ -8,7 +8,7 @@ import pytest
 from decklog import Conflict, Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.forking import fork
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.standing import standing
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, piece, settle, target_of
 from tests.conductor.repositories import everything, git
@@ -22,13 +22,13 @@ def target(sqlite_target: str) -> str:
     return sqlite_target
 
 
-def forked(site: Site, at: int | None, **given: Any) -> Site:
+def forked(site: RunContext, at: int | None, **given: Any) -> RunContext:
     folder = site.repository.folder
     moment = None if at is None else str(at)
     return fork(site.log, site.run_id, at=moment, cwd=folder, state=folder.parent / "state", **given)
 
 
-def entry_of(site: Site, name: str, state: str) -> int:
+def entry_of(site: RunContext, name: str, state: str) -> int:
     """Give the number of the entry that first told of a task in a state."""
     for entry in site.log.journal.history("tasks", f"{site.run_id}.{name}"):
         image: Any = entry.payload

@@ -11,7 +11,7 @@ from decklog import Decklog
 from decklog.conductor.checks import report
 from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.settings.configuration import Configuration
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from tests.conductor.plans import CALC, TESTS, Work, piece
 from tests.conductor.repositories import copied, git, write
 
@@ -109,14 +109,14 @@ def examined(tmp_path_factory: pytest.TempPathFactory, first_checked: Path, empt
         yield Work(log, home / "repository", piece("it")).site()
 
 
-def impatient(site: Site) -> Configuration:
+def impatient(site: RunContext) -> Configuration:
     """Give the settings of a run with checks that have half a second."""
     checks = tuple(dataclasses.replace(check, minutes=0.5 / 60) for check in site.configuration.checks)
     return dataclasses.replace(site.configuration, checks=checks)
 
 
 def examine(
-    site: Site, name: str, files: dict[str, str], deleted: list[str], settings: Configuration | None = None
+    site: RunContext, name: str, files: dict[str, str], deleted: list[str], settings: Configuration | None = None
 ) -> Examination:
     """Examine a change of these files, made on the base."""
     folder = site.repository.folder
@@ -132,7 +132,7 @@ def examine(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_way_to_game_the_tests_lands_without_a_person(examined: Site, way: str) -> None:
+def test_no_way_to_game_the_tests_lands_without_a_person(examined: RunContext, way: str) -> None:
     files, deleted, expected = WAYS[way]
     found = examine(examined, way, files, deleted, impatient(examined) if way == "sleep past the time" else None)
     assert not found.is_green
@@ -140,13 +140,13 @@ def test_no_way_to_game_the_tests_lands_without_a_person(examined: Site, way: st
 
 
 @pytest.mark.parametrize("way", HONEST)
-def test_an_honest_change_is_not_held_up(examined: Site, way: str) -> None:
+def test_an_honest_change_is_not_held_up(examined: RunContext, way: str) -> None:
     files, deleted = HONEST[way]
     found = examine(examined, way, files, deleted)
     assert found.is_green, found.findings
 
 
-def test_a_flaky_test_does_not_pass(examined: Site, tmp_path: Path) -> None:
+def test_a_flaky_test_does_not_pass(examined: RunContext, tmp_path: Path) -> None:
     counter = tmp_path / "tried"
     text = (
         "import os\n\n\ndef test_sometimes():\n"
@@ -156,7 +156,7 @@ def test_a_flaky_test_does_not_pass(examined: Site, tmp_path: Path) -> None:
     assert (found.outcome, found.findings[0]["kind"]) == ("red", "flaky")
 
 
-def test_a_check_that_is_not_there_is_an_error_and_stops_the_run(examined: Site) -> None:
+def test_a_check_that_is_not_there_is_an_error_and_stops_the_run(examined: RunContext) -> None:
     check = dataclasses.replace(examined.configuration.checks[0], command=("no-such-program", "{report}"))
     settings = dataclasses.replace(examined.configuration, checks=(check,))
     examiner = Examiner(examined.log, examined.run_id, settings, examined.runner(lambda: None), task_id=None)

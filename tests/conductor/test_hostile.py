@@ -11,10 +11,10 @@ import pytest
 from decklog.conductor.agents.description import describe
 from decklog.conductor.git import changes, places
 from decklog.conductor.git.keeping import keep
-from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.git.places import Workspace, place_of
 from decklog.conductor.git.repository import Person, Repository, starting_commit
 from decklog.conductor.settings.configuration import PROTECTED
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.every import every
 
@@ -51,7 +51,7 @@ class Ground:
 
     home: Path
     repository: Repository
-    place: Place
+    place: Workspace
     start: str
 
     @property
@@ -195,13 +195,13 @@ def taken_through(home: Path, folder: Path, name: str, do: Callable[[Ground], No
     merged = repository.merge(start, kept.changed)
     candidate = repository.commit(merged.tree, [start], "Landed\n", ANA, 1)
     changes.added_lines(repository, start, candidate)
-    check = Place(home / "state" / f"check-{name}", "")
+    check = Workspace(home / "state" / f"check-{name}", "")
     if not found:
         places.make(repository, check, candidate, ANA)
         places.remove(check)
     places.remove(place)
     paths = [one.path for one in changes.changes(repository, start, candidate)]
-    return found + [path for path in paths if Patterns(PROTECTED, ignore_case=True).covers(path)]
+    return found + [path for path in paths if IgnoreFile(PROTECTED, ignore_case=True).covers(path)]
 
 
 def check_untouched(home: Path, before: dict[str, bytes]) -> None:
@@ -240,7 +240,7 @@ def test_nothing_that_the_repositorys_own_settings_name_is_run(home: Path, first
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "Attributes")
     first, repository = git(folder, "rev-parse", "HEAD"), Repository.find(folder, home / "state")
-    Ground(home, repository, Place(folder, ""), first).settings(folder / ".git", OF_THE_USER[name])
+    Ground(home, repository, Workspace(folder, ""), first).settings(folder / ".git", OF_THE_USER[name])
     shutil.copytree(home / "hooks", folder / ".git/hooks", symlinks=True, dirs_exist_ok=True)
     outside, users = everything(home / "outside"), everything(folder)
     taken_through(home, folder, "plain", lambda _: None)

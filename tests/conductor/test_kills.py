@@ -14,7 +14,7 @@ from decklog import Decklog
 from decklog.conductor import kill_points, starting
 from decklog.conductor.planning import proposal
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.core.processes import Identity
 from decklog.guard.shell import process_tree
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of, task_of
@@ -65,12 +65,12 @@ def ended(child: int, seconds: float = 60.0) -> int:
     return os.waitstatus_to_exitcode(done[1])
 
 
-def site_of(log: Decklog, folder: Path, pieces: tuple[dict[str, Any], ...]) -> Site:
+def site_of(log: Decklog, folder: Path, pieces: tuple[dict[str, Any], ...]) -> RunContext:
     (run,) = [one for one in log.runs.find() if one.status == "active"]
     return starting.resume(log, run.id, cwd=folder, state=folder.parent / "state")
 
 
-def is_running(site: Site) -> bool:
+def is_running(site: RunContext) -> bool:
     """Say whether anything that was started in the run's places is alive."""
     wanted = os.fsencode(site.folder)
     for one in process_tree.everyone():
@@ -82,7 +82,7 @@ def is_running(site: Site) -> bool:
     return False
 
 
-def check_whole(log: Decklog, site: Site, folder: Path) -> None:
+def check_whole(log: Decklog, site: RunContext, folder: Path) -> None:
     """Make sure that nothing is left over, nothing is open, and every commit of the target was green."""
     assert log.journal.verify(site.run_id).ok
     assert log.effects.open(site.run_id) == []

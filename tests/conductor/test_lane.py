@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.stages import LAND
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
 from tests.conductor.repositories import everything, git, write
@@ -17,7 +17,7 @@ FULL = "DECKLOG_TEST_FULL" in os.environ
 ADD = "def add(a, b):\n    return a + b"
 
 
-def check_never_red(site: Site, folder: Path) -> None:
+def check_never_red(site: RunContext, folder: Path) -> None:
     green = {one.tree for one in site.log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
     assert set(git(folder, "log", "--format=%T", target_of(site)).split()) <= green
     for commit in git(folder, "rev-list", target_of(site)).split():

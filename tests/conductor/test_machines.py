@@ -15,7 +15,7 @@ from decklog.conductor import forking, kill_points, starting
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.results.cleaning import Cleaner
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from tests.conductor.hosts import Host, why_not
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, piece, states, target_of
 from tests.conductor.repositories import consent, git
@@ -75,7 +75,7 @@ class World:
             if f"-{host.name}-" in str(task.worker):
                 log.tasks.release(task.id, fence=task.fence, reason="its machine is down")
 
-    def site(self, log: Decklog) -> Site:
+    def site(self, log: Decklog) -> RunContext:
         return starting.resume(log, self.run_id, cwd=self.a.clone, state=self.a.state)
 
     def check_whole(self, log: Decklog, *titles: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from decklog import Conflict, Invalid, NotFound
 from decklog.conductor.git import changes, places
-from decklog.conductor.git.keeping import Kept, keep
-from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.git.keeping import KeptAttempt, keep
+from decklog.conductor.git.places import Workspace, place_of
 from decklog.conductor.git.repository import Person, Repository, ref_part, starting_commit
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.waiting import wait_until
@@ -34,10 +34,10 @@ class Attempt:
     def tree(self) -> Path:
         return self.place.tree
 
-    def keep(self) -> Kept:
+    def keep(self) -> KeptAttempt:
         return keep(self.repository, self.place, self.start, ANA, 1_700_000_000)
 
-    def is_done(self, kept: Kept) -> bool:
+    def is_done(self, kept: KeptAttempt) -> bool:
         """Say whether what was left would go on to the checks."""
         if kept.tip is None or not kept.is_clean:
             return False
@@ -236,7 +236,7 @@ def test_a_place_is_removed_also_where_an_agent_made_it_unwritable(attempt: Atte
 def test_forty_places_are_made_at_a_time(repository: Repository) -> None:
     start = starting_commit(repository, "HEAD", cwd=repository.folder)
 
-    def one(number: int) -> Place:
+    def one(number: int) -> Workspace:
         place = place_of(repository, "run_1", f"piece{number}.w1", 1)
         places.make(repository, place, start, ANA)
         keep(repository, place, start, ANA, 1)

@@ -12,9 +12,9 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.planning import proposal
 from decklog.conductor.planning.from_tasks import plan_of
 from decklog.conductor.settings.plan import read_back
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.standing import standing
-from decklog.conductor.starting import Wanted
+from decklog.conductor.starting import RunRequest
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import script
 
@@ -27,7 +27,7 @@ def target(sqlite_target: str) -> str:
     return sqlite_target
 
 
-def worked(log: Decklog, folder: Path, wanted: Wanted) -> Site:
+def worked(log: Decklog, folder: Path, wanted: RunRequest) -> RunContext:
     site = starting.begin(log, wanted, cwd=folder, state=folder.parent / "state", say=lambda _: None)
     Conductor(site).run()
     return site
@@ -42,14 +42,14 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
         ["append", "calc.py", "broken("],
     ]
     goal = "Make it better\n" + script(*steps)
-    site = worked(log, checked, Wanted(goal, goal.encode()))
+    site = worked(log, checked, RunRequest(goal, goal.encode()))
     assert states(site) == {"@plan": "waiting"}
     plan = task_of(site, "@plan")
     assert plan.failures == 1, "the first was refused with the reason"
     assert standing(log, site.run_id).outcome == "needs you"
     (question,) = log.approvals.find(site.run_id)
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
-    assert sorted(landed_titles(worked(log, checked, Wanted(goal, goal.encode())))) == ["Piece notes", "Piece triple"]
+    assert sorted(landed_titles(worked(log, checked, RunRequest(goal, goal.encode())))) == ["Piece notes", "Piece triple"]
     assert standing(log, site.run_id).outcome == "landed"
     assert log.effects.open(site.run_id) == []
 
@@ -57,9 +57,9 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
 def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_person(log: Decklog, checked: Path) -> None:
     plan = json.dumps({"pieces": [piece("triple", GOOD)]})
     goal = "Better\n" + script(["print", f"Here it is: {plan}"])
-    site = worked(log, checked, Wanted(goal, goal.encode(), is_plan_asked=False))
+    site = worked(log, checked, RunRequest(goal, goal.encode(), is_plan_asked=False))
     assert landed_titles(site) == ["Piece triple"]
-    lazy = worked(log, checked, Wanted("Nothing comes of it", b"lazy", is_plan_asked=False))
+    lazy = worked(log, checked, RunRequest("Nothing comes of it", b"lazy", is_plan_asked=False))
     assert (task_of(lazy, "@plan").state, task_of(lazy, "@plan").blocker) == ("blocked", "bad-plan")
     assert standing(log, lazy.run_id).outcome == "blocked"
     assert "stuck: bad-plan" in str(log.approvals.find(lazy.run_id)[0].question)
@@ -68,7 +68,7 @@ def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_pers
 def test_a_goal_is_refused_where_nobody_plans(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
     with pytest.raises(Invalid, match="nobody plans here"):
-        worked(log, checked, Wanted("Make it better", b"goal"))
+        worked(log, checked, RunRequest("Make it better", b"goal"))
     assert log.runs.find() == []
 
 
@@ -120,7 +120,7 @@ def test_tasks_of_the_log_are_worked_as_pieces_and_are_done_when_those_have_land
     log.tasks.abandon(log.tasks.add("board", "Not wanted", task_id="no").id, reason="no")
     plan = plan_of(log, "board")
     assert [(one.name, one.needs) for one in plan.pieces] == [("bd-1", ()), ("bd-1-2", ("bd-1",))]
-    site = worked(log, checked, Wanted(plan.goal, b"tasks", plan))
+    site = worked(log, checked, RunRequest(plan.goal, b"tasks", plan))
     assert landed_titles(site) == ["Triple", "Use it"]
     assert {task.id: task.state for task in log.tasks.find("board")} == {"BD-1": "done", "bd.1": "done", "no": "abandoned"}
     with pytest.raises(Conflict, match="no task that is still to be done"):
@@ -142,7 +142,7 @@ def test_a_task_with_parts_is_done_with_its_last_part_and_what_waits_for_it_wait
         "bd-1-2": set(),
         "bd-2": {"bd-1-1", "bd-1-2"},
     }
-    site = worked(log, checked, Wanted(plan.goal, b"epic", plan))
+    site = worked(log, checked, RunRequest(plan.goal, b"epic", plan))
     assert landed_titles(site)[-1] == "Later"
     assert {task.state.value for task in log.tasks.find("board")} == {"done"}
 
@@ -152,7 +152,7 @@ def test_an_agents_last_word_is_a_wish_that_the_workflow_reads_and_the_facts_dec
     liar = piece("liar", ["print", "All green.\n**Status:** READY_FOR_QA"], strong=[["print", "Status: BLOCKED"]])
     honest = piece("honest", ["print", "Too hard for me. STATUS: ESCALATE_SENIOR"], strong=[GOOD, ["print", "status: done"]])
     modest = piece("modest", ["write", "m.txt", "1\n"], ["print", "Status: PARTIAL"])
-    site = worked(log, checked, Wanted("g", b"words", read_back({"goal": "g", "pieces": [liar, honest, modest]})))
+    site = worked(log, checked, RunRequest("g", b"words", read_back({"goal": "g", "pieces": [liar, honest, modest]})))
     assert sorted(landed_titles(site)) == ["Piece honest", "Piece modest"]
     assert task_of(site, "liar.w1").blocker == "no-change"
     assert task_of(site, "honest.w1").attempts == 2, "the stronger one came at once"

@@ -8,7 +8,7 @@ import pytest
 from decklog.conductor import commands
 from decklog.conductor.agents.description import Description, describe, known_names, known_table
 from decklog.conductor.commands import Command, Running
-from decklog.guard.sandbox.sandbox import Kind, Sandbox, best_kind
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind, best_kind
 
 WITH_SETTINGS = [name for name in known_names() if known_table(name).get("home_readable")]
 FOLDERS = ("agents", "bin", "commands", "extensions", "hooks", "opencode", "output-styles")
@@ -47,7 +47,7 @@ def furnish(home: Path, agent: Description, moved: Path | None = None) -> dict[P
     return files
 
 
-def run_in_sandbox(agent: Description, tmp_path: Path, argument: Path, sandbox: Kind = Kind.AUTO) -> None:
+def run_in_sandbox(agent: Description, tmp_path: Path, argument: Path, sandbox: SandboxKind = SandboxKind.AUTO) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     argv = ["sh", "-c", HOSTILE, "agent", str(argument)]
@@ -61,7 +61,7 @@ def run_in_sandbox(agent: Description, tmp_path: Path, argument: Path, sandbox: 
     assert (ended["reason"], ended["exit_code"]) == ("exited", 0)
 
 
-@pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+@pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_a_sandboxed_agent_can_not_write_the_settings_of_its_program(person: Path, tmp_path: Path, name: str) -> None:
     agent = describe("mine", {"extends": name, **({} if known_table(name)["command"] else {"command": ["a"]})})
@@ -75,7 +75,7 @@ def test_a_sandboxed_agent_can_not_write_the_settings_of_its_program(person: Pat
         assert (tmp_path / "agent/home" / path.removeprefix("~/")).read_text() == "planted\n", "its own copy is its to write"
 
 
-@pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+@pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 def test_settings_that_a_variable_has_moved_are_copied_from_there(
     person: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

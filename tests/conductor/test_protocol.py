@@ -12,8 +12,8 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.site import Site
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.conductor.site import RunContext
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.test_kills import conducted, site_of
 from tests.waiting import wait_until
@@ -37,7 +37,7 @@ def log(sqlite_target: str) -> Iterator[Decklog]:
         yield log
 
 
-def told(site: Site, kind: str) -> list[str]:
+def told(site: RunContext, kind: str) -> list[str]:
     found = site.log.journal.find(site.run_id, subtype=f"agent.{kind}", oldest_first=True, limit=200)
     return [str(entry.body) for entry in found]
 
@@ -83,7 +83,7 @@ def test_what_the_policy_denies_is_not_run_and_what_it_leaves_open_goes_as_the_s
 
 
 @contextmanager
-def working(site: Site) -> Iterator[Conductor]:
+def working(site: RunContext) -> Iterator[Conductor]:
     """Have a run worked on by a thread."""
     conductor = Conductor(site)
     thread = threading.Thread(target=conductor.run)
@@ -181,7 +181,7 @@ def test_a_question_and_its_agent_outlive_the_conductor_that_asked(sqlite_target
         assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1
 
 
-@pytest.mark.skipif(best_kind() is Kind.NONE, reason="nothing can hold a command in here")
+@pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="nothing can hold a command in here")
 def test_in_its_sandbox_an_agent_can_not_answer_for_the_person(log: Decklog, checked: Path) -> None:
     ours = [str(Path(__file__).parent)]
     open_ground = settings(readable=ours).replace("minutes = 0.5", f"minutes = 0.5\nreadable = {json.dumps(ours)}")

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.planning import proposal
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.standing import standing
 from tests.conductor.plans import SETTINGS, Work, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import COMMAND
@@ -39,7 +39,7 @@ def settled(folder: Path, *, plan: str) -> None:
     settle(folder, SETTINGS.replace("agents = 2", f'agents = 2\nplan = "{plan}"') + CHIEF)
 
 
-def pieces_of(site: Site) -> dict[str, str]:
+def pieces_of(site: RunContext) -> dict[str, str]:
     return {one.name: one.state for one in standing(site.log, site.run_id).pieces}
 
 

@@ -13,8 +13,8 @@ from decklog.conductor.planning import proposal
 from decklog.conductor.results import landing
 from decklog.conductor.results.cleaning import Cleaned, Cleaner
 from decklog.conductor.results.rescue import kept
-from decklog.conductor.site import Site
-from decklog.conductor.starting import Wanted
+from decklog.conductor.site import RunContext
+from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Denied
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, piece, settle, target_of
 from tests.conductor.repositories import everything, git, write
@@ -30,7 +30,7 @@ def target(sqlite_target: str) -> str:
     return sqlite_target
 
 
-def landed(site: Site, folder: Path, *, password: str | None = None, branch: str | None = None) -> landing.Landing:
+def landed(site: RunContext, folder: Path, *, password: str | None = None, branch: str | None = None) -> landing.LandingPlan:
     found = landing.prepare(site, branch, cwd=folder)
     if not found.is_done:
         landing.examine(site, found)
@@ -160,7 +160,7 @@ def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
     goal = "Better\n" + script(["write", proposal.FILE, json.dumps({"pieces": [piece("triple", GOOD)]})])
-    wanted = Wanted(goal, goal.encode(), is_plan_asked=False)
+    wanted = RunRequest(goal, goal.encode(), is_plan_asked=False)
     site = starting.begin(log, wanted, cwd=checked, state=checked.parent / "state", say=lambda _: None)
     Conductor(site).run()
     landed(site, checked)

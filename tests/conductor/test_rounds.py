@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.core.errors import Conflict, Invalid, NotFound
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states
 from tests.waiting import wait_until
@@ -18,7 +18,7 @@ TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
 
 
-def post(site: Site, text: str, name: str = "triple", **given: Any) -> str:
+def post(site: RunContext, text: str, name: str = "triple", **given: Any) -> str:
     return site.rounds.post(find_item(site.log, site.run_id, name), text, by="Ana", **given).id
 
 

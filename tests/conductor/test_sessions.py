@@ -15,7 +15,7 @@ from decklog import Decklog, Invalid, NotFound
 from decklog.conductor import commands
 from decklog.conductor.agents import stream
 from decklog.conductor.agents.description import Description, describe, known_names
-from decklog.conductor.agents.session import Outcome, Session, Terms
+from decklog.conductor.agents.session import AgentSession, SessionOutcome, Terms
 from decklog.conductor.commands import Command, Running
 from decklog.core.processes import Identity
 from decklog.guard.sandbox.sandbox import Sandbox
@@ -60,8 +60,8 @@ def task_id(log: Decklog, run_id: str) -> str:
     return log.tasks.add(run_id, "Lexer", task_id="lexer.w1").id
 
 
-def watch(log: Decklog, running: Running, description: Description, **terms: Any) -> Outcome:
-    session = Session(log, description, Terms(run_id="run_1", task_id="lexer.w1", **terms), running)
+def watch(log: Decklog, running: Running, description: Description, **terms: Any) -> SessionOutcome:
+    session = AgentSession(log, description, Terms(run_id="run_1", task_id="lexer.w1", **terms), running)
     return session.watch(lambda: None)
 
 
@@ -302,15 +302,15 @@ DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]],
 @pytest.mark.parametrize("name", DIALECTS)
 def test_each_program_is_understood_by_its_description(name: str) -> None:
     lines, kinds, usage, error_class = DIALECTS[name]
-    reader = stream.Reader(describe("it", {"extends": name}))
+    reader = stream.StreamReader(describe("it", {"extends": name}))
     events = [event for line in lines for event in reader.read(json.dumps(line))]
     assert [event.kind for event in events] == kinds
     assert [dict(event.usage) for event in events if event.usage is not None] == usage
     assert events[-1].error_class == error_class
 
 
-def read_lines(name: str, *lines: dict[str, Any]) -> list[stream.Event]:
-    reader = stream.Reader(describe("it", {"extends": name}))
+def read_lines(name: str, *lines: dict[str, Any]) -> list[stream.StreamEvent]:
+    reader = stream.StreamReader(describe("it", {"extends": name}))
     return [*(event for line in lines for event in reader.read(json.dumps(line))), *reader.rest()]
 
 
@@ -406,9 +406,9 @@ def test_a_bad_line_of_an_agent_is_noted_and_the_session_goes_on(log: Decklog, t
 
 
 def test_a_line_too_long_is_cut_with_its_digest_and_what_is_no_text_is_replaced(tmp_path: Path) -> None:
-    from decklog.guard.shell.spool import Spool
+    from decklog.guard.shell.spool import OutputSpool
 
-    spool = Spool(str(tmp_path), 16 * stream.LONGEST_LINE)
+    spool = OutputSpool(str(tmp_path), 16 * stream.LONGEST_LINE)
     follower = stream.Follower(tmp_path)
     spool.take("stdout", b"first\nhal")
     assert list(follower.lines()) == ["first"]
@@ -422,9 +422,9 @@ def test_a_line_too_long_is_cut_with_its_digest_and_what_is_no_text_is_replaced(
 
 
 def test_what_did_not_fit_into_the_spool_is_told(tmp_path: Path) -> None:
-    from decklog.guard.shell.spool import Spool
+    from decklog.guard.shell.spool import OutputSpool
 
-    spool = Spool(str(tmp_path), 400)
+    spool = OutputSpool(str(tmp_path), 400)
     for number in range(200):
         spool.take("stdout", f"line {number}\n".encode())
     spool.close()

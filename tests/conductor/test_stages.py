@@ -11,7 +11,7 @@ from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.standing import standing
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.repositories import everything, git, write
 
@@ -208,7 +208,7 @@ def test_a_piece_waits_for_the_money_that_another_did_not_spend(sqlite_target: s
         assert sorted(landed_titles(site)) == ["Piece p0", "Piece p1"]
 
 
-@pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+@pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 def test_agents_and_checks_work_in_a_sandbox_and_write_nowhere_else(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
     here = json.dumps(str(Path(__file__).parent))
     held = SETTINGS.replace('sandbox = "none"', 'sandbox = "auto"').replace("commits =", f"readable = [{here}]\ncommits =")

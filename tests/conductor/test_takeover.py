@@ -10,7 +10,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.items import takeover
 from decklog.conductor.items.item import Item, find_item, patch_of
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.core.errors import Conflict
 from tests.conductor.plans import Work, landed, landed_titles, piece, states, task_of
 from tests.conductor.repositories import git
@@ -19,11 +19,11 @@ from tests.waiting import wait_until
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
-def item(site: Site) -> Item:
+def item(site: RunContext) -> Item:
     return find_item(site.log, site.run_id, "triple")
 
 
-def opened(site: Site) -> Path:
+def opened(site: RunContext) -> Path:
     return Path(takeover.open_item(site, item(site), by="Ana").folder)
 
 
@@ -32,7 +32,7 @@ def append(folder: Path, text: str) -> None:
         file.write(text)
 
 
-def given_back(site: Site) -> int:
+def given_back(site: RunContext) -> int:
     return takeover.continue_item(site, item(site), by="Ana")
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from decklog.conductor.readiness import problems
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.conductor.repositories import git, make_repository
 
-pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+pytestmark = pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 FINE = '[[checks]]\nname = "fine"\ncommand = ["true"]\n'
 AGENT = '[agents.a]\ncommand = ["sh"]\ntrial = ["-c", "true"]\n'
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
-from decklog.conductor.items.watching import ItemWatch, Seen
+from decklog.conductor.items.watching import ItemWatch, WatchedStep
 from tests.conductor.plans import Work, piece
 
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
@@ -21,7 +21,7 @@ def test_what_an_agent_does_is_seen_while_it_does_it_and_the_watch_ends_with_the
     ).site()
     thread = threading.Thread(target=Conductor(site).run)
     thread.start()
-    seen: list[Seen] = []
+    seen: list[WatchedStep] = []
     for one in ItemWatch(site, find_item(log, site.run_id, "triple")).follow():
         seen.append(one)
         if (one.kind, one.text) == ("diff", "calc.py +4 -0"):

@@ -9,11 +9,11 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.agents.reset_times import stated
-from decklog.conductor.agents.session import Outcome
+from decklog.conductor.agents.session import SessionOutcome
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.ladder import climb, trouble_of
 from decklog.conductor.settings import configuration
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.weather import RETRY_SECONDS, Weather, gate_name
 from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, piece, settle, states, task_of
 
@@ -69,21 +69,21 @@ def agent(**given: Any) -> Description:
 
 
 @pytest.fixture
-def site(log: Decklog, run_id: str, repository: Repository) -> Site:
+def site(log: Decklog, run_id: str, repository: Repository) -> RunContext:
     settings = configuration.parse(SETTINGS.encode())
-    return Site(log=log, run_id=run_id, repository=repository, configuration=settings, person=repository.person())
+    return RunContext(log=log, run_id=run_id, repository=repository, configuration=settings, person=repository.person())
 
 
-def met(site: Site, kind: str, who: Description, **given: Any) -> None:
-    Weather(site).met(who, Outcome(error_class=kind, **given), site.log.clock.now())
+def met(site: RunContext, kind: str, who: Description, **given: Any) -> None:
+    Weather(site).met(who, SessionOutcome(error_class=kind, **given), site.log.clock.now())
 
 
-def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: Site, clock: ManualClock) -> None:
+def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: RunContext, clock: ManualClock) -> None:
     began = clock.now()
     clock.advance(seconds=1)
     who, other = agent(), agent(account="other")
     for _ in range(4):
-        Weather(site).met(who, Outcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
+        Weather(site).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
     weather = Weather(site)
     assert (weather.are_all_shut([who]), weather.are_all_shut([who, other])) == (True, False)
     assert (weather.chosen([who]), weather.chosen([who, other])) == (None, other)
@@ -94,7 +94,7 @@ def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: Site, clock
     assert [weather.chosen([who]) for _ in range(2)] == [who, who]
 
 
-def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: Site, clock: ManualClock, tmp_path: Path) -> None:
+def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: RunContext, clock: ManualClock, tmp_path: Path) -> None:
     who = agent(probe=["test", "-e", str(tmp_path / "logged-in")])
     met(site, "login", who)
     weather = Weather(site)
@@ -110,7 +110,7 @@ def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: Site, cl
     assert "no longer logged in" in message.body
 
 
-def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: Site, clock: ManualClock) -> None:
+def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: RunContext, clock: ManualClock) -> None:
     met(site, "login", agent(), until=clock.now() + timedelta(seconds=1))
     weather = Weather(site)
     clock.advance(days=3)
@@ -121,10 +121,10 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: Site, clo
     assert site.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
 
 
-def test_a_full_disk_is_seen_before_anything_is_begun(site: Site) -> None:
+def test_a_full_disk_is_seen_before_anything_is_begun(site: RunContext) -> None:
     assert not Weather(site).is_disk_full()
     full = configuration.parse(SETTINGS.replace("agents = 2", "agents = 2\nfree_mb = 1000000000").encode())
-    there = Site(log=site.log, run_id=site.run_id, repository=site.repository, configuration=full, person=site.person)
+    there = RunContext(log=site.log, run_id=site.run_id, repository=site.repository, configuration=full, person=site.person)
     assert Weather(there).is_disk_full()
 
 

@@ -90,14 +90,14 @@ def test_what_does_not_fit_into_the_line_at_once_is_sent_in_parts(target: str) -
 
 def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = 0
-    answered = wire.Wire._answered
+    answered = wire.PipelineConnection._answered
 
     def counted(*given: Any) -> Any:
         nonlocal ways
         ways += 1
         return answered(*given)
 
-    monkeypatch.setattr(wire.Wire, "_answered", counted)
+    monkeypatch.setattr(wire.PipelineConnection, "_answered", counted)
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
         ways = 0
@@ -116,7 +116,7 @@ def test_a_task_is_claimed_by_two_ways_to_the_server_and_finished_by_two(
     target: str, monkeypatch: pytest.MonkeyPatch, is_listened_to: bool
 ) -> None:
     ways = 0
-    answered = wire.Wire._answered
+    answered = wire.PipelineConnection._answered
 
     def counted(*given: Any) -> Any:
         nonlocal ways
@@ -130,7 +130,7 @@ def test_a_task_is_claimed_by_two_ways_to_the_server_and_finished_by_two(
         log.tasks.claim("run_1", worker="ada")
         if is_listened_to:
             log.db.wait_for_change(0, "run_1")
-        monkeypatch.setattr(wire.Wire, "_answered", counted)
+        monkeypatch.setattr(wire.PipelineConnection, "_answered", counted)
         claim = log.tasks.claim("run_1", worker="bo")
         assert claim is not None
         assert ways == 2

@@ -11,13 +11,13 @@ from benchmarks.mending_faults import Fault, files
 from decklog import Decklog, Mend
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import Repository
-from decklog.fixes.loop import Given, Mending
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.fixes.loop import FixInput, FixLoop
+from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Provider, Reply
+from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
 from decklog.review.change import Change, between
-from decklog.review.proof.judging import Proof
+from decklog.review.proof.judging import FixProof
 from decklog.review.proof.proving import Proving
 from decklog.review.reviewing import settings_of
 from tests.conductor.repositories import git, make_repository, write
@@ -60,9 +60,9 @@ def make_faulty_repository(folder: Path) -> Path:
 def answering(**answers: Any) -> Script:
     """Answer every call as a good model would, and some otherwise: mend_triage=… with JSON, a text, or a reply."""
 
-    def script(site: str, _: Prompt) -> "str | Reply":
+    def script(site: str, _: Prompt) -> "str | ModelReply":
         said = answers.get(site.replace(".", "_"), TRIAGE if site == "mend.triage" else ANSWERS.get(site))
-        return said if isinstance(said, (str, Reply)) else json.dumps(said)
+        return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
 
     return script
 
@@ -96,15 +96,15 @@ class Bench:
     # Mending
 
     @property
-    def mending(self) -> Mending:
-        def tell(prompt: Prompt) -> "str | Reply":
+    def mending(self) -> FixLoop:
+        def tell(prompt: Prompt) -> "str | ModelReply":
             self.asked.append(site_of(prompt))
             return self.script(site_of(prompt), prompt)
 
         def make(_: object) -> Provider:
             return Scripted(tell)
 
-        return Mending(log=self.log, cwd=self.folder, state=self.state, make=make)
+        return FixLoop(log=self.log, cwd=self.folder, state=self.state, make=make)
 
     def file(self, body: str, **given: Any) -> str:
         return self.log.feedback.file("ana", body, **given).id
@@ -112,18 +112,18 @@ class Bench:
     def mend(self, feedback_id: str, **given: Any) -> Mend:
         """Take the mend of feedback on as far as it goes."""
         mending = self.mending
-        return mending.go_on(mending.named(feedback_id).id, Given(**given))
+        return mending.go_on(mending.named(feedback_id).id, FixInput(**given))
 
     def merge(self, branch: str) -> None:
         """Do what a person does with a branch that was published."""
         git(self.folder, "merge", "-q", "--no-edit", branch)
 
-    def prove(self, change: Change) -> Proof:
+    def prove(self, change: Change) -> FixProof:
         run_id = self.log.runs.start("Prove").id
         runner = Runner(
             repository=self.repository,
             person=self.repository.person(),
-            sandbox=Kind.NONE,
+            sandbox=SandboxKind.NONE,
             log_file=None,
             folder=self.state / "trials",
         )

@@ -7,10 +7,10 @@ import pytest
 from benchmarks.mending_faults import FAULTS, files
 
 from decklog.fixes import fixing, message
-from decklog.fixes.loop import Mending
+from decklog.fixes.loop import FixLoop
 from decklog.fixes.publication import branch_of
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply
+from decklog.models.provider import ModelReply
 from decklog.review.change import Change
 from decklog.review.model_stages import run_prose
 from decklog.review.settings import Rules
@@ -47,7 +47,7 @@ ORDERS = (
 def watching(bench: Bench, order: str, script: Script) -> Script:
     """Answer by a script, once it is made sure that an order stands nowhere but between the marks of what others wrote."""
 
-    def checked(site: str, prompt: Prompt) -> "str | Reply":
+    def checked(site: str, prompt: Prompt) -> "str | ModelReply":
         for part in prompt.parts:
             if order.strip() and order.split("\n")[0] in part.text:
                 head, _, rest = part.text.partition("\n")
@@ -86,7 +86,7 @@ def test_an_order_in_feedback_changes_no_class_and_calls_nothing(order: str, pla
 
 def _check_message(bench: Bench, mend_id: str, order: str) -> None:
     """Make sure that a message with an order in it is still one of ours, and that the agent is told it as data."""
-    mending: Mending = bench.mending
+    mending: FixLoop = bench.mending
     ground = mending._ground(bench.log.mends.get(mend_id))
     text = message._message(ground, Change(bench.repository, ground.base, ground.base), order)
     found = run_prose(Change(bench.repository, ground.base, ground.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]

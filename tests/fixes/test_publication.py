@@ -7,7 +7,7 @@ import pytest
 from benchmarks.mending_faults import FAULTS, files
 
 from decklog import Conflict, MendState, MendWait
-from decklog.fixes.loop import Given
+from decklog.fixes.loop import FixInput
 from tests.conductor.repositories import git, make_repository
 from tests.fixes.bench import Bench
 
@@ -123,7 +123,7 @@ def test_two_at_once_work_on_one_mend_in_turn(bench: Bench) -> None:
     mending = bench.mending
     mend = mending.named(bench.file("Something else"))
     with mending._alone(mend.id), pytest.raises(Exception, match="another process works on mend"):
-        bench.mending.go_on(mend.id, Given())
+        bench.mending.go_on(mend.id, FixInput())
     with pytest.raises(Conflict):
         bench.log.mends.move(mend, reason="a")
         bench.log.mends.move(mend, reason="b")

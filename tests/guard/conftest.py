@@ -11,9 +11,9 @@ from decklog import Decklog
 from decklog.guard import Sandbox, Toolbox, Unrestricted
 from decklog.guard.files.open_beneath import Opener, best_opener, open_by_openat2, open_by_walk
 from decklog.guard.files.root import Root
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.sandbox.sandbox import SandboxKind
 
-OPEN = Sandbox(kind=Kind.NONE)
+OPEN = Sandbox(kind=SandboxKind.NONE)
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ import apsw
 import pytest
 
 from decklog import NotFound
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.exporting import export_bazinga
 from decklog.cli.commands.exchange.importing import import_bazinga, import_gaia, import_runstore
 from tests.plugins.importers.bazinga.bazinga_files import build
 from tests.plugins.importers.other_files import build_gaia, build_runstore
 
 
-def _call(tmp_path: Path, *words: str) -> Call:
-    return Call(["--db", str(tmp_path / "log.db"), *words])
+def _call(tmp_path: Path, *words: str) -> Invocation:
+    return Invocation(["--db", str(tmp_path / "log.db"), *words])
 
 
 def test_a_report_is_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.plugins.importers.bazinga.bazinga_files import build
 
@@ -28,7 +28,7 @@ def _make(file: Path, *statements: str) -> None:
 def test_rows_come_in_the_order_they_were_written(file: Path) -> None:
     _make(file, "create table t (id text primary key, n integer)", "insert into t values ('b', 1), ('a', 2)")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert list(source.rows("t")) == [{"id": "b", "n": 1}, {"id": "a", "n": 2}]
         assert list(source.rows("missing")) == []
 
@@ -39,7 +39,7 @@ def test_what_stands_in_the_write_ahead_log_is_read_and_the_folder_stays_as_it_w
         writer.execute(sql).fetchall()
     before = {path.name: path.stat().st_mtime_ns for path in file.parent.iterdir()}
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert list(source.rows("t")) == [{"n": 7}]
 
     assert {path.name: path.stat().st_mtime_ns for path in file.parent.iterdir()} == before
@@ -50,7 +50,7 @@ def test_a_view_in_the_place_of_a_table_is_not_read(file: Path) -> None:
     endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select i as session_id from n"
     _make(file, f"create view sessions as {endless}", "create table orchestration_logs (id integer)")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert "sessions" not in source
         assert list(source.rows("sessions")) == []
 
@@ -58,7 +58,7 @@ def test_a_view_in_the_place_of_a_table_is_not_read(file: Path) -> None:
 def test_a_virtual_table_is_not_read(file: Path) -> None:
     _make(file, "create virtual table sessions using fts5(session_id)", "insert into sessions values ('x')")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert "sessions" not in source
 
 
@@ -70,7 +70,7 @@ def test_triggers_and_generated_columns_do_nothing(file: Path) -> None:
         "create trigger boom after insert on t begin delete from t; end",
     )
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert list(source.rows("t")) == [{"n": 1}]
 
 
@@ -78,7 +78,7 @@ def test_a_schema_that_names_columns_like_statements_is_only_a_schema(file: Path
     _make(file, 'create table "a""; drop table t; --" ("x""), load_extension(""y" text)')
     _make(file, 'insert into "a""; drop table t; --" values (\'v\')')
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         ((table, columns),) = source.columns.items()
         assert list(source.rows(table)) == [{columns[0]: "v"}]
 
@@ -86,7 +86,7 @@ def test_a_schema_that_names_columns_like_statements_is_only_a_schema(file: Path
 def test_nothing_but_reading_is_allowed(file: Path) -> None:
     _make(file, "create table t (n)")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         for sql in (
             "delete from t",
             "attach ':memory:' as x",
@@ -101,7 +101,7 @@ def test_nothing_but_reading_is_allowed(file: Path) -> None:
 def test_text_that_is_no_text_is_read_all_the_same(file: Path) -> None:
     _make(file, "create table t (a text, b blob)", "insert into t values (cast(x'ff41' as text), x'00ff')")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert list(source.rows("t")) == [{"a": "�A", "b": b"\x00\xff"}]
 
 
@@ -111,21 +111,21 @@ def test_a_row_that_is_no_text_hides_none_of_its_neighbours(file: Path) -> None:
         file, "create table t (n integer primary key, a text)", f"insert into t values (1, 'x'), (2, {bad}), (5, {bad}), (9, 'y')"
     )
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert [(row["n"], row["a"]) for row in source.rows("t")] == [(1, "x"), (2, "\ufffd"), (5, "\ufffd"), (9, "y")]
 
 
 def test_text_of_another_encoding_is_read(file: Path) -> None:
     _make(file, "pragma encoding = 'UTF-16le'", "create table t (a text)", "insert into t values ('wörter')")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert list(source.rows("t")) == [{"a": "wörter"}]
 
 
 def test_rows_come_by_the_columns_that_were_asked_for(file: Path) -> None:
     _make(file, "create table t (id integer, at text)", "insert into t values (3, 'b'), (2, 'a'), (1, 'b'), (4, null)")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert [row["id"] for row in source.rows("t", by=("at", "id"))] == [4, 2, 1, 3]
 
 
@@ -133,14 +133,14 @@ def test_rows_come_by_the_columns_that_were_asked_for(file: Path) -> None:
 def test_a_column_may_be_called_like_the_row_number(file: Path, kind: str) -> None:
     _make(file, f"create table t {kind}", "insert into t (rowid, n) values ('b', 1), ('a', 2), ('a', 3)")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert [row["n"] for row in source.rows("t")] == [1, 2, 3]
 
 
 def test_a_table_without_row_numbers_has_the_order_of_its_key(file: Path) -> None:
     _make(file, "create table t (k text primary key) without rowid", "insert into t values ('b'), ('a')")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         assert [row["k"] for row in source.rows("t")] == ["a", "b"]
 
 
@@ -148,7 +148,7 @@ def test_time_runs_out(file: Path) -> None:
     rows = ", ".join("(1)" for _ in range(20_000))
     _make(file, "create table t (n)", f"insert into t values {rows}")
 
-    with Source(str(file)) as source:
+    with SqliteSource(str(file)) as source:
         source._until = 0
         with pytest.raises(TimedOut):
             list(source.rows("t"))
@@ -158,8 +158,8 @@ def test_size_and_rows_have_an_end(file: Path) -> None:
     _make(file, "create table t (n)", "insert into t values (1), (2), (3)")
 
     with pytest.raises(TooLarge):
-        Source(str(file), most_bytes=100)
-    with Source(str(file), most_rows=2) as source, pytest.raises(TooLarge):
+        SqliteSource(str(file), most_bytes=100)
+    with SqliteSource(str(file), most_rows=2) as source, pytest.raises(TooLarge):
         list(source.rows("t"))
 
 
@@ -168,13 +168,13 @@ def test_what_is_no_database_is_refused(file: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(NotADatabase):
-        Source(str(file))
+        SqliteSource(str(file))
     with pytest.raises(NotFound):
-        Source(str(tmp_path / "nothing.db"))
+        SqliteSource(str(tmp_path / "nothing.db"))
     with pytest.raises(Invalid, match="plain file"):
-        Source(str(tmp_path / "pipe"))
+        SqliteSource(str(tmp_path / "pipe"))
     with pytest.raises(Invalid, match="plain file"):
-        Source(str(tmp_path))
+        SqliteSource(str(tmp_path))
 
 
 def test_a_damaged_table_is_reported_and_the_others_arrive(file: Path, tmp_path: Path) -> None:
@@ -199,4 +199,4 @@ def test_a_file_with_a_broken_schema_is_damaged(file: Path) -> None:
     file.write_bytes(content)
 
     with pytest.raises((Damaged, NotADatabase)):
-        Source(str(file))
+        SqliteSource(str(file))

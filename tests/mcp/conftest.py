@@ -61,9 +61,9 @@ def agent(log: Decklog, tmp_path: Path) -> Callable[..., Agent]:
 
     def make(name: str = "dev-1", *, mode: str = "auto", **environment: str) -> Agent:
         from decklog.mcp.server import build
-        from decklog.mcp.source import Source
+        from decklog.mcp.source import LogSource
 
-        source = Source(opened=(log, str(tmp_path / "claims")))
+        source = LogSource(opened=(log, str(tmp_path / "claims")))
         return Agent(build(source, {"DECKLOG_WORKER": name, **environment}), mode)
 
     return make

@@ -12,9 +12,9 @@ from tests.mcp.conftest import Agent
 def worker_of(log: Decklog, folder: Path, program: str, environment: dict[str, str], **meta: Any) -> str | None:
     """Write a note as a program, and give the name that it has in the log."""
     from decklog.mcp.server import build
-    from decklog.mcp.source import Source
+    from decklog.mcp.source import LogSource
 
-    me = Agent(build(Source(opened=(log, str(folder / "claims"))), environment), program=program)
+    me = Agent(build(LogSource(opened=(log, str(folder / "claims"))), environment), program=program)
     noted = me.talk(lambda client: client.call_tool("note", {"text": "a thought"}, meta=meta or None))
     return log.journal.get(noted.structured_content["entry"]).agent
 
@@ -46,7 +46,7 @@ def test_a_call_is_of_the_worker_that_its_program_or_session_is(
 
 def test_a_worker_without_a_name_is_refused(log: Decklog, run_id: str, tmp_path: Path) -> None:
     from decklog.mcp.server import build
-    from decklog.mcp.source import Source
+    from decklog.mcp.source import LogSource
 
-    me = Agent(build(Source(opened=(log, str(tmp_path / "claims"))), {"DECKLOG_WORKER": "  "}))
+    me = Agent(build(LogSource(opened=(log, str(tmp_path / "claims"))), {"DECKLOG_WORKER": "  "}))
     assert me.error("next")["message"] == "a worker needs a name"

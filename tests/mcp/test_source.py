@@ -11,9 +11,9 @@ from tests.mcp.conftest import Agent
 
 def agent_on(**source: Any) -> Agent:
     from decklog.mcp.server import build
-    from decklog.mcp.source import Source
+    from decklog.mcp.source import LogSource
 
-    return Agent(build(Source(**source), {"DECKLOG_WORKER": "dev-1"}))
+    return Agent(build(LogSource(**source), {"DECKLOG_WORKER": "dev-1"}))
 
 
 def started(path: Path) -> Path:

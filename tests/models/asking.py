@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from decklog import Decklog
-from decklog.models.prompt import Part, Prompt
-from decklog.models.provider import Provider, Reply
+from decklog.models.prompt import Prompt, PromptPart
+from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
-from decklog.models.seam import Call, Models
+from decklog.models.seam import ModelCall, Models
 from decklog.models.settings import ModelChoice, ModelSettings
 
 SCHEMA: dict[str, Any] = {
@@ -20,14 +20,14 @@ SCHEMA: dict[str, Any] = {
     "required": ["verdict", "score"],
     "additionalProperties": False,
 }
-PROMPT = Prompt((Part("identity", "You are a reviewer.", True), Part("task", "Look at this change.")))
-CALL = Call(site="review.6", prompt=PROMPT, schema=SCHEMA)
+PROMPT = Prompt((PromptPart("identity", "You are a reviewer.", True), PromptPart("task", "Look at this change.")))
+CALL = ModelCall(site="review.6", prompt=PROMPT, schema=SCHEMA)
 GOOD = '{"verdict": "pass", "score": 90}'
 
 
 def models(
     log: Decklog,
-    script: "Callable[[Prompt], str | Reply]",
+    script: "Callable[[Prompt], str | ModelReply]",
     *,
     waits: list[float] | None = None,
     provider: Provider | None = None,

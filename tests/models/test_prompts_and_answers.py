@@ -7,26 +7,26 @@ import pytest
 from decklog.core.errors import DecklogError, Invalid
 from decklog.models import answer, settings
 from decklog.models.answer import NotAnAnswer
-from decklog.models.prompt import Part, Prompt, as_data
-from decklog.models.provider import Wish
+from decklog.models.prompt import Prompt, PromptPart, as_data
+from decklog.models.provider import ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
 from decklog.models.providers.scripted import Scripted
 from tests.every import every
 from tests.models.asking import GOOD, PROMPT, SCHEMA
 
-WISH = Wish(schema=SCHEMA, most_output_tokens=100, seconds=5)
+WISH = ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=5)
 
 
 def test_the_same_parts_are_the_same_bytes_and_another_part_is_another_conversation() -> None:
-    again = Prompt((Part("identity", "You are a reviewer.", True), Part("task", "Look at this change.")))
+    again = Prompt((PromptPart("identity", "You are a reviewer.", True), PromptPart("task", "Look at this change.")))
     assert (again.text, again.digest) == (PROMPT.text, PROMPT.digest)
-    assert again.with_part(Part("more", "x")).digest != PROMPT.digest
-    assert again.with_part(Part("more", "x")).text.startswith(PROMPT.text.rstrip("\n"))
+    assert again.with_part(PromptPart("more", "x")).digest != PROMPT.digest
+    assert again.with_part(PromptPart("more", "x")).text.startswith(PROMPT.text.rstrip("\n"))
 
 
 def test_stable_parts_come_first() -> None:
     with pytest.raises(Invalid, match="come first"):
-        Prompt((Part("task", "x"), Part("identity", "y", True)))
+        Prompt((PromptPart("task", "x"), PromptPart("identity", "y", True)))
 
 
 def test_no_text_can_end_its_own_marks() -> None:
@@ -38,8 +38,8 @@ def test_no_text_can_end_its_own_marks() -> None:
 
 
 def test_anthropic_gets_marks_on_stable_blocks_and_never_more_than_four() -> None:
-    stable = tuple(Part(f"part {number}", f"text {number}", True) for number in range(8))
-    asked = anthropic_api.request("m", Prompt((*stable, Part("task", "do it"))), WISH)
+    stable = tuple(PromptPart(f"part {number}", f"text {number}", True) for number in range(8))
+    asked = anthropic_api.request("m", Prompt((*stable, PromptPart("task", "do it"))), WISH)
     assert [number for number, block in enumerate(asked["system"]) if "cache_control" in block] == [0, 1, 2, 7]
     assert asked["messages"] == [{"role": "user", "content": [{"type": "text", "text": "do it\n"}]}]
     one = anthropic_api.request("m", PROMPT, WISH)
@@ -53,10 +53,10 @@ def test_openai_gets_the_stable_parts_as_the_beginning() -> None:
 
 
 def test_a_script_answers_by_the_whole_conversation_in_whatever_order() -> None:
-    other = PROMPT.with_part(Part("more", "x"))
+    other = PROMPT.with_part(PromptPart("more", "x"))
     model = Scripted.from_json(json.dumps({PROMPT.digest: "one", other.digest: "two"}).encode(), "script.json")
     assert [model.reply(prompt, WISH).text for prompt in (other, PROMPT, other)] == ["two", "one", "two"]
-    unknown = model.reply(other.with_part(Part("again", "y")), WISH)
+    unknown = model.reply(other.with_part(PromptPart("again", "y")), WISH)
     assert (unknown.error_class, unknown.text) == ("unscripted", "")
     for content in (None, b"[]", b"{", b'{"a": 1}'):
         with pytest.raises(Invalid, match=r"the script script\.json"):

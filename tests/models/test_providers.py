@@ -13,20 +13,22 @@ import pytest
 
 from decklog import ManualClock
 from decklog.conductor.agents.description import describe
-from decklog.guard.sandbox.sandbox import Kind
-from decklog.models.prompt import Part, Prompt
-from decklog.models.provider import Reply, Wish
+from decklog.guard.sandbox.sandbox import SandboxKind
+from decklog.models.prompt import Prompt, PromptPart
+from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.agent_program import AgentModel
 from tests.models.asking import GOOD, PROMPT, SCHEMA
 
-WISH = Wish(schema=SCHEMA, most_output_tokens=100, seconds=20)
+WISH = ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=20)
 
 
-def answered(tmp_path: Path, program: str, *, seconds: float = 20, **table: Any) -> Reply:
+def answered(tmp_path: Path, program: str, *, seconds: float = 20, **table: Any) -> ModelReply:
     """Ask a small program in Python."""
     described = {"command": [sys.executable, "-I", "-S", "-c", program], **table}
-    model = AgentModel(description=describe("mine", described), folder=tmp_path / "calls", clock=ManualClock(), sandbox=Kind.NONE)
-    reply = model.reply(PROMPT, Wish(schema=SCHEMA, most_output_tokens=100, seconds=seconds))
+    model = AgentModel(
+        description=describe("mine", described), folder=tmp_path / "calls", clock=ManualClock(), sandbox=SandboxKind.NONE
+    )
+    reply = model.reply(PROMPT, ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=seconds))
     assert list((tmp_path / "calls").iterdir()) == []
     return reply
 
@@ -148,7 +150,7 @@ def test_openais_library_serves_a_compatible_server_without_a_key(server: _Serve
     usage = {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14, "prompt_tokens_details": {"cached_tokens": 6}}
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": GOOD}}
     server.body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m-1", "choices": [choice], "usage": usage}
-    reply = model.reply(PROMPT.with_part(Part("more", "x")), WISH)
+    reply = model.reply(PROMPT.with_part(PromptPart("more", "x")), WISH)
     assert (reply.text, reply.usage) == (GOOD, {"input_tokens": 4, "cache_read_tokens": 6, "output_tokens": 4})
     for status, error_class in ((401, "login"), (429, "quota"), (500, "overload"), (400, "refused")):
         server.status = status
@@ -157,8 +159,8 @@ def test_openais_library_serves_a_compatible_server_without_a_key(server: _Serve
 
 
 def test_the_beginning_that_is_kept_is_the_same_bytes_in_every_call_of_a_run() -> None:
-    stable = (Part("identity", "who", True), Part("skill", "how", True))
-    calls = [Prompt((*stable, Part("task", f"task {number}"))) for number in range(5)]
+    stable = (PromptPart("identity", "who", True), PromptPart("skill", "how", True))
+    calls = [Prompt((*stable, PromptPart("task", f"task {number}"))) for number in range(5)]
     assert len({tuple(part.text for part in call.stable) for call in calls}) == 1
     beginning = calls[0].text.index("task 0")
     assert len({call.text[:beginning] for call in calls}) == 1

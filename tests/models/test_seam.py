@@ -6,7 +6,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply
+from decklog.models.provider import ModelReply
 from decklog.models.providers.scripted import Scripted
 from decklog.models.seam import Models
 from decklog.models.settings import ModelSettings
@@ -21,7 +21,7 @@ FIGURES = {"input_tokens": 100, "cache_read_tokens": 900, "cache_create_tokens":
 def test_a_call_is_paid_for_by_the_providers_own_figures_and_is_on_record(log: Decklog) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     log.prices.set("scripted", 1_000_000, 5_000_000, cache_read_price=100_000, cache_create_price=2_000_000, valid_from=long_ago)
-    said = models(log, lambda _: Reply(text=GOOD, model="scripted", usage=FIGURES, answer_id="msg_1")).ask(CALL)
+    said = models(log, lambda _: ModelReply(text=GOOD, model="scripted", usage=FIGURES, answer_id="msg_1")).ask(CALL)
     assert (said.data, said.why) == ({"verdict": "pass", "score": 90}, "")
     (charge,) = log.ledger.find("run_1")
     assert {name: getattr(charge, name) for name in FIGURES} == FIGURES
@@ -56,12 +56,14 @@ def test_an_answer_that_can_not_be_read_is_asked_for_once_more_and_then_given_up
 
 def test_weather_that_will_be_over_in_time_is_waited_for_and_no_other(log: Decklog) -> None:
     waits: list[float] = []
-    replies = iter([Reply(error_class="quota", retry_seconds=7.0), Reply(error_class="overload"), Reply(text=GOOD)])
+    replies = iter(
+        [ModelReply(error_class="quota", retry_seconds=7.0), ModelReply(error_class="overload"), ModelReply(text=GOOD)]
+    )
     assert models(log, lambda _: next(replies), waits=waits).ask(CALL).is_given
     assert waits == [7.0, 4.0]
     for error_class, stated in (("quota", 3600.0), ("login", None), ("refused", None), ("timeout", None)):
         waits.clear()
-        reply = Reply(error_class=error_class, error="words of the provider", retry_seconds=stated)
+        reply = ModelReply(error_class=error_class, error="words of the provider", retry_seconds=stated)
         said = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)  # type: ignore[misc]
         assert (said.is_given, waits) == (False, []), error_class
         assert f"met {error_class}: words of the provider" in said.why
@@ -69,7 +71,7 @@ def test_weather_that_will_be_over_in_time_is_waited_for_and_no_other(log: Deckl
 
 def test_weather_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> None:
     waits: list[float] = []
-    said = models(log, lambda _: Reply(error_class="overload", usage={"input_tokens": 5}), waits=waits).ask(CALL)
+    said = models(log, lambda _: ModelReply(error_class="overload", usage={"input_tokens": 5}), waits=waits).ask(CALL)
     assert (said.is_given, waits) == (False, [2.0, 4.0])
     assert [charge.input_tokens for charge in log.ledger.find("run_1")] == [5, 5, 5]
 
@@ -98,7 +100,7 @@ def test_a_call_that_no_provider_can_take_is_told_as_unanswered(log: Decklog) ->
     from decklog.core.errors import Unavailable
 
     class Missing:
-        def reply(self, *_: object) -> Reply:
+        def reply(self, *_: object) -> ModelReply:
             raise Unavailable("the package is not installed")
 
     said = models(log, lambda _: GOOD, provider=Missing()).ask(CALL)

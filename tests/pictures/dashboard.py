@@ -71,13 +71,15 @@ def _dashboard(folder: Path) -> Iterator[str]:
     from decklog.web.application import application
     from decklog.web.live import Feed
     from decklog.web.names import Names
-    from decklog.web.sessions import Sessions
-    from decklog.web.site import Site
+    from decklog.web.sessions import BrowserSessions
+    from decklog.web.site import DashboardSite
 
     path, clock = sample_log.made(folder, _START)
     with Decklog.open(path, clock=clock) as log:
         _more(log, clock)
-        site = Site(log, "parser", Names("dl-000000.localhost", free_port()), Sessions(now=log.clock.now), Feed(log))
+        site = DashboardSite(
+            log, "parser", Names("dl-000000.localhost", free_port()), BrowserSessions(now=log.clock.now), Feed(log)
+        )
         config = uvicorn.Config(application(site), host="127.0.0.1", port=site.names.port, log_level="error", ws="none")
         server = uvicorn.Server(config)
         thread = Thread(target=server.run)

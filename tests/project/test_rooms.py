@@ -113,3 +113,12 @@ def test_a_wall_holds(start: str) -> None:
     assert imported in graph.modules
     graph.add_import(importer=importer, imported=imported, line_number=1, line_contents=f"import {imported}")
     assert not contract.check(graph, verbose=False).kept
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.parse((PACKAGE / module).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(module))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -7,9 +7,9 @@ import pytest
 
 from decklog.core.errors import Invalid
 from decklog.redaction import default_redactor, redact
-from decklog.redaction.normalize import View
+from decklog.redaction.normalize import TextView
 from decklog.redaction.prose import load_sentences
-from decklog.redaction.rules import Rule, load_examples, parse_rule
+from decklog.redaction.rules import RedactionRule, load_examples, parse_rule
 from tests.every import every
 from tests.redaction import corpus
 from tests.redaction.corpus import draw
@@ -35,7 +35,7 @@ RULES = load_examples()
 
 
 @every("rule", RULES, ids=lambda rule: rule.id)
-def test_the_examples_of_a_rule_hold(rule: Rule) -> None:
+def test_the_examples_of_a_rule_hold(rule: RedactionRule) -> None:
     assert rule.found
     assert rule.not_found
     redactor = default_redactor()
@@ -47,7 +47,7 @@ def test_the_examples_of_a_rule_hold(rule: Rule) -> None:
 
 
 def test_what_a_sentence_needs_is_in_every_text_that_it_matches() -> None:
-    texts = [View(one.text).data for one in list(corpus.secrets("train", "writer-own"))[:: 1 if FULL else 25]]
+    texts = [TextView(one.text).data for one in list(corpus.secrets("train", "writer-own"))[:: 1 if FULL else 25]]
     for sentence in load_sentences():
         if sentence.needs:
             without = [data.translate(None, sentence.needs) for data in texts]

@@ -9,7 +9,7 @@ from typing import Any
 from decklog import Decklog, Review
 from decklog.conductor.git.repository import Repository
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Provider, Reply
+from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
 from decklog.review import reviewing
 from decklog.review.change import Change, between, of_worktree
@@ -56,7 +56,7 @@ ANSWERS: Mapping[str, Any] = {
     "review.6": {"findings": [], "score": 92, "reasoning": "Nothing was found."},
     "review.7": {"checks": [{"name": name, "verdict": "pass", "evidence": "-"} for name in ("cause", "test", "words", "scope")]},
 }
-Script = Callable[[str, Prompt], "str | Reply"]
+Script = Callable[[str, Prompt], "str | ModelReply"]
 
 
 def site_of(prompt: Prompt) -> str:
@@ -71,9 +71,9 @@ def good(site: str, _: Prompt) -> str:
 def answering(**answers: Any) -> Script:
     """Return other answers to some calls: review_6=… with JSON, a text, or a reply."""
 
-    def script(site: str, prompt: Prompt) -> "str | Reply":
+    def script(site: str, prompt: Prompt) -> "str | ModelReply":
         said = answers.get(site.replace(".", "_"), ANSWERS[site])
-        return said if isinstance(said, (str, Reply)) else json.dumps(said)
+        return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
 
     return script
 
@@ -110,7 +110,7 @@ class Desk:
         return of_worktree(self.repository, cwd=self.folder)
 
     def provider(self, script: Script = good) -> Callable[[object], Provider]:
-        def tell(prompt: Prompt) -> "str | Reply":
+        def tell(prompt: Prompt) -> "str | ModelReply":
             self.asked.append(site_of(prompt))
             return script(site_of(prompt), prompt)
 

@@ -51,11 +51,11 @@ def test_an_agent_reviews_by_the_model_context_protocol(
     settled: Desk, sqlite_target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from decklog.mcp.server import build
-    from decklog.mcp.source import Source
+    from decklog.mcp.source import LogSource
 
     settled.commit({**GOOD, "calc.py": GOOD["calc.py"] + "\nimport pdb\n"})
     monkeypatch.chdir(settled.folder)
     with Decklog.open(sqlite_target) as log:
-        server = build(Source(opened=(log, str(tmp_path / "claims"))), {"DECKLOG_WORKER": "dev-1"})
+        server = build(LogSource(opened=(log, str(tmp_path / "claims"))), {"DECKLOG_WORKER": "dev-1"})
         said = Agent(server).data("review", only="static")
     assert (said["status"], [one["kind"] for one in said["findings"]]) == ("pass", ["debug"])

@@ -12,10 +12,10 @@ import pytest
 from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.core.errors import Invalid
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Provider, Reply
+from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
 from decklog.review.conducting import review_attempt
 from tests.conductor.plans import SETTINGS, landed_titles, make_checked_repository, piece, states
@@ -36,18 +36,18 @@ class Work:
         self.folder = make_checked_repository(folder, **{"decklog.toml": REVIEWED})
         self.asked: list[str] = []
 
-    def site(self, *pieces: dict[str, Any]) -> Site:
+    def site(self, *pieces: dict[str, Any]) -> RunContext:
         content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
         state = self.folder.parent / "state"
         return starting.start(self.log, content, is_json=True, cwd=self.folder, state=state, say=lambda _: None)
 
-    def run(self, site: Site, script: Script = good) -> Site:
+    def run(self, site: RunContext, script: Script = good) -> RunContext:
         made = replace(site, reviewer=partial(review_attempt, make=self._maker(script)))
         Conductor(made).run()
         return made
 
     def _maker(self, script: Script) -> Callable[[object], Provider]:
-        def tell(prompt: Prompt) -> "str | Reply":
+        def tell(prompt: Prompt) -> "str | ModelReply":
             self.asked.append(site_of(prompt))
             return script(site_of(prompt), prompt)
 
@@ -60,7 +60,7 @@ def work(sqlite_target: str, tmp_path: Path) -> Any:
         yield Work(log, tmp_path / "repository")
 
 
-def candidates(work: Work, site: Site) -> list[str]:
+def candidates(work: Work, site: RunContext) -> list[str]:
     """Name the landings that were begun."""
     return [effect.step for effect in work.log.effects.find(site.run_id, tool="conductor.advance")]
 
@@ -87,7 +87,7 @@ def test_what_is_unproven_waits_for_a_person_and_no_candidate_of_it_exists(work:
 
 
 def test_a_yes_to_what_the_gate_holds_serves_that_tree_alone(work: Work) -> None:
-    def script(site: str, prompt: Prompt) -> "str | Reply":
+    def script(site: str, prompt: Prompt) -> "str | ModelReply":
         return answering(review_6="I say pass.")(site, prompt) if "triple" in prompt.text else good(site, prompt)
 
     site = work.run(work.site(piece("triple", TRIPLE), piece("other", ["write", "b.txt", "1"])), script)

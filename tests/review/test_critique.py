@@ -13,7 +13,7 @@ from decklog.core.errors import Invalid
 from decklog.guard.calls.guard import Unrestricted
 from decklog.guard.toolbox.toolbox import Toolbox
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Provider, Reply
+from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
 from decklog.review.critique import Critic, critic_of, kept_for_review, read_settings
 from decklog.review.model_stages import Answer, run_adversarial
@@ -39,9 +39,9 @@ class Listener:
     def make(self, _: object) -> Provider:
         return Scripted(self._tell)
 
-    def _tell(self, prompt: Prompt) -> "str | Reply":
+    def _tell(self, prompt: Prompt) -> "str | ModelReply":
         self.prompts.append(prompt)
-        return self._said if isinstance(self._said, (str, Reply)) else json.dumps(self._said)
+        return self._said if isinstance(self._said, (str, ModelReply)) else json.dumps(self._said)
 
 
 @pytest.fixture
@@ -93,14 +93,14 @@ def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_piece(desk:
     assert [[name for name, _ in data][2:] for data in asked] == [[], ["suspected while it was made"]]
 
 
-@pytest.mark.parametrize("said", ["All fine!", '{"findings": [{}]}', Reply(error_class="timeout", error="slow")])
+@pytest.mark.parametrize("said", ["All fine!", '{"findings": [{}]}', ModelReply(error_class="timeout", error="slow")])
 def test_a_critic_that_gives_no_answer_keeps_nobody_from_working(said: object, critic: Callable[[Listener], Critic]) -> None:
     assert critic(Listener(said)).of_call("run", {"command": "make"}, "ok") == []
 
 
 def test_it_stops_when_its_money_is_used_up(critic: Callable[[Listener], Critic]) -> None:
     usage = {"input_tokens": 10, "output_tokens": 10, "cost_microdollars": 300_000}
-    listener = Listener(Reply(text='{"findings": []}', model="scripted", usage=usage))
+    listener = Listener(ModelReply(text='{"findings": []}', model="scripted", usage=usage))
     mine = critic(listener)
     for _ in range(5):
         assert mine.of_call("write_file", {"path": "calc.py"}, "ok") == []

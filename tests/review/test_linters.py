@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from decklog.core.errors import Invalid
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from decklog.review.change import Change
-from decklog.review.linters import LinterReport, Linters, Tool, build_tool, load_tools
+from decklog.review.linters import LinterReport, Linters, LinterTool, build_tool, load_tools
 from decklog.review.result import Severity, StageResult
 from decklog.review.reviewing import build_gate, settings_of
-from decklog.review.sarif import Result, Unreadable, read_report
+from decklog.review.sarif import Result, UnreadableReport, read_report
 from decklog.review.settings import ReviewSettings, Rules, read
 from tests.conductor.repositories import git, write
 from tests.every import every
@@ -61,7 +61,7 @@ def installed(desk: Desk, program: str) -> Iterator[None]:
         yield
 
 
-def run(desk: Desk, change: Change, tool: Tool | None = None, rules: Rules | None = None) -> LinterReport:
+def run(desk: Desk, change: Change, tool: LinterTool | None = None, rules: Rules | None = None) -> LinterReport:
     settings = ReviewSettings(digest="d", rules=rules or Rules())
     run_id = desk.log.runs.start("Review").id
     gate = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id)
@@ -179,7 +179,7 @@ def test_bandit_takes_the_place_of_ruff(desk: Desk, monkeypatch: pytest.MonkeyPa
 
 
 def test_in_the_sandbox_a_linter_can_not_write_outside(desk: Desk, tmp_path: Path) -> None:
-    if best_kind() is Kind.NONE:
+    if best_kind() is SandboxKind.NONE:
         pytest.skip("no sandbox works here: see docs/security.md, #sandbox")
     target = tmp_path / "escaped"
     desk.settle(SETTINGS.replace('sandbox = "none"', 'sandbox = "auto"'))
@@ -319,7 +319,7 @@ def test_reports_of_the_shipped_tools_are_read(name: str, content: str, results:
 )
 def test_a_report_of_another_form_is_unreadable(form: str, content: str) -> None:
     bandit = next(one for one in load_tools() if one.name == "bandit")
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReport):
         read_report(content.encode(), form, "/r", results=bandit.results, fields=bandit.fields)
 
 

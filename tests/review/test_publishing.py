@@ -12,7 +12,7 @@ from decklog import Decklog, Review, Toolbox, Unrestricted
 from decklog.core.errors import Conflict, Invalid, Refused
 from decklog.guard.policy import examine
 from decklog.hooks.judging import held, held_by_gate
-from decklog.hooks.proxy.guarding import Guard
+from decklog.hooks.proxy.guarding import ProxyGuard
 from decklog.review.change import Change, between
 from decklog.review.publishing import push_block_reason, request_override
 from decklog.review.result import Severity
@@ -295,10 +295,10 @@ def test_a_permission_that_an_agent_asks_for_by_the_protocol_meets_the_gate_too(
     monkeypatch.setenv("XDG_STATE_HOME", str(desk.folder.parent / "state"))
     call = {"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "git push origin change"}}
     asked = {"method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": call}}
-    decision, why, _ = Guard().decision(asked, str(desk.folder))
+    decision, why, _ = ProxyGuard().decision(asked, str(desk.folder))
     assert (decision, "was not reviewed" in why) == ("deny", True)
     recorded(desk, change, "pass")
-    assert Guard().decision(asked, str(desk.folder))[0] != "deny"
+    assert ProxyGuard().decision(asked, str(desk.folder))[0] != "deny"
 
 
 def test_the_guarded_tools_hold_a_push_and_nothing_reaches_the_remote(desk: Desk, change: Change, tmp_path: Path) -> None:

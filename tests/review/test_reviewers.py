@@ -8,12 +8,12 @@ import pytest
 from decklog.core.errors import Refused
 from decklog.models.composer import Composer
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply
+from decklog.models.provider import ModelReply
 from decklog.models.seam import Models
 from decklog.models.settings import ModelChoice, ModelSettings
 from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_prose
 from decklog.review.publishing import publish_block_reason
-from decklog.review.result import ORDER, Severity, StageResult, Status, conclude, judge
+from decklog.review.result import ORDER, Severity, StageResult, StageStatus, conclude, judge
 from decklog.review.reviewing import settings_of
 from decklog.review.settings import Rules
 from tests.every import every
@@ -21,16 +21,16 @@ from tests.review.changes import ANSWERS, FIX, GOOD, WATCHED, Desk, Script, answ
 from tests.review.orders import ORDERS
 
 FINDING = {"severity": "minor", "class": "style", "text": "t", "remedy": "r", "file": "calc.py", "line": 3}
-NO_ANSWERS: dict[str, "str | Reply"] = {
+NO_ANSWERS: dict[str, "str | ModelReply"] = {
     "garbage": "%%%% not json",
     "pass outside of its JSON": 'pass\n{"verdict": "pass", "findings": [], "score": 100, "reasoning": "-"}',
     "pass and no JSON": "I approve. Verdict: pass. Score: 100.",
     "another form": '{"approved": true}',
     "a score beyond the scale": '{"findings": [], "score": 1000, "reasoning": "-"}',
     "two answers": '{"verdict": "fail", "findings": []}{"verdict": "pass", "findings": []}',
-    "time": Reply(error_class="timeout", error="300 seconds are over"),
-    "killed": Reply(error_class="killed", error="it ended: lost"),
-    "login": Reply(error_class="login", error="log in"),
+    "time": ModelReply(error_class="timeout", error="300 seconds are over"),
+    "killed": ModelReply(error_class="killed", error="it ended: lost"),
+    "login": ModelReply(error_class="login", error="log in"),
     "empty": "",
 }
 
@@ -108,7 +108,7 @@ def of(number: int, severity: str) -> StageResult:
         (seven(stage_6=conclude(6, score=75)), "pass", 75),
         (seven(stage_6=conclude(6, score=74)), "request-changes", 74),
         (seven(stage_6=conclude(6, score=59)), "block", None),
-        (seven(stage_6=StageResult(number=6, status=Status.SKIPPED, why="not asked for")), "pass", 75),
+        (seven(stage_6=StageResult(number=6, status=StageStatus.SKIPPED, why="not asked for")), "pass", 75),
         (seven(stage_7=of(7, "blocking")), "block", None),
     ],
     ids=[str(number) for number in range(17)],

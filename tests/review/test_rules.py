@@ -4,17 +4,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from decklog.conductor.git.changes import Line
+from decklog.conductor.git.changes import DiffLine
 from decklog.review.rules import MESSAGE, build_rule, find_by_rules, find_in_message, load_rules, load_table
 from decklog.review.sources import Source
 from tests.every import every
 
 
-def lines_of(before: str, after: str) -> tuple[Line, ...]:
+def lines_of(before: str, after: str) -> tuple[DiffLine, ...]:
     """Return changed lines as a diff without context has them: all old ones, then all new ones."""
     old, new = before.split("\n"), after.split("\n")
-    gone = [Line("", "-", 1, text) for text in old if text not in new]
-    come = [Line("", "+", number, text) for number, text in enumerate(new, 1) if text not in old]
+    gone = [DiffLine("", "-", 1, text) for text in old if text not in new]
+    come = [DiffLine("", "+", number, text) for number, text in enumerate(new, 1) if text not in old]
     return (*gone, *come)
 
 

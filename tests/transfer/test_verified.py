@@ -129,15 +129,15 @@ def test_an_interrupted_run_continues(some: Decklog, state: Path, monkeypatch: p
 def test_a_run_is_not_continued_in_another_log_nor_after_a_day(
     some: Decklog, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    marks = verified.Marks(some)
+    marks = verified.VerifyMarks(some)
     marks.save({"1": (1, "x", "y", False)})
     assert marks.unfinished()
     monkeypatch.setattr(some.db, "made_at", lambda: "another")
-    assert verified.Marks(some).unfinished() == {}
+    assert verified.VerifyMarks(some).unfinished() == {}
     monkeypatch.undo()
     [kept] = (state / "decklog" / "verified").iterdir()
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "at": time.time() - 90_000}))
-    assert verified.Marks(some).unfinished() == {}
+    assert verified.VerifyMarks(some).unfinished() == {}
 
 
 def test_a_killed_run_of_the_command_continues(tmp_path: Path, state: Path) -> None:

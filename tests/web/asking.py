@@ -11,8 +11,8 @@ from decklog.web.application import application
 from decklog.web.live import Feed
 from decklog.web.names import Names
 from decklog.web.safety import App
-from decklog.web.sessions import COOKIE, Session, Sessions
-from decklog.web.site import Site
+from decklog.web.sessions import COOKIE, BrowserSession, BrowserSessions
+from decklog.web.site import DashboardSite
 
 NAMES = Names("dl-0a1b2c.localhost", 8471)
 PASSWORD = " ".join(("a", "password", "of", "the", "manager"))
@@ -89,7 +89,7 @@ async def hand_on(app: App, method: str, url: str, headers: Pairs, body: bytes =
 class Browser:
     """A browser whose page is ours, with its cookie."""
 
-    site: Site
+    site: DashboardSite
     seconds: Seconds
     app: App
     cookie: str | None = None
@@ -123,7 +123,7 @@ class Browser:
         return self
 
     @property
-    def session(self) -> Session:
+    def session(self) -> BrowserSession:
         found = self.site.sessions.known(f"{COOKIE}={self.cookie}")
         assert found is not None
         return found
@@ -132,5 +132,5 @@ class Browser:
 def made(log: Decklog, **more: Any) -> Browser:
     """Make a dashboard of a log, and a browser that has not logged in."""
     seconds = Seconds()
-    site = Site(log, "parser", NAMES, Sessions(seconds, log.clock.now), Feed(log), **more)
+    site = DashboardSite(log, "parser", NAMES, BrowserSessions(seconds, log.clock.now), Feed(log), **more)
     return Browser(site, seconds, application(site))

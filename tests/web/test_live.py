@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.web.live import MOST_RUNS, Feed, Listener
+from decklog.web.live import MOST_RUNS, Feed, LiveListener
 from tests.conftest import on_both
 
 Streams = list[AsyncIterator[str]]
@@ -154,7 +154,7 @@ def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> Non
 
 def test_a_reader_that_does_not_read_holds_no_memory_and_reads_anew() -> None:
     async def run() -> None:
-        listener = Listener()
+        listener = LiveListener()
         for number in range(3 * MOST_RUNS):
             listener.tell({f"run_{number}": 1})
             assert len(listener.moved) <= MOST_RUNS
@@ -186,7 +186,7 @@ def test_who_has_no_news_gets_a_sign_of_life_now_and_then(log: Decklog, monkeypa
 def test_a_message_to_everybody_is_written_once_and_one_of_several_looks_has_all_of_them() -> None:
     async def run() -> None:
         text = "data: of this look\n\n"
-        quick, slow = Listener(), Listener()
+        quick, slow = LiveListener(), LiveListener()
         for listener in (quick, slow):
             listener.tell({"a": 1, "b": 1}, text)
         assert quick.take() is text

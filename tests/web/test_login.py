@@ -13,7 +13,7 @@ from decklog.core.errors import Invalid
 from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.names import FIRST_PORT, Names, remembered
 from decklog.web.peer import peer_uid
-from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Sessions
+from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, BrowserSessions
 from tests.every import every
 from tests.web.asking import Browser, Seconds, made
 
@@ -45,7 +45,7 @@ def test_a_link_logs_one_browser_in_once(stranger: Browser) -> None:
 
 
 def test_of_two_who_follow_a_link_at_the_same_time_one_comes_in() -> None:
-    sessions = Sessions()
+    sessions = BrowserSessions()
     with ThreadPoolExecutor(8) as pool:
         for _ in range(50):
             token = sessions.new_link()
@@ -60,7 +60,7 @@ def test_a_link_is_good_for_five_minutes(stranger: Browser) -> None:
 
 @pytest.mark.parametrize("token", ["", "x", "x" * 43, "\ud800", "é" * 200])
 def test_a_guess_is_no_link(token: str) -> None:
-    sessions = Sessions()
+    sessions = BrowserSessions()
     sessions.new_link()
     assert sessions.log_in(token) is None
 
@@ -101,7 +101,7 @@ def test_sessions_end_with_the_server(log: Decklog, browser: Browser) -> None:
 
 def test_sessions_and_links_do_not_pile_up() -> None:
     seconds = Seconds()
-    sessions = Sessions(seconds)
+    sessions = BrowserSessions(seconds)
     first = sessions.log_in(sessions.new_link())
     for _ in range(MOST_SESSIONS):
         seconds.now += 1
@@ -112,7 +112,7 @@ def test_sessions_and_links_do_not_pile_up() -> None:
 
 
 def test_a_form_is_of_one_session_one_verb_and_one_record() -> None:
-    sessions = Sessions()
+    sessions = BrowserSessions()
     one, other = sessions.log_in(sessions.new_link()), sessions.log_in(sessions.new_link())
     assert one is not None
     assert other is not None
@@ -167,7 +167,7 @@ def test_a_port_that_would_change_the_name_is_refused(port: int) -> None:
 
 
 def test_session_cookie_is_useless_to_another_user() -> None:
-    sessions = Sessions()
+    sessions = BrowserSessions()
     session = sessions.log_in(sessions.new_link(), uid=1000)
     assert session is not None
     assert sessions.known(f"{COOKIE}={session.id}", uid=1000) is session

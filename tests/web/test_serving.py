@@ -16,11 +16,11 @@ import pytest
 from uvicorn.server import ServerState
 
 from decklog import Decklog
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.dashboard.serving import _name, run
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
-from decklog.location.locate import Place
+from decklog.location.locate import LogLocation
 from decklog.web import server as web_server
 from decklog.web.server import listening, ready
 from tests.every import every
@@ -94,7 +94,7 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
     monkeypatch.delitem(sys.modules, "decklog.web.server", raising=False)
     monkeypatch.delattr("decklog.web.server", raising=False)
     with pytest.raises(Unavailable, match="uvicorn") as problem:
-        run(Call(["--db", str(tmp_path / "log.db")]), None, False, None)
+        run(Invocation(["--db", str(tmp_path / "log.db")]), None, False, None)
     assert problem.value.hint == install_hint("web")
 
 
@@ -107,7 +107,7 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
     ],
 )
 def test_a_log_is_called_as_its_people_call_it(target: str, name: str) -> None:
-    assert _name(Place(target, "named")) == name
+    assert _name(LogLocation(target, "named")) == name
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, finder, span_of
+from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, DaySpan, finder, span_of
 from decklog.web.pages.spend import shares
 from tests.conftest import on_both
 from tests.web.asking import Browser
@@ -14,8 +14,8 @@ from tests.web.asking import Browser
 TODAY = date(2026, 11, 15)
 
 
-def span(first: str, last: str) -> Span:
-    return Span(date.fromisoformat(first), date.fromisoformat(last))
+def span(first: str, last: str) -> DaySpan:
+    return DaySpan(date.fromisoformat(first), date.fromisoformat(last))
 
 
 def test_a_span_is_so_many_days_up_to_today_or_those_between_two() -> None:
@@ -37,7 +37,7 @@ def test_what_is_no_span_is_refused(since: str | None, until: str | None) -> Non
 @pytest.mark.parametrize("most", [CHART_PARTS, TABLE_PARTS])
 def test_the_parts_of_a_span_are_all_of_it_and_few(most: tuple[int, int]) -> None:
     for days in (1, 2, 13, 14, 15, 30, 31, 32, 90, 100, 101, 365, 400):
-        whole = Span(TODAY - timedelta(days=days - 1), TODAY)
+        whole = DaySpan(TODAY - timedelta(days=days - 1), TODAY)
         parts = whole.parts(most)
         assert [day for _, part in parts for day in part.each()] == whole.each()
         assert len(parts) <= 31

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.sessions import BY_PASSWORD, COOKIE, Session, browser_of
+from decklog.web.sessions import BY_PASSWORD, COOKIE, BrowserSession, browser_of
 from decklog.web.tending import ANEW, END, STOP, VERIFY
-from decklog.web.verifying import PROGRAM, Standing, Verifying
+from decklog.web.verifying import PROGRAM, Verifying, VerifyStatus
 from tests.conftest import on_both
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.every import every
@@ -23,7 +23,7 @@ ON_LINUX = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Geck
 ON_A_PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1 (KHTML, like Gecko) Safari/604.1"
 
 
-def another(browser: Browser, agent: str = ON_A_PHONE) -> Session:
+def another(browser: Browser, agent: str = ON_A_PHONE) -> BrowserSession:
     """Log another browser in, by the password."""
     return browser.site.sessions.begin(BY_PASSWORD, agent)
 
@@ -124,7 +124,7 @@ def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(brow
         assert browser.post(f"/system/sessions/{phone.name}/end", form, **headers).status == 403
         assert browser.post("/system/verify", {"token": browser.session.form_token(VERIFY, "")}, **headers).status == 403
     assert browser.site.sessions.has(phone)
-    assert browser.site.verifying.standing == Standing()
+    assert browser.site.verifying.standing == VerifyStatus()
 
 
 @on_both

@@ -117,4 +117,4 @@ def test_a_text_where_a_number_belongs_is_never_written_as_it_is() -> None:
         with pytest.raises(ValueError, match="format code"):
             run._line(task)
     with pytest.raises(ValueError, match="format code"):
-        rows._line(rows.Row(mark, "2026-01-01T00:00:00", "note", "a", "", "text", 0), "/")  # type: ignore[arg-type]
+        rows._line(rows.EntryRow(mark, "2026-01-01T00:00:00", "note", "a", "", "text", 0), "/")  # type: ignore[arg-type]

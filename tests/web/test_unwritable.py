@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.location.locate import Place
+from decklog.location.locate import LogLocation
 from tests.db.processes import ROOT
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
@@ -29,7 +29,7 @@ END = "exit code "
 
 def walk(target: str) -> None:
     """Look at every screen, as a process that may not write the log; it is opened as the command opens it."""
-    place = Place(target, "by a test", is_named=True)
+    place = LogLocation(target, "by a test", is_named=True)
     assert place.is_read_only
     with place.open(read_only=place.is_read_only) as log:
         browser = made(log)

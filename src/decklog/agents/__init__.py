@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.agents.interrupted import close_interrupted
-    from decklog.plugins.adapters.loops.calls import Call, Step, step, tool
+    from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep, step, tool
     from decklog.plugins.adapters.loops.run import Recorded, acharge, charge, recorded
 
 # Imported when they are used: hooks import this room, and pay for nothing that they do not need.
 _HOMES = {
-    "Call": "decklog.plugins.adapters.loops.calls",
+    "LoopCall": "decklog.plugins.adapters.loops.calls",
     "Recorded": "decklog.plugins.adapters.loops.run",
-    "Step": "decklog.plugins.adapters.loops.calls",
+    "LoopStep": "decklog.plugins.adapters.loops.calls",
     "acharge": "decklog.plugins.adapters.loops.run",
     "charge": "decklog.plugins.adapters.loops.run",
     "close_interrupted": "decklog.agents.interrupted",
@@ -26,7 +26,7 @@ _HOMES = {
     "tool": "decklog.plugins.adapters.loops.calls",
 }
 
-__all__ = ["Call", "Recorded", "Step", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
+__all__ = ["LoopCall", "Recorded", "LoopStep", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
 
 # With this one in sight, type checkers would let any misspelt name pass.
 if not TYPE_CHECKING:

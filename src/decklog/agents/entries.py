@@ -4,7 +4,7 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Prompted, Returned, Said, Thought
+from decklog.agents.events import AgentMessage, Answered, Compacted, Noted, Prompted, Returned, SessionEvent, Thought, ToolCalled
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.journal.entry import EntryKind
 
@@ -26,7 +26,7 @@ def run_of_session(program: str, session_id: str) -> str:
     return f"{as_name(program)}-{as_name(session_id)}"
 
 
-def run_of(program: str, event: Event) -> str:
+def run_of(program: str, event: SessionEvent) -> str:
     """Name the run that an event belongs to: a sub-agent's is one of its own."""
     return run_of_agent(program, event.session_id, event.agent_id)
 
@@ -38,18 +38,18 @@ def run_of_agent(program: str, session_id: str, agent_id: str | None) -> str:
     return own if agent_id is None else f"{own}-{as_name(agent_id)}"
 
 
-def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None":
+def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] | None":
     """Give the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
     told: tuple[str, str, str | None, str | None, dict[str, Any]]
     match event:
-        case Called():
+        case ToolCalled():
             # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
             told = (_TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
             told = (_TOOL, "result", output or event.outcome._value_, f"result:{event.call_id}", facts)
-        case Said():
+        case AgentMessage():
             told = (_SAID, "said", event.text, event.message_id and f"said:{event.message_id}", {})
         case Thought():
             told = (_THOUGHT, "thought", event.text, f"thought:{event.message_id}", {})
@@ -78,7 +78,7 @@ def answer_of(program: str, event: Answered) -> "dict[str, Any]":
 def given(
     program: str,
     run_id: str,
-    event: Event,
+    event: SessionEvent,
     kind: str,
     subtype: str,
     body: str | None,
@@ -132,7 +132,7 @@ def cut_of(text: str) -> "tuple[str, dict[str, Any]]":
     return text[:MOST_CHARACTERS], {"cut": {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}}
 
 
-def key_of(name: str, event: Event, text: str | None) -> str | None:
+def key_of(name: str, event: SessionEvent, text: str | None) -> str | None:
     """Name something that has no id by its moment and its words."""
     if event.at is None:
         return None

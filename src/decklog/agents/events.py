@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 IMPORTED = "import"
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     OK = "ok"
     FAILED = "failed"
     DENIED = "denied"
@@ -31,7 +31,7 @@ STOPPED = frozenset([INTERRUPTED, "replaced", "review_ended"])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
+class SessionEvent:
     """Something that happened in a session, or in a sub-agent of one."""
 
     session_id: str
@@ -43,7 +43,7 @@ class Event:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun(Event):
+class Begun(SessionEvent):
     """A session began, or goes on: after a pause, a compaction, or as a fork of another one."""
 
     source: str = "startup"
@@ -59,7 +59,7 @@ class Begun(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prompted(Event):
+class Prompted(SessionEvent):
     """The agent was told something, by a person or by a program."""
 
     prompt_id: str | None
@@ -68,7 +68,7 @@ class Prompted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Called(Event):
+class ToolCalled(SessionEvent):
     """The agent wants to use a tool."""
 
     call_id: str
@@ -77,18 +77,18 @@ class Called(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Returned(Event):
+class Returned(SessionEvent):
     """A tool's use came to an end."""
 
     call_id: str
-    outcome: Outcome
+    outcome: CallOutcome
     tool: str | None = None
     output: str = ""
     facts: "dict[str, Any]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said(Event):
+class AgentMessage(SessionEvent):
     """The agent said something to whoever prompted it."""
 
     text: str
@@ -96,7 +96,7 @@ class Said(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thought(Event):
+class Thought(SessionEvent):
     """The agent thought, as far as it shows that."""
 
     text: str
@@ -104,7 +104,7 @@ class Thought(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered(Event):
+class Answered(SessionEvent):
     """A model answered, and its tokens are to be paid for."""
 
     answer_id: str
@@ -119,7 +119,7 @@ class Answered(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spawned(Event):
+class Spawned(SessionEvent):
     """A sub-agent began; `agent_id` is its own."""
 
     role: str = ""
@@ -127,15 +127,15 @@ class Spawned(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joined(Event):
+class Joined(SessionEvent):
     """A sub-agent ended; `agent_id` is its own."""
 
     text: str | None = None
-    outcome: Outcome = Outcome.OK
+    outcome: CallOutcome = CallOutcome.OK
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compacted(Event):
+class Compacted(SessionEvent):
     """The conversation was cut down to a summary, or is about to be."""
 
     trigger: str
@@ -146,7 +146,7 @@ class Compacted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rested(Event):
+class Rested(SessionEvent):
     """A turn ended, and the agent waits."""
 
     text: str | None = None
@@ -157,18 +157,18 @@ class Rested(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended(Event):
+class Ended(SessionEvent):
     """The session ended."""
 
     reason: str | None = None
     # The editor's connection that it ended with, if it was one; a session that goes on in a later one has not ended.
     connection: str | None = None
     text: str | None = None
-    outcome: Outcome = Outcome.OK
+    outcome: CallOutcome = CallOutcome.OK
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noted(Event):
+class Noted(SessionEvent):
     """Something else that the program told."""
 
     name: str

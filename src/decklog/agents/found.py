@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class History:
+class SessionFiles:
     """The session files of one coding agent."""
 
     program: str
@@ -25,13 +25,13 @@ class History:
 HISTORIES = {
     one.program: one
     for one in (
-        History("claude", "Claude Code", "CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
-        History("codex", "Codex", "CODEX_HOME", "~/.codex", "sessions"),
+        SessionFiles("claude", "Claude Code", "CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
+        SessionFiles("codex", "Codex", "CODEX_HOME", "~/.codex", "sessions"),
     )
 }
 
 
-def present() -> list[History]:
+def present() -> list[SessionFiles]:
     """List the coding agents whose session folder exists."""
     return [history for history in HISTORIES.values() if os.path.isdir(history.folder())]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
+from decklog.agents.history_files import HistoryRequest, files_of, many_values, read_files, size_of
 from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
@@ -18,19 +18,19 @@ from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from decklog.agents.events import Event
-    from decklog.agents.history_files import Named, Part
+    from decklog.agents.events import SessionEvent
+    from decklog.agents.history_files import EventBatch, Named
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.agents.spool import Spool
     from decklog.log import Decklog
 
-    Told = Event | Described | Prepared | Beside | PreparedBeside
+    Told = SessionEvent | Described | Prepared | Beside | PreparedBeside
 
 _SHOWN = 10
 
 
 @dataclass
-class Imported:
+class HistorySummary:
     """What came of an import: files read, files that had not grown, events by their kind, entries and charges that were new."""
 
     path: str
@@ -47,7 +47,7 @@ class Imported:
     # What could not be read or written, each with the reason.
     troubles: list[str] = field(default_factory=list)
 
-    def count(self, part: "Part") -> None:
+    def count(self, part: "EventBatch") -> None:
         """Add what was read to what was before."""
         self.files += part.files
         self.unchanged += part.unchanged
@@ -94,14 +94,14 @@ class HistoryImport:
         self._age = age_of(log, spool)
         self._last_run: str | None = None
         self._charged: dict[str, bool] = {}
-        self.result = Imported(source, dry_run)
+        self.result = HistorySummary(source, dry_run)
 
-    def run(self) -> Imported:
+    def run(self) -> HistorySummary:
         """Take in what is new."""
         files = files_of(self.result.path, self._program, self._roots)
         if not files:
             raise self._nothing_found()
-        asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes, self._age)
+        asked = HistoryRequest(self._program, files, self._spool.folder, self._log.db.values.limit_bytes, self._age)
         size = size_of(asked)
         for part in read_files(asked):
             self._take(part, size)
@@ -123,7 +123,7 @@ class HistoryImport:
             folders=list(self._roots),
         )
 
-    def _take(self, part: "Part", size: int) -> None:
+    def _take(self, part: "EventBatch", size: int) -> None:
         self.result.count(part)
         if self.result.dry_run:
             return

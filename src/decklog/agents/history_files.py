@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
-from decklog.agents.events import IMPORTED, STOPPED, Answered, Compacted, Ended, Outcome, Prompted, Rested
+from decklog.agents.events import IMPORTED, STOPPED, Answered, CallOutcome, Compacted, Ended, Prompted, Rested
 from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
-from decklog.agents.marks import OF_A_RUN, Marks
+from decklog.agents.marks import OF_A_RUN, ReadMarks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
@@ -21,7 +21,7 @@ from decklog.records.values import Values
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from decklog.agents.events import Event
+    from decklog.agents.events import SessionEvent
     from decklog.agents.reading import Sums
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
 
@@ -41,7 +41,7 @@ _HEAD_LINES = 100
 
 
 @dataclass(frozen=True)
-class Asked:
+class HistoryRequest:
     """Which files are to be read, and what was read of them before."""
 
     program: str
@@ -53,10 +53,10 @@ class Asked:
 
 
 @dataclass
-class Part:
+class EventBatch:
     """Some events in their order, and how far their files are read with them."""
 
-    told: "list[Event | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
+    told: "list[SessionEvent | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: int = 0
     unchanged: int = 0
@@ -81,9 +81,9 @@ def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) ->
     return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
 
 
-def size_of(asked: Asked) -> int:
+def size_of(asked: HistoryRequest) -> int:
     """Say how many bytes are still to be read."""
-    marks = Marks(Spool(asked.spool), asked.age, asked.program)
+    marks = ReadMarks(Spool(asked.spool), asked.age, asked.program)
     return sum(_rest_of(path, int(marks.of(path).get("place") or 0)) for path in asked.files)
 
 
@@ -110,22 +110,22 @@ def many_values(limit_bytes: int) -> Values:
     return Values(limit_bytes, remembered_bytes=_REMEMBERED)
 
 
-def read_files(asked: Asked) -> "Iterator[Part]":
+def read_files(asked: HistoryRequest) -> "Iterator[EventBatch]":
     """Read what is new in some files."""
     return _Files(asked).parts()
 
 
 class _Files:
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: HistoryRequest) -> None:
         self._name = asked.program
         self._paths = asked.files
         self._program = known_program(asked.program)
         self._may_tell = claude.may_tell if self._program is claude else None
-        self._remembered = Marks(Spool(asked.spool), asked.age, asked.program)
+        self._remembered = ReadMarks(Spool(asked.spool), asked.age, asked.program)
         self._values = many_values(asked.limit_bytes)
-        self._part = Part()
-        self._read: list[Event | Described | Beside] = []
-        self._kinds: Counter[type[Event]] = Counter()
+        self._part = EventBatch()
+        self._read: list[SessionEvent | Described | Beside] = []
+        self._kinds: Counter[type[SessionEvent]] = Counter()
         # Of what was read just now; whoever writes it remembers it later.
         self._marks: dict[str, dict[str, Any]] = {}
         self._known_lines = KnownLines()
@@ -133,7 +133,7 @@ class _Files:
         self._named: dict[str, Named] = {}
         self._bytes_done = 0
 
-    def parts(self) -> "Iterator[Part]":
+    def parts(self) -> "Iterator[EventBatch]":
         for path in self._paths:
             try:
                 yield from self._take_in(path)
@@ -142,7 +142,7 @@ class _Files:
                 self._part.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
         yield self._handed_on()
 
-    def _take_in(self, path: str) -> "Iterator[Part]":
+    def _take_in(self, path: str) -> "Iterator[EventBatch]":
         mark, extent = self._mark(path), _extent(path)
         if "run" in mark:
             self._named[mark["session"]] = (mark["run"], mark.get("task"))
@@ -168,11 +168,11 @@ class _Files:
         self._part.files += 1
         self._part.marks.update(marks)
 
-    def _handed_on(self) -> Part:
+    def _handed_on(self) -> EventBatch:
         part, read = self._part, self._read
         part.named = {**self._named}
         part.bytes_done = self._bytes_done
-        self._part, self._read = Part(), []
+        self._part, self._read = EventBatch(), []
         part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
         self._kinds.clear()
         part.told = [*read]
@@ -181,7 +181,7 @@ class _Files:
     def _mark(self, path: str) -> dict[str, Any]:
         return self._marks.get(path) or self._remembered.of(path)
 
-    def _described(self, event: "Event") -> "Event | Described | Beside":
+    def _described(self, event: "SessionEvent") -> "SessionEvent | Described | Beside":
         if isinstance(event, Answered):
             return event, answer_of(self._name, event)
         named = self._named.get(event.session_id)
@@ -196,14 +196,14 @@ class _Files:
             entry["task_id"] = named[1]
         return event.session_id, event.agent_id, entry
 
-    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
+    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
         """Give all that a database tells: what is known of it is known by its ids."""
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
         marks[path] = self._remembered.of_state(extent)
 
-    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
+    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
         place = int(mark.get("place") or 0)
         reading = Reading(
             path=path,
@@ -214,7 +214,7 @@ class _Files:
         )
         reader, folder = self._program.reader(reading), os.path.dirname(path)
         self._known_folders.add(folder)
-        last: Event | None = None
+        last: SessionEvent | None = None
         for line, end in lines_of(path, place, self._count_unread, self._may_tell):
             for event in () if self._is_copied(line, folder, reading) else reader.events(line):
                 yield event
@@ -225,13 +225,13 @@ class _Files:
         if last is not None:
             # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
             is_failed = isinstance(last, Rested) and last.error is not None and last.error not in STOPPED
-            outcome = Outcome.FAILED if is_failed else Outcome.OK
+            outcome = CallOutcome.FAILED if is_failed else CallOutcome.OK
             yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED, outcome=outcome)
         of_a_run = {name: mark[name] for name in OF_A_RUN if name in mark}
         marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
         self._marks[path] = marks[path]
 
-    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[Event | Sums]":
+    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent | Sums]":
         for below, _ in claude.transcripts_below(path):
             yield from self._events(below, marks.get(below) or self._mark(below), marks)
             kept = marks[below]["kept"] or {}
@@ -264,7 +264,7 @@ class _Files:
         self._part.unread += 1
 
 
-def _is_told(described: "Event | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
+def _is_told(described: "SessionEvent | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
     """Say whether an entry has the key of one just before, of which the log keeps the first; remember it otherwise."""
     if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
         return False

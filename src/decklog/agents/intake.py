@@ -11,9 +11,9 @@ from decklog.agents import claude
 from decklog.agents.acp.transcripts import transcripts_of_session
 from decklog.agents.acp.wires import Wires
 from decklog.agents.connections import close_ended, has_ended
-from decklog.agents.events import Event, Noted, Outcome, Returned
+from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.lines import lines_of
-from decklog.agents.marks import Marks, age_of, bear_witness
+from decklog.agents.marks import ReadMarks, age_of, bear_witness
 from decklog.agents.programs import program
 from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.agents.reading import Program, Sums
+    from decklog.agents.reading import Sums, TranscriptProgram
     from decklog.agents.spool import Spool
     from decklog.log import Decklog
 
@@ -74,7 +74,7 @@ class _File:
         self._spool = spool
         self._name = name
         self._taken = taken
-        self._remembered = Marks(spool, age_of(log, spool))
+        self._remembered = ReadMarks(spool, age_of(log, spool))
         self._marks: dict[str, dict[str, Any]] = {}
         self._wires = Wires(spool)
         self._last_run: str | None = None
@@ -161,7 +161,7 @@ class _File:
         except (OSError, ValueError):
             return 0
 
-    def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
+    def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[SessionEvent]":
         at, session, known = _time_of(facts), told["session_id"], program(str(facts.get("program")))
         for path, agent_id in known.transcripts_of(told):
             yield from self._transcript(known, path, agent_id, session, _forked_at(facts, told))
@@ -173,7 +173,7 @@ class _File:
                 at=at,
                 call_id=call,
                 tool=told.get("tool_name"),
-                outcome=Outcome.DENIED,
+                outcome=CallOutcome.DENIED,
                 output=str(facts["denied"]),
             )
         elif facts.get("denied"):
@@ -181,7 +181,7 @@ class _File:
             tool = text_or_none(told.get("tool_name"))
             yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
-    def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
+    def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         wire = self._wires.of(name, session, str(facts["acp"].get("c")))
@@ -193,19 +193,19 @@ class _File:
         if wire.is_at_rest:
             yield from wire.own_files()
 
-    def _own_files(self, name: str, session: str, facts: "dict[str, Any]") -> "Iterator[Event]":
+    def _own_files(self, name: str, session: str, facts: "dict[str, Any]") -> "Iterator[SessionEvent]":
         for path, agent_id in transcripts_of_session(name, session, facts):
             yield from self._transcript(program(name), path, agent_id, session)
 
     def _transcript(
         self,
-        known: "Program",
+        known: "TranscriptProgram",
         path: str,
         agent_id: str | None,
         session_id: str,
         forked_at: float | None = None,
         most_lines: int | None = None,
-    ) -> "Iterator[Event]":
+    ) -> "Iterator[SessionEvent]":
         """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
         kept = self._marks.get(path) or self._remembered.of(path)
         reading = Reading(
@@ -229,7 +229,7 @@ class _File:
         of_a_run = {"session": session_id, **self._named} if self._named else {}
         self._marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
 
-    def _below(self, known: "Program", path: str, session_id: str) -> "Iterator[Event | Sums]":
+    def _below(self, known: "TranscriptProgram", path: str, session_id: str) -> "Iterator[SessionEvent | Sums]":
         for below, agent_id in claude.transcripts_below(path):
             yield from self._transcript(known, below, agent_id, session_id)
             yield (self._marks[below]["kept"] or {}).get("answers") or {}
@@ -250,7 +250,7 @@ class _File:
         # In a run of the session's own: the one that was named may be what can't be written to.
         return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
-    def _recorded(self, facts: "dict[str, Any]", events: "Iterator[Event]") -> int:
+    def _recorded(self, facts: "dict[str, Any]", events: "Iterator[SessionEvent]") -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
         named = {"run": run_id, "task": task_id} if run_id else {}
         self._named = {name: value for name, value in named.items() if value}

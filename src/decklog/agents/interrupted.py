@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.core.processes import Identity
 from decklog.journal.entry import EntryKind
@@ -94,7 +94,7 @@ def close_open(log: "Decklog", run_id: str) -> None:
             if entry.subtype == ended:
                 told.add(f"{ended}:{part}")
             elif entry.subtype == begun and part and f"{ended}:{part}" not in told:
-                facts = {name: part, "outcome": Outcome.INTERRUPTED.value, "within": payload.get("within")}
+                facts = {name: part, "outcome": CallOutcome.INTERRUPTED.value, "within": payload.get("within")}
                 facts |= {"tool": payload.get("tool")} if name == "call" else {"name": entry.body}
                 key = f"{ended.replace('.', '-')}:{part}"
                 known = {name: value for name, value in facts.items() if value is not None}

@@ -28,7 +28,7 @@ _COMPARED_BYTES = 256
 OF_A_RUN = ("session", "run", "task")
 
 
-class Marks:
+class ReadMarks:
     """What is remembered beside one log. All of it has the log's age, which is another as soon as the log is."""
 
     def __init__(self, spool: "Spool", age: str, program: str | None = None) -> None:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from decklog.agents import claude, codex
 
 if TYPE_CHECKING:
-    from decklog.agents.reading import Program
+    from decklog.agents.reading import TranscriptProgram
 
 
-def program(name: str) -> "Program":
+def program(name: str) -> "TranscriptProgram":
     """Give what is known of a program; one that is not known tells as Claude Code does, whose form others have taken over."""
     if name == "gemini":
         from decklog.agents import gemini

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from decklog.agents.events import Event
+    from decklog.agents.events import SessionEvent
 
 # Told by ourselves, once a program is gone: it may write its last lines after the last hook.
 GONE = "ProgramGone"
@@ -14,13 +14,13 @@ GONE = "ProgramGone"
 Sums = dict[str, list[int]]
 
 
-class Reader(Protocol):
+class TranscriptReader(Protocol):
     """Reads the lines of one transcript in their order."""
 
-    def events(self, line: dict[str, Any]) -> "Iterator[Event]":
+    def events(self, line: dict[str, Any]) -> "Iterator[SessionEvent]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
 
-    def rest(self) -> "Iterator[Event]":
+    def rest(self) -> "Iterator[SessionEvent]":
         """Give what was held back because more of it could have come."""
 
     @property
@@ -31,16 +31,16 @@ class Reader(Protocol):
         """Give what reading on from here needs to know."""
 
 
-class Program(Protocol):
+class TranscriptProgram(Protocol):
     """What is to be known of a program."""
 
-    def events_of(self, told: dict[str, Any], at: "datetime | None") -> "list[Event]":
+    def events_of(self, told: dict[str, Any], at: "datetime | None") -> "list[SessionEvent]":
         """Give what a payload tells."""
 
     def transcripts_of(self, told: dict[str, Any]) -> list[tuple[str, str | None]]:
         """Name the transcripts that have grown by then, each with the sub-agent that it belongs to."""
 
-    def reader(self, place: "Reading") -> Reader:
+    def reader(self, place: "Reading") -> TranscriptReader:
         """Read a transcript, from its beginning or from where it was left."""
 
 
@@ -60,7 +60,7 @@ class Reading:
         kept: dict[str, Any] | None = None,
         is_backstop: bool = False,
         forked_at: float | None = None,
-        below: "Callable[[], Iterator[Event | Sums]] | None" = None,
+        below: "Callable[[], Iterator[SessionEvent | Sums]] | None" = None,
     ) -> None:
         self.path = path
         self.session_id = session_id

@@ -13,14 +13,14 @@ from decklog.agents.events import (
     STOPPED,
     Answered,
     Begun,
+    CallOutcome,
     Compacted,
     Ended,
-    Event,
     Joined,
-    Outcome,
     Prompted,
     Rested,
     Returned,
+    SessionEvent,
     Spawned,
 )
 from decklog.agents.retold import TURN, is_told_otherwise, is_told_then, newest_connection, turns_paid
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     Described = tuple[str, str | None, dict[str, Any]]
     Prepared = tuple[str, str | None, tuple[Any, ...]]
     # An event that the log is asked about, with what is written of it then: an entry, or what its answer is known by.
-    Beside = tuple[Event, dict[str, Any]]
-    PreparedBeside = tuple[Event, tuple[Any, ...]]
+    Beside = tuple[SessionEvent, dict[str, Any]]
+    PreparedBeside = tuple[SessionEvent, tuple[Any, ...]]
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
 _BODY, _REDACTED = map(COLUMNS.index, ("body", "redacted"))
 _SECRET = re.compile(r"\[redacted:([\w-]+)\]")
 _GOAL_CHARACTERS = 200
-_STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
+_STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
 _CALLS_LOOKED_AT = 1000
 # A transcript that nobody has read yet may be longer than memory.
 _MOST_WAITING = 1000
@@ -96,7 +96,7 @@ class Recorder:
         # The run that something was told of last.
         self.last_run: str | None = None
 
-    def record(self, events: "Iterable[Event]") -> int:
+    def record(self, events: "Iterable[SessionEvent]") -> int:
         """Write events in their order; give how many there were."""
         count = 0
         for event in events:
@@ -107,7 +107,9 @@ class Recorder:
         self._flush()
         return count
 
-    def record_read(self, told: "Sequence[Event | Described | Prepared | Beside | PreparedBeside]", values: "Values") -> None:
+    def record_read(
+        self, told: "Sequence[SessionEvent | Described | Prepared | Beside | PreparedBeside]", values: "Values"
+    ) -> None:
         """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
         values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
         for one in told:
@@ -124,7 +126,7 @@ class Recorder:
                 self._write(one[0], beside)
         self._flush()
 
-    def run_of(self, event: Event) -> str:
+    def run_of(self, event: SessionEvent) -> str:
         """Name the run that an event belongs to."""
         return self._run_id or run_of(self._program, event)
 
@@ -144,13 +146,13 @@ class Recorder:
     def _take(self, session_id: str, agent_id: str | None, columns: "tuple[Any, ...]") -> None:
         """Write an entry that was prepared where its event was read."""
         if columns[_STREAM] not in self._known:
-            self._ensure(Event(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
+            self._ensure(SessionEvent(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
         self.last_run = columns[_STREAM]
         self._told.append(columns)
         if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
-    def _write(self, event: Event, beside: "tuple[Any, ...] | None" = None) -> None:
+    def _write(self, event: SessionEvent, beside: "tuple[Any, ...] | None" = None) -> None:
         if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
             return
         # One that comes with what is written of it is one that the log is asked about.
@@ -187,7 +189,7 @@ class Recorder:
 
     # The run
 
-    def _ensure(self, event: Event, goal: str | None = None, **facts: "Any") -> str:
+    def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: "Any") -> str:
         """Make sure that the run of an event is there, the run above it first."""
         self.last_run = run_id = self.run_of(event)
         if run_id in self._known:
@@ -200,7 +202,7 @@ class Recorder:
         self._known.add(run_id)
         return run_id
 
-    def _start(self, run_id: str, event: Event, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
+    def _start(self, run_id: str, event: SessionEvent, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
         places = {name: storable(place) for name in ("worktree", "branch") if (place := text_or_none(facts.pop(name, None)))}
@@ -233,7 +235,7 @@ class Recorder:
         if not self._is_told_otherwise(run_id, event):
             self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
 
-    def _is_there(self, event: Event) -> bool:
+    def _is_there(self, event: SessionEvent) -> bool:
         try:
             self._log.runs.get(self.run_of(event))
         except NotFound:
@@ -293,16 +295,16 @@ class Recorder:
             status = run.status if is_later else _STATUS.get(self._outcome(run_id, event), RunStatus.CANCELLED)
             self._log.runs.finish(run_id, status=status, summary=summary, ended_at=at)
 
-    def _outcome(self, run_id: str, event: Joined | Ended) -> Outcome:
+    def _outcome(self, run_id: str, event: Joined | Ended) -> CallOutcome:
         """Return how a session ended: failed if its last turn ended in an error, which the program's own end does not mention."""
-        if event.outcome is not Outcome.OK or not isinstance(event, Ended) or event.reason == IMPORTED:
+        if event.outcome is not CallOutcome.OK or not isinstance(event, Ended) or event.reason == IMPORTED:
             return event.outcome
         for entry in self._log.journal.find(run_id, kind=EntryKind.EVENT, subtype="turn", limit=1):
             error = entry.payload.get("error") if isinstance(entry.payload, dict) else None
-            return Outcome.FAILED if error and error not in STOPPED else Outcome.OK
+            return CallOutcome.FAILED if error and error not in STOPPED else CallOutcome.OK
         return event.outcome
 
-    def _is_imported(self, event: Event) -> bool:
+    def _is_imported(self, event: SessionEvent) -> bool:
         return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED
 
     # What was said, called and spent
@@ -363,7 +365,7 @@ class Recorder:
 
     def _entry(
         self,
-        event: Event,
+        event: SessionEvent,
         kind: EntryKind,
         subtype: str,
         body: str | None,
@@ -374,7 +376,7 @@ class Recorder:
         told = given(self._program, self._ensure(event), event, kind, subtype, body, key, facts or {}, agent)
         self._told.append(told if self._task_id is None else {**told, "task_id": self._task_id})
 
-    def _is_told_otherwise(self, run_id: str, event: Event) -> bool:
+    def _is_told_otherwise(self, run_id: str, event: SessionEvent) -> bool:
         """Say whether one who tells in another way has told the same; of most runs only one tells, and nothing is looked for."""
         if event.way is None and run_id not in self._retold:
             self._flush()
@@ -402,7 +404,7 @@ class Recorder:
 
     # Calls whose end nobody told
 
-    def _close_calls(self, run_id: str, event: Event) -> None:
+    def _close_calls(self, run_id: str, event: SessionEvent) -> None:
         self._flush()
         for call, tool in self._open_calls(run_id).items():
             self._write(
@@ -411,7 +413,7 @@ class Recorder:
                     agent_id=event.agent_id,
                     call_id=call,
                     tool=tool,
-                    outcome=Outcome.LOST,
+                    outcome=CallOutcome.LOST,
                     output="the session ended before the call did",
                 )
             )

@@ -10,7 +10,7 @@ from decklog.redaction import redact
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from decklog.agents.events import Event
+    from decklog.agents.events import SessionEvent
     from decklog.journal.entry import Entry
     from decklog.log import Decklog
 
@@ -49,17 +49,17 @@ def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
     return max((entry.at for entry in prompts if _way(entry) is not None), default=log.runs.get(run_id).started_at)
 
 
-def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:
+def is_told_otherwise(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
     """Say whether one who tells in another way has told the same."""
     return any(_way(entry) != event.way for entry in _same(log, run_id, event))
 
 
-def is_told_then(log: "Decklog", run_id: str, event: "Event") -> bool:
+def is_told_then(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
     """Say whether the same was told of that moment, by whomever."""
     return any(_same(log, run_id, event))
 
 
-def _same(log: "Decklog", run_id: str, event: "Event") -> "list[Entry]":
+def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
     if event.at is None:
         return []
     kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
@@ -68,7 +68,7 @@ def _same(log: "Decklog", run_id: str, event: "Event") -> "list[Entry]":
     return [entry for entry in found if _is_same(entry, event)]
 
 
-def _span(event: "Event") -> tuple[timedelta, timedelta]:
+def _span(event: "SessionEvent") -> tuple[timedelta, timedelta]:
     """Say how long before and after an event another may have told of it."""
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
@@ -79,7 +79,7 @@ def _way(entry: "Entry") -> str | None:
     return entry.payload.get("way") if isinstance(entry.payload, dict) else None
 
 
-def _is_same(entry: "Entry", event: "Event") -> bool:
+def _is_same(entry: "Entry", event: "SessionEvent") -> bool:
     match event:
         case Prompted():
             # What is given along with a prompt stands in one telling behind it, and in the other not at all.

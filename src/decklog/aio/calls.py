@@ -133,7 +133,7 @@ def _result(future: "Future[Any]") -> "Any":
     return None if future.exception() is not None else future.result()
 
 
-class Calls:
+class LogCalls:
     """The ways into one log, and the threads that work for its tasks: never more than a few, however many tasks there are."""
 
     def __init__(self, log: "Decklog") -> None:

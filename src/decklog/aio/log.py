@@ -4,7 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from decklog.aio import loops
-from decklog.aio.calls import Calls, Job, alone, insisted, outcome
+from decklog.aio.calls import Job, LogCalls, alone, insisted, outcome
 from decklog.aio.once import AsyncOnce
 from decklog.aio.stores import AsyncStore
 from decklog.aio.transaction import AsyncTransaction, present
@@ -47,7 +47,7 @@ class AsyncDecklog(Stores):
         self.acting = log.acting
         self.proving = log.proving
         self._is_own = False
-        self._calls = Calls(log)
+        self._calls = LogCalls(log)
 
     @classmethod
     def open(cls, target: "str | os.PathLike[str]", **settings: Any) -> "Opening[Self]":

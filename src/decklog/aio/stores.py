@@ -11,13 +11,13 @@ from decklog.aio.claim import AsyncClaim
 from decklog.aio.transaction import present
 from decklog.core.errors import Invalid
 from decklog.log import store_class
-from decklog.records.operations import Step, check_may_wait, operations_of
+from decklog.records.operations import WaitStep, check_may_wait, operations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable
     from typing import Any
 
-    from decklog.aio.calls import Calls
+    from decklog.aio.calls import LogCalls
     from decklog.aio.turns import Turns
     from decklog.records.operations import Operation
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class AsyncStore:
     """One noun. Each verb of the plain store is here under the same name, to be awaited; one that follows gives an iterator."""
 
-    def __init__(self, calls: "Calls", name: str) -> None:
+    def __init__(self, calls: "LogCalls", name: str) -> None:
         self._calls = calls
         self._name = name
 
@@ -66,7 +66,7 @@ class AsyncStore:
         begin = operation.steps
 
         async def verb(*args: "Any", **kwargs: "Any") -> "Any":
-            steps, changes, found = begin(self._store, *args, **kwargs), Changes(self), None
+            steps, changes, found = begin(self._store, *args, **kwargs), VerbWaiter(self), None
             try:
                 while True:
                     try:
@@ -91,7 +91,7 @@ class AsyncStore:
 
         return verb
 
-    async def _taken(self, step: Step, changes: "Changes") -> "Any":
+    async def _taken(self, step: WaitStep, changes: "VerbWaiter") -> "Any":
         if step.how == "wait":
             check_may_wait(self._calls.log.db)
             return await changes.wait(step)
@@ -134,7 +134,7 @@ class AsyncStore:
         return stop
 
 
-class Changes:
+class VerbWaiter:
     """What a verb waits for. It is woken, and holds no thread meanwhile."""
 
     def __init__(self, store: AsyncStore) -> None:
@@ -144,7 +144,7 @@ class Changes:
         self._turns: Turns | None = None
         self._is_first = False
 
-    async def wait(self, step: Step) -> None:
+    async def wait(self, step: WaitStep) -> None:
         """Wait until something may have changed, or the time is over.
 
         The first time it returns at once: what was committed before anybody watched is found by looking once more.
@@ -161,7 +161,7 @@ class Changes:
         if self._moved.is_set:
             self._moved = loops.signal()
 
-    async def _in_queue(self, step: Step) -> bool:
+    async def _in_queue(self, step: WaitStep) -> bool:
         """Wait behind those who came before and want the same; all of them looking at every change would be a stampede."""
         if self._turns is None:
             self._queue, self._turns = step.queue, self._store._calls.queues.join(step.queue)
@@ -191,7 +191,7 @@ class Following:
     def __init__(self, store: AsyncStore, steps: "Generator[Any, Any, None]") -> None:
         self._store = store
         self._steps = steps
-        self._changes = Changes(store)
+        self._changes = VerbWaiter(store)
         self._step: Any = None
         self._found: Any = None
         self._ready: deque[Any] = deque()
@@ -203,7 +203,7 @@ class Following:
         while not self._ready:
             if self._step is None:
                 self._step = self._next()
-            if isinstance(self._step, Step):
+            if isinstance(self._step, WaitStep):
                 self._found = await self._store._taken(self._step, self._changes)
             else:
                 self._ready.extend(self._step)

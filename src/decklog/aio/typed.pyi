@@ -8,7 +8,7 @@ from decklog.aio.claim import AsyncClaim
 from decklog.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
 from decklog.journal.journal import R
 from decklog.journal.verify import Verification
-from decklog.journal.writer import Written
+from decklog.journal.writer import WrittenEntries
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.approval import Approval, ApprovalStateLike, VerdictLike
 from decklog.stores.approvals.approval_answers import Answers
@@ -118,7 +118,7 @@ class AsyncJournal:
         at: datetime | None = ...,
     ) -> Entry:
         """Append one entry to a run's stream."""
-    async def append_many(self, entries: NewEntries) -> Written:
+    async def append_many(self, entries: NewEntries) -> WrittenEntries:
         """Append several entries in one transaction, each given as the arguments of `append`."""
     async def get(self, stream: str, seq: int | None = ...) -> Entry:
         """Get one entry by its stream and its number, or by its id, STREAM:NUMBER."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
 
 
 def main(arguments: list[str] | None = None) -> "NoReturn":
@@ -31,10 +31,10 @@ def run(arguments: list[str]) -> int:
     """Run one command line and give its exit code."""
     if (code := _run_apart(arguments)) is not None:
         return code
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
     from decklog.cli.exits import report, use_shape_of
 
-    call = Call(arguments)
+    call = Invocation(arguments)
     use_shape_of(call)
     try:
         return _answer(call)
@@ -43,12 +43,12 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
-        from decklog.cli.call import Usage
+        from decklog.cli.call import WrongUsage
         from decklog.cli.next_step import add_next_step
         from decklog.cli.option_names import name_options
 
         # Only what was given can be so deep: brackets within brackets by the thousand.
-        problem = Usage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
+        problem = WrongUsage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
         name_options(problem, call)
         add_next_step(problem, call)
         return report(problem, as_json=call.json)
@@ -71,7 +71,7 @@ def _run_apart(arguments: list[str]) -> int | None:
     return None
 
 
-def _answer(call: "Call") -> int:
+def _answer(call: "Invocation") -> int:
     """Have the call answered by what it names: a short way, an operation, or a command of the menu."""
     call.check()
     if call.names_short_way:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from decklog.agents.spool import Spool
-    from decklog.location.locate import Place
+    from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
 # Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
@@ -29,13 +29,13 @@ WITH_VALUE = ("--db", "--fields")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 
-class Usage(Invalid):
+class WrongUsage(Invalid):
     """The command line itself is wrong."""
 
     code = "usage"
 
 
-class Call:
+class Invocation:
     """Takes the settings of every command out of the words, wherever they stand; the rest is the command's."""
 
     def __init__(self, arguments: list[str]) -> None:
@@ -69,9 +69,9 @@ class Call:
     def check(self) -> None:
         """Refuse settings that lack their value."""
         if self.db == "":
-            raise Usage("--db needs a value: a path, sqlite:///PATH or postgresql://…")
+            raise WrongUsage("--db needs a value: a path, sqlite:///PATH or postgresql://…")
         if self.fields is not None and not self.chosen_fields:
-            raise Usage("--fields needs names, with commas between them", hint="Such as: --fields id,title,state")
+            raise WrongUsage("--fields needs names, with commas between them", hint="Such as: --fields id,title,state")
 
     @property
     def chosen_fields(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class Call:
             place.must_exist()
         return place.open(read_only=not writing and place.is_read_only)
 
-    def place(self) -> "Place":
+    def place(self) -> "LogLocation":
         """Find the log this call is about."""
         from decklog.location.locate import locate
 

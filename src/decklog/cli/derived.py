@@ -4,7 +4,7 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import HAND_WRITTEN, SENTENCES, Call, Usage
+from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.core.figures import dollars
@@ -40,7 +40,7 @@ def find_operation(store: str, verb: str) -> Operation | None:
     return known.get(verb if verb in known else _ALSO.get(verb, verb))
 
 
-def run_operation(call: Call) -> int:
+def run_operation(call: Invocation) -> int:
     """Run `STORE VERB …` and show its result."""
     store, verb, *words = call.words
     store = store.replace("-", "_")
@@ -73,22 +73,22 @@ def run_operation(call: Call) -> int:
         return show(_told(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
 
 
-def _unknown(store: str, verb: str) -> Usage:
+def _unknown(store: str, verb: str) -> WrongUsage:
     """Return the error for a verb that a store does not have, with the one that was probably meant."""
     spelled = store.replace("_", "-")
     if verb == "undo":
         hint = f"Any record's last change is undone by: decklog journal undo {store} ID"
-        return Usage(f"unknown command: {spelled} undo", hint=hint)
+        return WrongUsage(f"unknown command: {spelled} undo", hint=hint)
     from decklog.cli.meant import meant
 
     verbs = list(dict.fromkeys([*operations(store), *HAND_WRITTEN.get(store, ())]))
     near = meant(verb, verbs)
     if near is not None:
         hint = f"See its options: decklog {spelled} {near} --help"
-        return Usage(f"unknown command: {spelled} {verb} (did you mean {near}?)", hint=hint, known=verbs)
+        return WrongUsage(f"unknown command: {spelled} {verb} (did you mean {near}?)", hint=hint, known=verbs)
     sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
     hint = f"{sentence}Commands: {', '.join(verbs)}. See: decklog {spelled} --help"
-    return Usage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
+    return WrongUsage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
 
 
 def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "Any":
@@ -117,7 +117,7 @@ def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[s
 
 
 def _proving(
-    log: "Decklog", call: Call, store: str, operation: Operation, arguments: "dict[str, Any]"
+    log: "Decklog", call: Invocation, store: str, operation: Operation, arguments: "dict[str, Any]"
 ) -> "AbstractContextManager[None]":
     if not operation.manager_only:
         return nullcontext()
@@ -128,7 +128,7 @@ def _proving(
     return proving(log, call.key)
 
 
-def acting(log: "Decklog", call: Call) -> "AbstractContextManager[None]":
+def acting(log: "Decklog", call: Invocation) -> "AbstractContextManager[None]":
     """Attribute what is written to the agent that the call or the environment names."""
     names = ("agent", "agent_id", "group_id", "task_id")
     given: dict[str, Any] = {name: getattr(call, name, None) or os.environ.get(f"DECKLOG_{name.upper()}") for name in names}
@@ -136,5 +136,5 @@ def acting(log: "Decklog", call: Call) -> "AbstractContextManager[None]":
     if not any(given.values()):
         return nullcontext()
     if fence is not None and not fence.isdecimal():
-        raise Usage(f"DECKLOG_FENCE is {fence!r}; it is the number that a claim gave")
+        raise WrongUsage(f"DECKLOG_FENCE is {fence!r}; it is the number that a claim gave")
     return log.acting(**given, fence=None if fence is None else int(fence))

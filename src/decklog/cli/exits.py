@@ -3,36 +3,36 @@
 import sys
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import Usage
-from decklog.cli.shape import Shape
+from decklog.cli.call import WrongUsage
+from decklog.cli.shape import OutputShape
 from decklog.core import errors
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
 
 # How much of each record is shown. A process is one call, and whatever it prints has one shape.
-_shape = Shape()
+_shape = OutputShape()
 
 
-def use_shape_of(call: "Call") -> None:
+def use_shape_of(call: "Invocation") -> None:
     """Show from here on what a call asks for, and as it asks for it."""
     global _shape
-    _shape = Shape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
+    _shape = OutputShape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
     if call.no_color:
         from decklog.cli import styles
 
         styles.use_none()
 
 
-def shape() -> Shape:
+def shape() -> OutputShape:
     return _shape
 
 
 # The first class an error is an instance of decides.
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
-    (Usage, 2),
+    (WrongUsage, 2),
     (errors.Busy, 75),
     (errors.TimedOut, 124),
     (errors.StillPending, 7),

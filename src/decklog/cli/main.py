@@ -8,11 +8,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from decklog import __version__
-from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
+from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Invocation, WrongUsage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import SENTENCE
-from decklog.cli.meant import Group
+from decklog.cli.meant import SuggestingGroup
 from decklog.log import STORES
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def spelled(name: str) -> str:
     return name.replace("_", "-")
 
 
-class Menu(Group):
+class Menu(SuggestingGroup):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -212,7 +212,7 @@ def _store_menu(store: str) -> click.Group:
 def _group_of(store: str) -> type[click.Group]:
     """Give the kind of menu that a store has: of those that take a sentence, one that does."""
     if store not in SENTENCES:
-        return Group
+        return SuggestingGroup
     from importlib import import_module
 
     found: type[click.Group] = import_module(f"decklog.cli.commands.mending.{store}").Sentences
@@ -290,7 +290,7 @@ def menu() -> None:
     """Audit log, task queue and spending limits for coding agents."""
 
 
-def run_command(call: Call) -> int:
+def run_command(call: Invocation) -> int:
     """Run a hand-written command, or show help."""
     if not call.words and _COMPLETING not in os.environ:
         from decklog.cli.screens.welcome import welcome
@@ -303,7 +303,7 @@ def run_command(call: Call) -> int:
         return 0
     except click.UsageError as problem:
         context = f" Try: {problem.ctx.command_path} --help" if problem.ctx else ""
-        raise Usage(problem.format_message(), hint=context.strip() or None) from None
+        raise WrongUsage(problem.format_message(), hint=context.strip() or None) from None
     except click.Abort:
         return 130
     except SystemExit:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Usage
+from decklog.cli.call import WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,7 @@ def hint(word: str, known: "Iterable[str]", otherwise: str) -> str:
     return otherwise if near is None else f"Did you mean {near}?"
 
 
-class Group(click.Group):
+class SuggestingGroup(click.Group):
     """Raise Usage for an unknown command and name the one that was probably meant."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -66,12 +66,12 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def unknown_command(ctx: click.Context, name: str, known: list[str]) -> Usage:
+def unknown_command(ctx: click.Context, name: str, known: list[str]) -> WrongUsage:
     """Return the error for an unknown command of a group, with the closest known one."""
     path = ctx.command_path
     spelled = f"{path} {name}".removeprefix("decklog ")
     near = meant(name, known)
     if near is not None:
-        return Usage(f"unknown command: {spelled} (did you mean {near}?)", hint=f"See its options: {path} {near} --help")
+        return WrongUsage(f"unknown command: {spelled} (did you mean {near}?)", hint=f"See its options: {path} {near} --help")
     listed = f"Commands: {', '.join(known)}. " if ctx.parent else ""
-    return Usage(f"unknown command: {spelled}", hint=f"{listed}See: {path} --help")
+    return WrongUsage(f"unknown command: {spelled}", hint=f"{listed}See: {path} --help")

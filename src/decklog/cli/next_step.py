@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import HAND_WRITTEN, Usage
+from decklog.cli.call import HAND_WRITTEN, WrongUsage
 from decklog.core import errors
 
 if TYPE_CHECKING:
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
 
 # A hint with one of these already names something to type.
 _TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "pipx install", "uv tool install", "chmod", "git ")
@@ -17,7 +17,7 @@ _LISTED_BY = {"tasks": "tasks find --state running"}
 _LISTED = {"notify_rules": "notices rules", "contradictions": "memory contradictions"}
 
 
-def add_next_step(problem: BaseException, call: "Call") -> None:
+def add_next_step(problem: BaseException, call: "Invocation") -> None:
     """Put a command behind the hint of an error that names nothing to type."""
     if not isinstance(problem, errors.DecklogError) or problem.retryable:
         return
@@ -26,7 +26,7 @@ def add_next_step(problem: BaseException, call: "Call") -> None:
         problem.hint = ". ".join(part for part in (said, _step(problem, call)) if part) or None
 
 
-def _step(problem: errors.DecklogError, call: "Call") -> str | None:
+def _step(problem: errors.DecklogError, call: "Invocation") -> str | None:
     store, path = _command(call.words)
     if store is None and "path" in problem.details and isinstance(problem, (errors.NotFound, errors.Conflict)):
         # It is about a file, and what the log holds tells nothing of it.
@@ -36,7 +36,7 @@ def _step(problem: errors.DecklogError, call: "Call") -> str | None:
     if isinstance(problem, (errors.Conflict, errors.Denied)):
         shown = _showing(store, problem.details.get("id"))
         return f"See how it stands: decklog {shown}" if shown else f"See what there is: decklog {_listing(store)}"
-    if isinstance(problem, (Usage, errors.Invalid)):
+    if isinstance(problem, (WrongUsage, errors.Invalid)):
         return f"See its options: decklog {path}--help"
     return None
 

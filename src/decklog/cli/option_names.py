@@ -7,13 +7,13 @@ from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
     from decklog.cli.parameters import Parameter
 
 _MONEY = re.compile(r"`?\b(\w+?)_microdollars\b`?")
 
 
-def name_options(problem: BaseException, call: "Call") -> None:
+def name_options(problem: BaseException, call: "Invocation") -> None:
     """Replace the names of Python parameters in an error by their options, and microdollars by dollars."""
     if not isinstance(problem, DecklogError):
         return
@@ -27,7 +27,7 @@ def name_options(problem: BaseException, call: "Call") -> None:
         problem.hint = _renamed(problem.hint, parameters)
 
 
-def _parameters(call: "Call") -> "list[Parameter]":
+def _parameters(call: "Invocation") -> "list[Parameter]":
     """Return the parameters of the verb that was called; of a hand-written command none."""
     if call.names_operation:
         from decklog.cli.derived import find_operation

@@ -7,7 +7,7 @@ from enum import Enum
 from types import UnionType
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import Usage
+from decklog.cli.call import WrongUsage
 from decklog.records.operations import keyword_fields
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Parameter:
             wanted = "JSON" if read is _read_json else self.shown
             if read is _read_object:
                 wanted = "a JSON object or a file that holds one"
-            raise Usage(
+            raise WrongUsage(
                 f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._meant(text)
             ) from None
         self._must_fit(value)
@@ -115,9 +115,9 @@ class Parameter:
         """Refuse JSON of another shape than the signature names."""
         outer, inner = _shape(self.type)
         if not isinstance(value, outer):
-            raise Usage(f"{self.flag} takes a JSON {_CALLED[outer]}, and this is another kind of value")
+            raise WrongUsage(f"{self.flag} takes a JSON {_CALLED[outer]}, and this is another kind of value")
         if isinstance(value, list) and not all(isinstance(item, inner) for item in value):
-            raise Usage(f"{self.flag} takes a list of {_CALLED[inner]}s, and something in this one is none")
+            raise WrongUsage(f"{self.flag} takes a list of {_CALLED[inner]}s, and something in this one is none")
 
     def _as_is(self, text: str) -> str:
         # A body may come from a pipe; a word that is only a dash means that everywhere.
@@ -165,7 +165,7 @@ def read_file(word: str) -> bytes:
             return file.read()
     except (OSError, ValueError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else "its name can't be one"
-        raise Usage(
+        raise WrongUsage(
             f"the file {word[1:]!r} can't be read: {why}",
             hint="@ is followed by the path of a file. To give a text that begins with @, write it to a file or to stdin (-).",
         ) from None
@@ -297,7 +297,7 @@ def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
         names = ", ".join(p.said.upper() if p.positional else p.flag for p in missing)
-        raise Usage(f"missing: {names}")
+        raise WrongUsage(f"missing: {names}")
     return given
 
 
@@ -307,7 +307,7 @@ def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
         given[parameter.name] = (*given.get(parameter.name, ()), word)
         return
     if parameter is None:
-        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes.")
+        raise WrongUsage(f"{word!r} is one word too many", hint="Put text with blanks in quotes.")
     given[parameter.name] = parameter.convert(word)
 
 
@@ -322,7 +322,7 @@ def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, r
     if parameter is None:
         from decklog.cli.meant import hint
 
-        raise Usage(
+        raise WrongUsage(
             f"there is no option {flag}", hint=hint(flag, by_flag, f"There are: {', '.join(by_flag)}"), known=list(by_flag)
         )
     if parameter.is_flag:
@@ -330,14 +330,14 @@ def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, r
         return
     text = value if equals else next(rest, None)
     if text is None:
-        raise Usage(f"{flag} needs a value")
+        raise WrongUsage(f"{flag} needs a value")
     value = parameter.convert(text)
     if parameter.name not in given:
         given[parameter.name] = value
     elif isinstance(value, list):
         given[parameter.name] = [*given[parameter.name], *value]
     else:
-        raise Usage(f"{flag} is given twice")
+        raise WrongUsage(f"{flag} is given twice")
 
 
 def _truth(text: str) -> bool:
@@ -345,4 +345,4 @@ def _truth(text: str) -> bool:
         return True
     if text.lower() in ("false", "0", "no"):
         return False
-    raise Usage(f"{text!r} is neither true nor false")
+    raise WrongUsage(f"{text!r} is neither true nor false")

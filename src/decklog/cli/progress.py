@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 
-class Meter:
+class ProgressMeter:
     """One line on stderr that is written anew a few times a second."""
 
     def __init__(self, written: Callable[[int], str] = "{:,}".format) -> None:
@@ -34,7 +34,7 @@ class Meter:
         sys.stderr.flush()
         self._drawn = True
 
-    def __enter__(self) -> "Meter":
+    def __enter__(self) -> "ProgressMeter":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -28,7 +28,7 @@ AS_IT_IS = frozenset(
 )
 
 
-class Shape:
+class OutputShape:
     """How much of each record is shown; it remembers what was left out."""
 
     def __init__(self, *, brief: bool = False, fields: "tuple[str, ...]" = ()) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import kill_points
 from decklog.core.errors import Conflict, StillPending, Unproven
 from decklog.core.processes import Identity
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -25,7 +25,7 @@ class Acts:
         self,
         step: str,
         act: Callable[[], Any],
-        look: Callable[["Effect"], Finding],
+        look: Callable[["Effect"], EffectCheck],
         *,
         task_id: str | None,
         facts: dict[str, object] | None = None,
@@ -58,7 +58,7 @@ class Acts:
         except (Conflict, Unproven):
             return  # another conductor was faster, or only the owner can tell what came of it
 
-    def _resolved(self, effect: "Effect", look: Callable[["Effect"], Finding]) -> "Effect":
+    def _resolved(self, effect: "Effect", look: Callable[["Effect"], EffectCheck]) -> "Effect":
         """Bring a step that was begun to where it is settled, or ours to do."""
         if effect.is_settled:
             return effect

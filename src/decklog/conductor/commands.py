@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
+from decklog.conductor.private_home import PrivateHome, PrivateHomeFiles, prepare
 from decklog.core.processes import Identity
 from decklog.guard.sandbox import sandbox
 from decklog.guard.sandbox.linux import require_linux
-from decklog.guard.sandbox.sandbox import Kind, Sandbox, Site
+from decklog.guard.sandbox.sandbox import CommandContext, Sandbox, SandboxKind
 from decklog.guard.shell import launch
 from decklog.guard.shell.environment import environment
 from decklog.guard.shell.shell import read_note
@@ -43,7 +43,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     keeps_home: bool = False
-    home: HomeFiles = field(default_factory=HomeFiles)
+    home: PrivateHomeFiles = field(default_factory=PrivateHomeFiles)
     input: Path | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 60.0
@@ -65,7 +65,7 @@ def start(command: Command) -> None:
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     settled, site = command.sandbox.settled(), _site(command)
     private = PrivateHome(env=_passed(command.home.variables))
-    if settled.kind is not Kind.NONE:
+    if settled.kind is not SandboxKind.NONE:
         private = prepare(command.home, site.home, os.environ)
         readable, writable = (*settled.readable, *private.readable), (*settled.writable, *private.writable)
         settled = replace(settled, readable=readable, writable=writable)
@@ -74,7 +74,7 @@ def start(command: Command) -> None:
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
     cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        order = launch.Order(
+        order = launch.LaunchOrder(
             mark=command.mark,
             argv=held.argv,
             env={**held.env, **home, **passed, **command.env},
@@ -100,8 +100,8 @@ def _passed(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _site(command: Command) -> Site:
-    return Site(str(command.root), command.folder, dict(_usual(tuple(os.environ.items()))), command.log_file)
+def _site(command: Command) -> CommandContext:
+    return CommandContext(str(command.root), command.folder, dict(_usual(tuple(os.environ.items()))), command.log_file)
 
 
 @lru_cache(maxsize=2)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import commands, ladder
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.checks.overlap_probe import OverlapProbe
-from decklog.conductor.lane import Lane
+from decklog.conductor.lane import MergeQueue
 from decklog.conductor.machines.taking_up import untold
 from decklog.conductor.planning.strategist import PlanningAttempt, go_on_with
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks
 from decklog.conductor.weather import Weather
-from decklog.conductor.working import Attempt
+from decklog.conductor.working import WorkAttempt
 from decklog.core.errors import BudgetExceeded, DecklogError, Invalid, LeaseLost, Unavailable
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Bell:
 class Conductor:
     """Works one run in this process. `stop` lets agents finish what they do; `stop_now` ends them, and keeps what they left."""
 
-    def __init__(self, site: Site, on_change: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, site: RunContext, on_change: Callable[[], object] = lambda: None) -> None:
         if site.configuration.is_reviewed and site.reviewer is None:
             raise Invalid("the settings ask for a review, and nobody was given who reviews", hint="Start it by: decklog run")
         self._site = site
@@ -310,8 +310,8 @@ class Conductor:
         if not go_on_with(self._site, claim):
             self._work(claim)
 
-    def _attempt(self, claim: "Claim", **given: "Any") -> Attempt:
-        kind = PlanningAttempt if claim.task.role == PLAN else Attempt
+    def _attempt(self, claim: "Claim", **given: "Any") -> WorkAttempt:
+        kind = PlanningAttempt if claim.task.role == PLAN else WorkAttempt
         return kind(self._site, claim, self._ender(claim), **given)
 
     def _check(self, claim: "Claim") -> None:
@@ -337,7 +337,7 @@ class Conductor:
             site.stages.failed(claim, [*found.findings, {"kind": "denied", "text": denied}])
 
     def _land(self, claim: "Claim") -> None:
-        Lane(self._site, self._ender(claim)).land(claim)
+        MergeQueue(self._site, self._ender(claim)).land(claim)
 
     # The end
 

@@ -10,7 +10,7 @@ from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
@@ -27,7 +27,7 @@ def fork(
     at: str | None = None,
     new_run_id: str | None = None,
     budget_microdollars: int | None = None,
-) -> "Site":
+) -> "RunContext":
     """Fork a run of this repository as it was at an entry or a time; with the id of a fork that there is, go on with it."""
     if new_run_id is not None and (known := _known(log, new_run_id)) is not None:
         if known.parent_run_id != run_id:
@@ -66,7 +66,7 @@ def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
         )
 
 
-def _refs(log: "Decklog", made: "Run", site: "Site") -> dict[str, str]:
+def _refs(log: "Decklog", made: "Run", site: "RunContext") -> dict[str, str]:
     """Name the refs of a fork: its target, and what its open tasks go on from, so that the first run's may go."""
     tasks = list(all_tasks(log, made.id))
     landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]

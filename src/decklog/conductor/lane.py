@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.site import Site
-from decklog.guard.calls.tool import Finding
+from decklog.conductor.site import RunContext
+from decklog.guard.calls.tool import EffectCheck
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 MOST_RACES = 5
 
 
-class Lane:
+class MergeQueue:
     """Lands pieces of one run."""
 
-    def __init__(self, site: Site, wanted_end: Callable[[], str | None]) -> None:
+    def __init__(self, site: RunContext, wanted_end: Callable[[], str | None]) -> None:
         self._site = site
         self._repository: Repository = site.repository
         self._wanted_end = wanted_end
@@ -114,7 +114,7 @@ class Lane:
             return self._site.tips.advance(candidate, old)
 
         moved: bool = self._site.acts.perform(
-            step, swap, lambda _: Finding(self._is_in(candidate), True), task_id=task_id, facts=facts
+            step, swap, lambda _: EffectCheck(self._is_in(candidate), True), task_id=task_id, facts=facts
         )
         return moved
 

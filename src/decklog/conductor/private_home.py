@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class HomeFiles:
+class PrivateHomeFiles:
     """Files of the person's home that an agent's program uses, each written as `~/…`.
 
     `variables` are those that move a folder elsewhere, each with the folder that it moves.
@@ -34,7 +34,7 @@ class PrivateHome:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-def prepare(files: HomeFiles, home: Path, environment: Mapping[str, str]) -> PrivateHome:
+def prepare(files: PrivateHomeFiles, home: Path, environment: Mapping[str, str]) -> PrivateHome:
     """Fill a new home with copies and links of what the person's home has."""
     moved = {folder: environment[name] for name, folder in files.variables.items() if environment.get(name)}
     for path in files.copied:
@@ -48,7 +48,7 @@ def prepare(files: HomeFiles, home: Path, environment: Mapping[str, str]) -> Pri
     return PrivateHome(readable=tuple(linked["readable"]), writable=tuple(linked["writable"]), env=env)
 
 
-def _linked(files: HomeFiles) -> dict[str, tuple[str, ...]]:
+def _linked(files: PrivateHomeFiles) -> dict[str, tuple[str, ...]]:
     return {"readable": files.readable, "writable": files.writable}
 
 

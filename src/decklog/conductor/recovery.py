@@ -9,10 +9,10 @@ from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
 from decklog.conductor.items.item import BY_HAND
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.stages import PLAN, WORK
 from decklog.core.errors import Conflict, Unavailable
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -25,7 +25,7 @@ _PAGE = 200
 class Recovery:
     """Takes over from conductors of this host that have ended."""
 
-    def __init__(self, site: Site, lease_seconds: float) -> None:
+    def __init__(self, site: RunContext, lease_seconds: float) -> None:
         self._site = site
         self._log = site.log
         self._lease_seconds = lease_seconds
@@ -159,13 +159,13 @@ class Recovery:
                 site.tips.publish(place.refs, lambda: "nobody waits for it")
                 return found.as_dict()
 
-            site.acts.perform(f"keep:{task_id}:{fence}", keep, lambda _: Finding(False), task_id=task_id)
+            site.acts.perform(f"keep:{task_id}:{fence}", keep, lambda _: EffectCheck(False), task_id=task_id)
 
         def clean() -> None:
             if place.folder.exists():
                 places.remove(place)
 
-        site.acts.perform(f"clean:{task_id}:{fence}", clean, lambda _: Finding(not place.folder.exists()), task_id=task_id)
+        site.acts.perform(f"clean:{task_id}:{fence}", clean, lambda _: EffectCheck(not place.folder.exists()), task_id=task_id)
 
     def _is_cleaned(self, task_id: str, fence: int) -> bool:
         known = self._log.effects.known(self._site.run_id, f"clean:{task_id}:{fence}")

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from decklog.stores.tasks.task import Task
 
 
-class Reviewer(Protocol):
+class ChangeReviewer(Protocol):
     """Reviews what the checks found green. The conductor is given one; it knows of no model itself."""
 
     def __call__(
-        self, site: "Site", task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]"
+        self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]"
     ) -> Examination: ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class RunContext:
     """Where a run is worked on. `remote` is the one through which its tips travel, if there is one."""
 
     log: "Decklog"
@@ -43,7 +43,7 @@ class Site:
     repository: Repository
     configuration: Configuration
     person: Person
-    reviewer: Reviewer | None = None
+    reviewer: ChangeReviewer | None = None
     remote: str | None = None
 
     @cached_property

@@ -13,7 +13,7 @@ from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from decklog.conductor.settings.configuration import Configuration
-    from decklog.conductor.settings.plan import Piece, Plan
+    from decklog.conductor.settings.plan import WorkItem, WorkPlan
     from decklog.log import Decklog
     from decklog.stores.approvals.approval import Approval
     from decklog.stores.tasks.claim import Claim
@@ -47,7 +47,7 @@ class Stages:
         self._is_plan_asked = configuration.is_plan_asked
         self._has_strategist = bool(configuration.strategists)
 
-    def plan(self, plan: "Plan", *, part_of: str | None = None) -> None:
+    def plan(self, plan: "WorkPlan", *, part_of: str | None = None) -> None:
         """Put a plan on record as tasks; one that is there already stays as it is. `part_of` names the piece that it replaces."""
         tasks: list[dict[str, object]] = []
         for piece in plan.pieces:
@@ -127,7 +127,7 @@ class Stages:
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
-    def planned(self, claim: "Claim", plan: "Plan") -> None:
+    def planned(self, claim: "Claim", plan: "WorkPlan") -> None:
         """Put the pieces of a plan that counts in place of planning it."""
         with self._log.transaction():
             claim.finish(f"{len(plan.pieces)} pieces")
@@ -352,7 +352,7 @@ class Stages:
             inputs=inputs,
         )
 
-    def _put_in_place(self, task: "Task", plan: "Plan") -> None:
+    def _put_in_place(self, task: "Task", plan: "WorkPlan") -> None:
         """Let a piece that was stuck be landed by others, within what it might change itself."""
         stuck, landing = self._stuck_of(task), self.landing_of(task)
         if not stuck:
@@ -500,7 +500,7 @@ class Stages:
         return question.rationale or "a person said no"
 
 
-def _first_inputs(piece: "Piece") -> list[dict[str, object]]:
+def _first_inputs(piece: "WorkItem") -> list[dict[str, object]]:
     """Return the inputs of a piece's first round: one, or one for each agent of a race."""
     common: dict[str, object] = {"piece": piece.name, "round": 1}
     if piece.race:

@@ -44,7 +44,7 @@ class PieceStanding:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ConductorStatus:
     """A run: its pieces, what it spent, and what has come of it."""
 
     run_id: str
@@ -83,7 +83,7 @@ class Standing:
         return {**vars(self), "pieces": pieces, "outcome": self.outcome}
 
 
-def standing(log: "Decklog", run_id: str) -> Standing:
+def standing(log: "Decklog", run_id: str) -> ConductorStatus:
     """Tell how a run stands."""
     run = log.runs.get(run_id)
     pieces: dict[str, list[Task]] = {}
@@ -96,7 +96,7 @@ def standing(log: "Decklog", run_id: str) -> Standing:
     total = log.ledger.summary(run_id)["total"]
     told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
     spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
-    return Standing(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)
+    return ConductorStatus(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)
 
 
 def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> list[PieceStanding]:

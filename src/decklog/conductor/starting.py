@@ -15,8 +15,8 @@ from decklog.conductor.machines.host import machine
 from decklog.conductor.machines.joining import join
 from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.settings import configuration, plan
-from decklog.conductor.settings.plan import Plan
-from decklog.conductor.site import Site
+from decklog.conductor.settings.plan import WorkPlan
+from decklog.conductor.site import RunContext
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunRequest:
     """What a run is to do: a goal, with a plan or without. `identity` is what makes it the same again.
 
     `known_red` names tests that fail on the first commit and may go on doing so. `is_again` starts a plan anew that a run has
@@ -34,7 +34,7 @@ class Wanted:
 
     goal: str
     identity: bytes
-    plan: Plan | None = None
+    plan: WorkPlan | None = None
     is_plan_asked: bool | None = None
     known_red: tuple[str, ...] = ()
     is_again: bool = False
@@ -42,13 +42,15 @@ class Wanted:
 
 def start(
     log: "Decklog", content: bytes, *, is_json: bool, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
-) -> Site:
+) -> RunContext:
     """Start a run of a plan from a commit; the same plan in the same repository goes on with its run."""
     given = plan.parse(content, is_json=is_json)
-    return begin(log, Wanted(given.goal, content, given), cwd=cwd, state=state, commit=commit, say=say)
+    return begin(log, RunRequest(given.goal, content, given), cwd=cwd, state=state, commit=commit, say=say)
 
 
-def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]) -> Site:
+def begin(
+    log: "Decklog", wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
+) -> RunContext:
     """Start a run from a commit, or go on with the one that was started for the same.
 
     Everything that could refuse it is looked at before anything is written.
@@ -99,7 +101,7 @@ def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
         )
 
 
-def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]) -> Site:
+def _prepared(site: RunContext, wanted: RunRequest, first: str, say: Callable[[str], None]) -> RunContext:
     """Make sure that the first commit is green, then put the plan on record and begin."""
     say(f"run {site.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
@@ -122,23 +124,23 @@ def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]
     return site
 
 
-def base_findings(site: Site, commit: str) -> list[dict[str, object]]:
+def base_findings(site: RunContext, commit: str) -> list[dict[str, object]]:
     """Say which gates a commit does not pass by itself."""
     return _examiner(site).base_findings(commit)
 
 
-def _examiner(site: Site) -> Examiner:
+def _examiner(site: RunContext) -> Examiner:
     return Examiner(site.log, site.run_id, site.configuration, site.runner(lambda: None), task_id=None)
 
 
-def _refuse_green(site: Site, commit: str) -> None:
+def _refuse_green(site: RunContext, commit: str) -> None:
     """Refuse to allow a test to be red that is not: a change might break it unseen."""
     known = site.configuration.known_red
     if known and (green := sorted(known - _examiner(site).red_tests(commit))):
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
-def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> Site:
+def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run again that was started in this clone, or join another's, and let one go on that was stopped."""
     site = found(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
@@ -146,7 +148,7 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str |
     return site
 
 
-def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> Site:
+def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run that was started in this clone, or in another that shares a remote with it, and leave it as it is."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
@@ -160,9 +162,11 @@ def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | 
     return _site(log, run.id, repository, settings, shared)
 
 
-def _site(log: "Decklog", run_id: str, repository: Repository, settings: configuration.Configuration, remote: str | None) -> Site:
+def _site(
+    log: "Decklog", run_id: str, repository: Repository, settings: configuration.Configuration, remote: str | None
+) -> RunContext:
     person = repository.person()
-    return Site(log=log, run_id=run_id, repository=repository, configuration=settings, person=person, remote=remote)
+    return RunContext(log=log, run_id=run_id, repository=repository, configuration=settings, person=person, remote=remote)
 
 
 def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
@@ -198,7 +202,7 @@ def _of_plan(log: "Decklog", key: str) -> "list[Run]":
     return [run for run in _all_runs(log) if (run.key or "").startswith(f"{key}:")]
 
 
-def check_agents(settings: configuration.Configuration, given: Plan | None = None) -> None:
+def check_agents(settings: configuration.Configuration, given: WorkPlan | None = None) -> None:
     """Refuse to start without the programs that are to do the work, those that a plan names among them."""
     named = () if given is None else [name for piece in given.pieces for name in piece.agents]
     if given is not None:

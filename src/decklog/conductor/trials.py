@@ -18,7 +18,7 @@ from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox import sandbox
-from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.output import read_output
 from decklog.stores.workflow.verdicts import CheckOutcome
 
@@ -42,7 +42,7 @@ class Trials:
     folder: Path
 
     @property
-    def _kind(self) -> Kind:
+    def _kind(self) -> SandboxKind:
         return Sandbox(kind=self.settings.sandbox).settled().kind
 
     def problems(self) -> Iterator[str]:
@@ -136,10 +136,10 @@ class Trials:
 
     def _unreadable(self, program: str, readable: Sequence[str]) -> list[str]:
         """List the folders of a program and its interpreter that the sandbox keeps from it."""
-        if self._kind is Kind.NONE:
+        if self._kind is SandboxKind.NONE:
             return []
         env = commands.environment_of((), {})
-        site = sandbox.Site(str(self.folder), self.folder / "ground", env)
+        site = sandbox.CommandContext(str(self.folder), self.folder / "ground", env)
         ground = sandbox.ground_of(Sandbox(kind=self._kind, readable=_expanded(readable)), site)
         known = [os.path.realpath(path) for path in (*ground.readable, *ground.writable)]
         homes = [_installed_in(path) for path in _programs_of(program)]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from decklog.conductor import commands
 from decklog.conductor.agents.description import Description
-from decklog.conductor.agents.session import Outcome
+from decklog.conductor.agents.session import SessionOutcome
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.stores.workflow.gates import Gate
 
 # How long to wait before the next try where no time is stated; each time in a row twice as long.
@@ -24,7 +24,7 @@ PROBE_SECONDS = 30.0
 class Weather:
     """Knows which agents of a run can be started now; what it knows is the log's, so that all runs share it."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: "RunContext") -> None:
         self._site = site
         self._gates = site.log.gates
 
@@ -68,7 +68,7 @@ class Weather:
 
     # What agents met
 
-    def met(self, agent: Description, outcome: Outcome, began_at: datetime) -> datetime | None:
+    def met(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
         """Close the gate of what an agent met, tell a person once; give when it may be tried again."""
         kind, name = str(outcome.error_class), gate_name(agent)
         # Without a program that can say whether somebody has logged in again, only a person can.

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands, ladder, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
-from decklog.conductor.agents.messages import Messages
+from decklog.conductor.agents.messages import SessionMessages
 from decklog.conductor.agents.protocol import READABLE, driven, policy_hook
-from decklog.conductor.agents.session import ASKED, Outcome, Session, Terms, answers_of
-from decklog.conductor.agents.status_words import Wish, wish_of
+from decklog.conductor.agents.session import ASKED, AgentSession, SessionOutcome, Terms, answers_of
+from decklog.conductor.agents.status_words import StatusRequest, wish_of
 from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import faults
-from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.git.places import Workspace, place_of
 from decklog.conductor.ladder import rung_of
 from decklog.conductor.machines.taking_up import Untold
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.stages import WORK
 from decklog.conductor.weather import Weather
 from decklog.core.errors import Invalid, Unavailable
-from decklog.guard.calls.tool import Finding
-from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.calls.tool import EffectCheck
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 
 if TYPE_CHECKING:
     from decklog.stores.approvals.inbox import Message
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 _IN_BRIEF = "messages.json"
 
 
-class Attempt:
+class WorkAttempt:
     """One attempt at a piece. `fence` is that of the claim that made the place, which an adopted agent goes on in."""
 
     def __init__(
         self,
-        site: Site,
+        site: RunContext,
         claim: "Claim",
         wanted_end: Callable[[], str | None],
         *,
@@ -54,7 +54,7 @@ class Attempt:
         self._wanted_end = wanted_end
         self._weather = Weather(site)
         self._agent = agent or self._agent_of_place()
-        self._place: Place = place_of(site.repository, site.run_id, self._task.id, self._fence)
+        self._place: Workspace = place_of(site.repository, site.run_id, self._task.id, self._fence)
         self._mark = site.mark(self._task.id, self._fence)
         self._facts: dict[str, Any] = {}
 
@@ -84,7 +84,7 @@ class Attempt:
         if self._facts["host"] == self._site.host.id and self._place.folder.exists():
             self._clean()
 
-    def _step(self, name: str, act: Callable[[], Any], look: Callable[[Any], Finding], **facts: object) -> Any:
+    def _step(self, name: str, act: Callable[[], Any], look: Callable[[Any], EffectCheck], **facts: object) -> Any:
         step = f"{name}:{self._task.id}:{self._fence}"
         return self._site.acts.perform(step, act, look, task_id=self._task.id, facts=facts)
 
@@ -104,11 +104,11 @@ class Attempt:
         def make() -> None:
             places.make(self._site.repository, self._place, str(self._facts["start"]), self._site.person)
 
-        self._step("place", make, lambda _: Finding(self._place.is_made), **self._facts)
+        self._step("place", make, lambda _: EffectCheck(self._place.is_made), **self._facts)
 
     # The agent
 
-    def _run_agent(self) -> Outcome:
+    def _run_agent(self) -> SessionOutcome:
         folder = self._place.folder / "agent"
         self._step("spawn", self._spawn, lambda _: self._look_for_agent())
         running = Running.find(self._mark, folder)
@@ -122,7 +122,7 @@ class Attempt:
             budget_microdollars=self._site.configuration.piece_microdollars,
             reservation_id=self._task.reservation_id,
         )
-        session = Session(
+        session = AgentSession(
             self._site.log, self._agent, terms, running, lambda: self._weather.answered(self._agent), self._messages()
         )
         try:
@@ -133,24 +133,24 @@ class Attempt:
             keeping.keep(self._site.repository, self._place, str(self._facts["start"]), self._site.person, int(self._facts["at"]))
             raise
 
-    def _messages(self) -> Messages:
+    def _messages(self) -> SessionMessages:
         """What people write to the agent while it works. Those that its brief has are delivered with that."""
         rounds, agent = self._site.rounds, self._agent
         for message_id in json.loads((self._place.folder / _IN_BRIEF).read_text(encoding="utf-8")):
             rounds.delivered(message_id, agent.name)
-        return Messages(
+        return SessionMessages(
             answers_of(self._place.folder / "agent"),
             lambda: rounds.pending(self._task),
             lambda message_id: rounds.delivered(message_id, agent.name),
             is_taken=agent.takes_messages and self._task.role == WORK,
         )
 
-    def _look_for_agent(self) -> Finding:
+    def _look_for_agent(self) -> EffectCheck:
         folder = self._place.folder / "agent"
         if Running.find(self._mark, folder) is not None:
-            return Finding(True)
+            return EffectCheck(True)
         commands.end(self._mark)
-        return Finding(False)
+        return EffectCheck(False)
 
     def _spawn(self) -> None:
         agent, folder = self._agent, self._place.folder / "agent"
@@ -177,7 +177,7 @@ class Attempt:
         found = overlaps.known(site.log, site.run_id)
         meets = overlaps.met_by(found, piece, site.stages.names(is_open=True)) if found else []
         # The policy knows both as places for scratch files; within a sandbox only the first can be written to.
-        temporary = "/tmp" if self._sandbox_kind is Kind.NONE else '"$TMPDIR"'
+        temporary = "/tmp" if self._sandbox_kind is SandboxKind.NONE else '"$TMPDIR"'
         return brief(
             self._task,
             goal=site.log.runs.get(site.run_id).goal,
@@ -189,7 +189,7 @@ class Attempt:
         )
 
     @property
-    def _sandbox_kind(self) -> Kind:
+    def _sandbox_kind(self) -> SandboxKind:
         """The kind of sandbox that works here, of what the settings ask for."""
         return Sandbox(kind=self._site.configuration.sandbox).settled().kind
 
@@ -207,7 +207,7 @@ class Attempt:
             "policy_hook": policy_hook(agent),
         }
         ground = (str(self._site.repository.objects), str(told), *agent.reads, *READABLE)
-        is_sandboxed = self._sandbox_kind is not Kind.NONE
+        is_sandboxed = self._sandbox_kind is not SandboxKind.NONE
         argv = agent.arguments(values, is_sandboxed=is_sandboxed)
         if agent.takes_messages:
             answers = answers_of(self._place.folder / "agent")
@@ -236,7 +236,7 @@ class Attempt:
 
     # What it left
 
-    def _keep(self, outcome: Outcome) -> dict[str, Any]:
+    def _keep(self, outcome: SessionOutcome) -> dict[str, Any]:
         start, at = str(self._facts["start"]), int(self._facts["at"])
 
         def keep() -> dict[str, object]:
@@ -247,18 +247,18 @@ class Attempt:
 
         # Keeping again gives the same refs: there is nothing to find out.
         facts = {"refs": self._place.refs, "outcome": outcome.as_dict()}
-        kept: dict[str, Any] = self._step("keep", keep, lambda _: Finding(False), **facts)
+        kept: dict[str, Any] = self._step("keep", keep, lambda _: EffectCheck(False), **facts)
         return kept
 
     def _clean(self) -> None:
         def remove() -> None:
             self._site.removal.take(self._place.folder)
 
-        self._step("clean", remove, lambda _: Finding(not self._place.folder.exists()))
+        self._step("clean", remove, lambda _: EffectCheck(not self._place.folder.exists()))
 
     # What is made of it
 
-    def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+    def _hand_over(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         if outcome.ended_for == ladder.OUTRUN:
             self._site.stages.outrun(self._claim)
             return
@@ -276,7 +276,7 @@ class Attempt:
         else:
             self._judge(outcome, kept)
 
-    def _judge(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+    def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         """Hand on what an agent left that ended by itself, or say why that is not done."""
         blocker, summary = self._why_not_done(kept)
         wish = self._wish(outcome, blocker)
@@ -287,7 +287,7 @@ class Attempt:
         result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
         self._site.stages.worked(self._claim, result)
 
-    def _wish(self, outcome: Outcome, blocker: str | None) -> Wish | None:
+    def _wish(self, outcome: SessionOutcome, blocker: str | None) -> StatusRequest | None:
         """Put on record what the agent's last word asks for beside what the facts say; only the facts make a piece done."""
         log, task = self._site.log, self._task
         wish = wish_of(log, outcome.text, rung_of(task.inputs))
@@ -305,7 +305,7 @@ class Attempt:
             )
         return wish
 
-    def _wait_for_person(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+    def _wait_for_person(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         """Set the task aside until a person has answered; the next attempt is told of what this one had made."""
         log = self._site.log
         with log.transaction():
@@ -314,7 +314,7 @@ class Attempt:
                 inputs = {**self._task.inputs, "earlier": kept["changed"]}
                 log.tasks.edit(self._task.id, reason="work was begun", inputs=inputs)
 
-    def _sit_out(self, outcome: Outcome) -> None:
+    def _sit_out(self, outcome: SessionOutcome) -> None:
         """Give the task back with no attempt used, until an agent can be started that may work on it."""
         if outcome.killed is not None and outcome.reason == "exited" and outcome.error_class is None:
             self._site.stages.interrupted(self._claim, f"{self._agent.name} was {outcome.killed}")
@@ -346,7 +346,7 @@ class Attempt:
         return None, ""
 
 
-def _why_ended(outcome: Outcome) -> tuple[str | None, str]:
+def _why_ended(outcome: SessionOutcome) -> tuple[str | None, str]:
     """Say why an agent did not come to its own good end, as a word and as a sentence."""
     if outcome.ended_for is not None or outcome.reason == "timed_out":
         word = outcome.ended_for or "time"
@@ -358,7 +358,7 @@ def _why_ended(outcome: Outcome) -> tuple[str | None, str]:
     return None, ""
 
 
-def _last_words(outcome: Outcome) -> str:
+def _last_words(outcome: SessionOutcome) -> str:
     return "\n".join(part for part in (outcome.text[-300:], outcome.stderr) if part)
 
 

@@ -87,7 +87,7 @@ def own_context() -> Context:
     return context
 
 
-class Block:
+class CallerBlock:
     """A transaction that a caller holds open for code of its own."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Objects = dict[tuple[str, str, str], str]
 
 
-class Step:
+class MigrationStep:
     """One step: its number, its name, and where it lies."""
 
     __slots__ = ("name", "path", "version")
@@ -52,14 +52,14 @@ _SPELLINGS = {
 
 
 @cache
-def steps(engine: str) -> "tuple[Step, ...]":  # noqa: ARG001 - both have the same steps, of other texts
+def steps(engine: str) -> "tuple[MigrationStep, ...]":  # noqa: ARG001 - both have the same steps, of other texts
     """List the steps of one engine in order."""
     # Which files a step has is asked when it is read: hardly any call that opens a log does.
     names = sorted(name for name in os.listdir(FOLDER) if name[:4].isdigit())
-    return tuple(Step(int(name[:4]), name.partition(".")[0], f"{FOLDER}{os.sep}{name}") for name in names)
+    return tuple(MigrationStep(int(name[:4]), name.partition(".")[0], f"{FOLDER}{os.sep}{name}") for name in names)
 
 
-def _files(step: "Step", engine: str) -> "Iterator[str]":
+def _files(step: "MigrationStep", engine: str) -> "Iterator[str]":
     if not os.path.isdir(step.path):
         yield step.path
         return
@@ -85,7 +85,7 @@ def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
 
 
 @cache
-def text_of(step: "Step", engine: str) -> str:
+def text_of(step: "MigrationStep", engine: str) -> str:
     """Read a step in the engine's own spelling."""
     texts = []
     for path in _files(step, engine):
@@ -97,14 +97,14 @@ def text_of(step: "Step", engine: str) -> str:
     return text
 
 
-def checksum_of(step: "Step", engine: str) -> str:
+def checksum_of(step: "MigrationStep", engine: str) -> str:
     """Digest a step as the engine gets it. Those that are shipped were digested before: every call that opens a log asks."""
     known = CHECKSUMS[engine].get(step.name) if FOLDER == _SHIPPED else None
     return known or digested(step, engine)
 
 
 @cache
-def digested(step: "Step", engine: str) -> str:
+def digested(step: "MigrationStep", engine: str) -> str:
     """Digest the text of a step."""
     return sha256(text_of(step, engine).encode()).hexdigest()
 

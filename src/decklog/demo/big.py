@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict
 from decklog.core.ids import Ids
-from decklog.demo.run import OVER, PACE_SECONDS, BigRun, Story
+from decklog.demo.run import OVER, PACE_SECONDS, BigRun, DemoStory
 from decklog.log import Decklog
 from decklog.stores.money.records import BudgetAction, BudgetPeriod, BudgetScope
 
@@ -64,7 +64,7 @@ class Big:
     def run(self) -> int:
         """Make the month; give how many runs there are."""
         told = tomllib.loads(files("decklog.demo").joinpath("stories.toml").read_text(encoding="utf-8"))
-        stories, work = [Story(**one) for one in told["stories"]], told["work"]
+        stories, work = [DemoStory(**one) for one in told["stories"]], told["work"]
         self.log.budgets.set(BudgetScope.ALL, period=BudgetPeriod.DAY, limit_microdollars=50_000_000, action=BudgetAction.WARN)
         count, written = max(self.least_runs, round(self.size / _USUAL)), 0
         for number in range(count):
@@ -80,7 +80,7 @@ class Big:
         long = self.size // 10
         return long if number == count - 1 else (self.size - long) // (count - 1)
 
-    def _run(self, number: int, count: int, length: int, story: Story, work: "dict[str, Any]") -> int:
+    def _run(self, number: int, count: int, length: int, story: DemoStory, work: "dict[str, Any]") -> int:
         dice, newer = random.Random(f"{self.seed} {number}"), count - 1 - number
         ending = _NEWEST[newer] if newer < len(_NEWEST) else dice.choices(OVER, weights=(82, 11, 7))[0]
         spread = timedelta(days=DAYS - 1) * (newer / count) + timedelta(minutes=dice.uniform(0, 40))

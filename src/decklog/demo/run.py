@@ -33,7 +33,7 @@ _FLOW = ("understanding", "approach", "decisions", "risks", "completion")
 
 
 @dataclass(frozen=True)
-class Story:
+class DemoStory:
     """What a run is about."""
 
     slug: str
@@ -53,7 +53,7 @@ class BigRun:
         log: "Decklog",
         clock: "Moved",
         dice: "random.Random",
-        story: Story,
+        story: DemoStory,
         work: "dict[str, Any]",
         run_id: str,
         parent: str | None,

@@ -8,11 +8,11 @@ from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import MendState
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 
-def drop(ground: "Ground", reason: str, *, by: str = "mend", **changes: Any) -> "Mend":
+def drop(ground: "FixContext", reason: str, *, by: str = "mend", **changes: Any) -> "Mend":
     """End a mend with the reason; feedback that was not verified is rejected with the same."""
     log, mend = ground.log, ground.mend
     with log.transaction():

@@ -17,12 +17,12 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.fixes.ground import newest_base
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
-from decklog.models.seam import Call, Models
+from decklog.models.seam import ModelCall, Models
 from decklog.review import settings as review_settings
 from decklog.stores.memory.error_signatures import signature
 
 if TYPE_CHECKING:
-    from decklog.fixes.loop import Mending
+    from decklog.fixes.loop import FixLoop
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
 
@@ -70,7 +70,7 @@ class FailedRun:
         return {**asdict(self), "snapshots": list(self.snapshots)}
 
 
-def take_up(mending: "Mending", run_id: str, whose: str | None = None) -> FailedRun:
+def take_up(mending: "FixLoop", run_id: str, whose: str | None = None) -> FailedRun:
     """Classify a run that failed, pause it with a snapshot, and begin to mend what the agent is made of if that is to blame.
 
     `whose` is a person's word for it, which counts. Where no sign, no person and no model tells, the run stays as it is.
@@ -122,7 +122,7 @@ def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> I
 # Whose fault
 
 
-def _classified(mending: "Mending", run_id: str, told: list[str]) -> tuple[str, int, str]:
+def _classified(mending: "FixLoop", run_id: str, told: list[str]) -> tuple[str, int, str]:
     """Say whose fault it is: by plain signs first, then by a model, which says that it is nobody's here unless it is sure."""
     text = "\n".join(told)
     if (found := _WEATHER.search(text)) is not None:
@@ -134,7 +134,7 @@ def _classified(mending: "Mending", run_id: str, told: list[str]) -> tuple[str, 
     return _by_model(mending, run_id, text)
 
 
-def _own_file(mending: "Mending", text: str) -> str | None:
+def _own_file(mending: "FixLoop", text: str) -> str | None:
     """Find a file of this repository that a traceback ends in."""
     base = newest_base(mending.repository, mending.cwd)
     for path in reversed(_TRACED.findall(text)):
@@ -144,7 +144,7 @@ def _own_file(mending: "Mending", text: str) -> str | None:
     return None
 
 
-def _by_model(mending: "Mending", run_id: str, text: str) -> tuple[str, int, str]:
+def _by_model(mending: "FixLoop", run_id: str, text: str) -> tuple[str, int, str]:
     repository = mending.repository
     base = newest_base(repository, mending.cwd)
     settings = review_settings.read(repository.read(base, NAME))
@@ -155,7 +155,7 @@ def _by_model(mending: "Mending", run_id: str, text: str) -> tuple[str, int, str
 
     made = mending.make or maker(mending.log, settings.models, repository.state / "calls", read=read, sandbox=settings.sandbox)
     prompt = Composer(settings.prompt, read).compose(SITE, data=[("failure", text)]).prompt
-    answer = Models(mending.log, settings.models, made, run_id=run_id).ask(Call(site=SITE, prompt=prompt, schema=FORM))
+    answer = Models(mending.log, settings.models, made, run_id=run_id).ask(ModelCall(site=SITE, prompt=prompt, schema=FORM))
     if answer.data is None:
         return UNKNOWN, 0, f"no plain sign tells, and {answer.why}"
     confidence = int(answer.data["confidence"])
@@ -188,7 +188,7 @@ def _pause(log: "Decklog", run_id: str, reason: str) -> Iterator[str]:
         log.runs.update(run_id, status="paused")
 
 
-def _begin(mending: "Mending", run_id: str, evidence: str, told: list[str]) -> str:
+def _begin(mending: "FixLoop", run_id: str, evidence: str, told: list[str]) -> str:
     body = f"Run {run_id} failed by what the agent is made of: {evidence}\n" + "\n".join(told)
     key = f"run:{run_id}:{signature(evidence)}"
     filed = mending.log.feedback.file("mend", body[: 4 * _LONGEST], channel="run", severity="high", key=key)

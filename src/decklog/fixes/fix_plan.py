@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from decklog.fixes import telling
 from decklog.fixes.dropping import drop
 from decklog.fixes.locating import missing
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import MendState, MendWait
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 AROUND, LEAST_LINES = 5, 10
@@ -19,7 +19,7 @@ _ALWAYS_LARGE = (FixClass.ARCHITECTURAL, FixClass.STATE_MACHINE)
 _CRITERION = "a test that fails without the fix by an assertion passes with it, and what was said no longer happens"
 
 
-def plan(ground: "Ground") -> "Mend":
+def plan(ground: "FixContext") -> "Mend":
     """Put the plan on record; a large one is asked about in the same breath, and waits."""
     log, mend = ground.log, ground.mend
     document = _document(ground)
@@ -36,7 +36,7 @@ def plan(ground: "Ground") -> "Mend":
         )
 
 
-def approve(ground: "Ground") -> "Mend":
+def approve(ground: "FixContext") -> "Mend":
     """Begin the fix: at once where the plan is small or a person fixes it, and otherwise with a yes, which is used up."""
     log, mend = ground.log, ground.mend
     approval = mend.plan.get("approval")
@@ -51,7 +51,7 @@ def approve(ground: "Ground") -> "Mend":
         return log.mends.move(mend, MendState.FIXING)
 
 
-def _unanswered(ground: "Ground", approval: str) -> "Mend":
+def _unanswered(ground: "FixContext", approval: str) -> "Mend":
     found = ground.log.approvals.get(approval)
     if found.state.value in ("denied", "expired"):
         return drop(ground, f"the plan was not allowed: {found.rationale or found.state}")
@@ -60,7 +60,7 @@ def _unanswered(ground: "Ground", approval: str) -> "Mend":
     return ground.log.mends.move(ground.mend, waits_for=MendWait.APPROVAL, reason=f"approval {approval} is {found.state}")
 
 
-def _document(ground: "Ground") -> dict[str, Any]:
+def _document(ground: "FixContext") -> dict[str, Any]:
     mend, feedback, triage = ground.mend, ground.feedback, ground.mend.triage
     files = _files(ground)
     estimate = sum(files.values())
@@ -81,7 +81,7 @@ def _document(ground: "Ground") -> dict[str, Any]:
     }
 
 
-def _files(ground: "Ground") -> dict[str, int]:
+def _files(ground: "FixContext") -> dict[str, int]:
     """Estimate the lines of each file: what was found, with a few around it."""
     found: dict[str, int] = {}
     for spot in ground.mend.places:
@@ -91,7 +91,7 @@ def _files(ground: "Ground") -> dict[str, int]:
     return {path: max(lines, LEAST_LINES) for path, lines in found.items()}
 
 
-def _why_large(ground: "Ground", files: dict[str, int], estimate: int) -> str:
+def _why_large(ground: "FixContext", files: dict[str, int], estimate: int) -> str:
     """Say why a plan is large; nothing when it is not. Only files that triage named count as several components."""
     if ground.mend.fix_class in _ALWAYS_LARGE:
         return f"it is {ground.mend.fix_class}"
@@ -99,7 +99,7 @@ def _why_large(ground: "Ground", files: dict[str, int], estimate: int) -> str:
         return f"about {estimate} lines, more than {ground.rules.large}"
     if not ground.mend.triage.get("candidate_files"):
         return ""
-    tests = Patterns(ground.settings.tests)
+    tests = IgnoreFile(ground.settings.tests)
     folders = sorted({posixpath.dirname(path) for path in files if not tests.covers(path)})
     apart = [(one, other) for one in folders for other in folders if one < other and not _is_within(one, other)]
     return f"it is in two components, {apart[0][0]} and {apart[0][1]}" if apart else ""

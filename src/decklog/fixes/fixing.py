@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import starting
 from decklog.conductor.checks.examination import Examination
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.settings.plan import Piece, Plan
+from decklog.conductor.settings.plan import WorkItem, WorkPlan
 from decklog.conductor.standing import standing
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
 from decklog.fixes.ground import newest_base
@@ -19,8 +19,8 @@ from decklog.stores.workflow.mends import MendState, MendWait
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.conductor.site import Site
-    from decklog.fixes.ground import Ground
+    from decklog.conductor.site import RunContext
+    from decklog.fixes.ground import FixContext
     from decklog.stores.tasks.task import Task
     from decklog.stores.workflow.mends import Mend
 
@@ -32,7 +32,7 @@ _ACCEPTANCE = (
 )
 
 
-def fix(ground: "Ground") -> "Mend":
+def fix(ground: "FixContext") -> "Mend":
     """Come to one commit beyond the base, or say what is missing for it."""
     if ground.mend.branch is not None:
         return _by_person(ground, ground.mend.branch)
@@ -45,7 +45,7 @@ def fix(ground: "Ground") -> "Mend":
         return ground.log.mends.move(ground.log.mends.get(ground.mend.id), waits_for=MendWait.FIX, reason=reason)
 
 
-def _by_person(ground: "Ground", branch: str) -> "Mend":
+def _by_person(ground: "FixContext", branch: str) -> "Mend":
     repository, log = ground.repository, ground.log
     tip = repository.resolve(branch, cwd=ground.cwd)
     if tip is None:
@@ -62,14 +62,14 @@ def _by_person(ground: "Ground", branch: str) -> "Mend":
 # By an agent
 
 
-def given_up(ground: "Ground", reason: str) -> None:
+def given_up(ground: "FixContext", reason: str) -> None:
     """End the run of an agent whose work is no longer wanted; one that is over stays as it is."""
     run_id = ground.mend.fix_run_id
     if run_id is not None and ground.log.runs.get(run_id).ended_at is None:
         ground.log.runs.finish(run_id, status="cancelled", summary=reason[:500])
 
 
-def _by_agent(ground: "Ground") -> "Mend":
+def _by_agent(ground: "FixContext") -> "Mend":
     site = _site(ground)
     ground = replace(ground, mend=_noted(ground, site))
     stands = standing(ground.log, site.run_id)
@@ -90,36 +90,36 @@ def _by_agent(ground: "Ground") -> "Mend":
     return log.mends.move(mend, waits_for=waits, reason=f"run {site.run_id} is {stands.outcome}: {told}"[:1000], triage=triage)
 
 
-def _site(ground: "Ground") -> "Site":
+def _site(ground: "FixContext") -> "RunContext":
     """Find the run of this round again, or begin it; the proof takes the place of its review."""
     log, mend = ground.log, ground.mend
     given: dict[str, Any] = {"cwd": ground.cwd, "state": ground.state}
     if mend.fix_run_id is not None:
         site = starting.found(log, mend.fix_run_id, **given)
     else:
-        wanted = starting.Wanted(f"Mend: {mend.plan['task']}", f"{mend.id}:{mend.rounds}".encode(), _plan(ground))
+        wanted = starting.RunRequest(f"Mend: {mend.plan['task']}", f"{mend.id}:{mend.rounds}".encode(), _plan(ground))
         site = starting.begin(log, wanted, commit=ground.base, say=lambda text: _say(ground, text), **given)
     # Nobody cuts a fix into parts; what is stuck is a person's at once.
     configuration = replace(site.configuration, strategists=(), is_reviewed=True)
     return replace(site, configuration=configuration, reviewer=_Proofs(ground))
 
 
-def _say(ground: "Ground", text: str) -> None:
+def _say(ground: "FixContext", text: str) -> None:
     ground.say(text)
 
 
-def _noted(ground: "Ground", site: "Site") -> "Mend":
+def _noted(ground: "FixContext", site: "RunContext") -> "Mend":
     mend = ground.mend
     return mend if mend.fix_run_id == site.run_id else ground.log.mends.move(mend, fix_run_id=site.run_id)
 
 
-def _plan(ground: "Ground") -> Plan:
+def _plan(ground: "FixContext") -> WorkPlan:
     mend = ground.mend
-    piece = Piece(name=_PIECE, title=f"Mend: {mend.plan['task']}", objective=brief(ground), acceptance=_ACCEPTANCE)
-    return Plan(f"Mend: {mend.plan['task']}", (piece,))
+    piece = WorkItem(name=_PIECE, title=f"Mend: {mend.plan['task']}", objective=brief(ground), acceptance=_ACCEPTANCE)
+    return WorkPlan(f"Mend: {mend.plan['task']}", (piece,))
 
 
-def brief(ground: "Ground") -> str:
+def brief(ground: "FixContext") -> str:
     """Tell an agent what is to be mended: the words as data, what is known, and what was wrong with its last fix."""
     mend, plan = ground.mend, ground.mend.plan
     spots: list[Any] = mend.places
@@ -140,10 +140,12 @@ def brief(ground: "Ground") -> str:
 class _Proofs:
     """Stands where a run has its review: a fix that its test does not prove goes back to be worked on, with the class why."""
 
-    def __init__(self, ground: "Ground") -> None:
+    def __init__(self, ground: "FixContext") -> None:
         self._ground = ground
 
-    def __call__(self, site: "Site", task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]") -> Examination:
+    def __call__(
+        self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]"
+    ) -> Examination:
         del task, wanted_end
         try:
             proof = proof_of(self._ground, Change(site.repository, base, tip))

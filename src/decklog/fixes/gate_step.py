@@ -10,13 +10,13 @@ from decklog.stores.workflow.mends import MendState, MendWait
 from decklog.stores.workflow.reviews import ReviewVerdict
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.log import Decklog
     from decklog.stores.workflow.mends import Mend
     from decklog.stores.workflow.reviews import Review
 
 
-def review(ground: "Ground", *, again: bool) -> "Mend":
+def review(ground: "FixContext", *, again: bool) -> "Mend":
     """Have the fix reviewed. Only a pass, or a person's yes to exactly it, lets it go on; not green is not published.
 
     What the gate holds is reviewed anew only `again`, and not while a person is asked about what it said.

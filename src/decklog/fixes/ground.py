@@ -36,7 +36,7 @@ def newest_base(repository: Repository, cwd: Path) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class FixContext:
     """Where one mend is worked on. `make` gives who answers for a model, where that is not for the settings to say."""
 
     log: "Decklog"

@@ -8,13 +8,13 @@ from decklog.stores.approvals.self_edits import PASSES
 from decklog.stores.workflow.mends import MendState
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 _LONGEST = 300
 
 
-def learn(ground: "Ground") -> "Mend":
+def learn(ground: "FixContext") -> "Mend":
     """Write down what the fix taught, close the feedback, let the run go on that it was for, and end."""
     log, mend = ground.log, ground.mend
     with log.transaction():
@@ -30,7 +30,7 @@ def learn(ground: "Ground") -> "Mend":
         return log.mends.move(mend, MendState.CLOSED)
 
 
-def _lessons(ground: "Ground") -> None:
+def _lessons(ground: "FixContext") -> None:
     log, mend = ground.log, ground.mend
     common: dict[str, Any] = {"fix_class": mend.fix_class, "merged_sha": mend.merged}
     where: dict[str, Any] = {"source_kind": "feedback", "source_id": mend.feedback_id, "run_id": mend.run_id}
@@ -61,7 +61,7 @@ def _lessons(ground: "Ground") -> None:
     )
 
 
-def _self_edit(ground: "Ground") -> None:
+def _self_edit(ground: "FixContext") -> None:
     """Record the change, an agent's or a person's branch, with the result of each review pass."""
     log, mend = ground.log, ground.mend
     review = log.reviews.get(str(mend.review_id))
@@ -79,7 +79,7 @@ def _self_edit(ground: "Ground") -> None:
     )
 
 
-def _first(ground: "Ground") -> str:
+def _first(ground: "FixContext") -> str:
     return " ".join(ground.feedback.body.strip().split("\n", 1)[0].split())[:_LONGEST]
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.stores.workflow.mends import MendState
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 MOST_WORDS, SHORTEST_WORD, MOST_HITS, MOST_FILES = 5, 4, 20, 5
@@ -30,7 +30,7 @@ class Spot:
     why: str
 
 
-def locate(ground: "Ground") -> "Mend":
+def locate(ground: "FixContext") -> "Mend":
     """Find where feedback belongs. Exact lines that were named come first, then lines that have the most of its words."""
     spots = list(_named(ground))
     if not spots:
@@ -44,7 +44,7 @@ def words_of(text: str) -> list[str]:
     return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
 
 
-def _named(ground: "Ground") -> Iterator[Spot]:
+def _named(ground: "FixContext") -> Iterator[Spot]:
     """Give the files and lines that triage or the feedback itself names, as far as the base has them."""
     candidates = ground.mend.triage.get("candidate_files")
     listed = candidates if isinstance(candidates, list) else []
@@ -61,7 +61,7 @@ def _named(ground: "Ground") -> Iterator[Spot]:
         yield from _lines_of(ground, path, content, found["first"], found["last"], why)
 
 
-def missing(ground: "Ground") -> list[str]:
+def missing(ground: "FixContext") -> list[str]:
     """Name the files that triage speaks of and the base does not have."""
     candidates = ground.mend.triage.get("candidate_files")
     named = [_PLACE.match(str(one["path"])) for one in candidates] if isinstance(candidates, list) else []
@@ -69,7 +69,7 @@ def missing(ground: "Ground") -> list[str]:
     return [path for path in paths if ground.repository.read(ground.base, path) is None]
 
 
-def _lines_of(ground: "Ground", path: str, content: bytes, first: str | None, last: str | None, why: str) -> Iterator[Spot]:
+def _lines_of(ground: "FixContext", path: str, content: bytes, first: str | None, last: str | None, why: str) -> Iterator[Spot]:
     lines = content.decode(errors="replace").split("\n")
     if first is not None:
         start = min(int(first), len(lines))
@@ -82,7 +82,7 @@ def _lines_of(ground: "Ground", path: str, content: bytes, first: str | None, la
         yield Spot(path, number, number, lines[number - 1][:_LONGEST_LINE], why)
 
 
-def _searched(ground: "Ground") -> list[Spot]:
+def _searched(ground: "FixContext") -> list[Spot]:
     """Search the base for the words; the files that have the most of them come first, tests last."""
     words = words_of(ground.feedback.body)
     if not words:
@@ -91,7 +91,7 @@ def _searched(ground: "Ground") -> list[Spot]:
     grep = ("grep", "-n", "-z", "-I", "-i", "-F", "--full-name", *asked, ground.base)
     raw = ground.repository.on_objects(*grep, accepted=(0, 1)).out
     hits = [spot for line in raw.split(b"\n") if (spot := _hit(line, ground.base, words)) is not None]
-    tests = Patterns(ground.settings.tests)
+    tests = IgnoreFile(ground.settings.tests)
     score = {one.path: (tests.covers(one.path), -len(_words_in(hits, one.path, words)), one.path) for one in hits}
     best = sorted(score, key=lambda path: score[path])[:MOST_FILES]
     return [one for path in best for one in hits if one.path == path]

@@ -19,7 +19,7 @@ from decklog.fixes import dropping, telling
 from decklog.fixes.fix_plan import approve, plan
 from decklog.fixes.fixing import fix, given_up
 from decklog.fixes.gate_step import review
-from decklog.fixes.ground import Ground, newest_base
+from decklog.fixes.ground import FixContext, newest_base
 from decklog.fixes.lessons_learned import learn
 from decklog.fixes.locating import locate
 from decklog.fixes.mend_states import LOOKED_AT_AGAIN
@@ -27,7 +27,7 @@ from decklog.fixes.proof_step import prove
 from decklog.fixes.publication import publish
 from decklog.fixes.triage import by_person, triage
 from decklog.fixes.verifying import verify
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from decklog.models.provider import Provider
     from decklog.models.settings import ModelChoice
 
-_STEPS: dict[MendState, Callable[[Ground], Mend]] = {
+_STEPS: dict[MendState, Callable[[FixContext], Mend]] = {
     MendState.FILED: triage,
     MendState.TRIAGED: locate,
     MendState.LOCATED: plan,
@@ -50,7 +50,7 @@ _PAGE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class FixInput:
     """What a person says when taking a mend on: the class, a branch with the fix, or the commit that it was merged as."""
 
     fix_class: FixClass | None = None
@@ -60,7 +60,7 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mending:
+class FixLoop:
     """Mends feedback in one repository."""
 
     log: "Decklog"
@@ -126,7 +126,7 @@ class Mending:
 
     # Going on
 
-    def go_on(self, mend_id: str, given: Given | None = None) -> Mend:
+    def go_on(self, mend_id: str, given: FixInput | None = None) -> Mend:
         """Take a mend on until it is over or waits; killed at any moment, the same call goes on from the last state.
 
         Without `given` nobody named it: what was refused is then not tried again.
@@ -156,7 +156,7 @@ class Mending:
             mend = self.log.mends.get(mend_id)
             return mend if mend.state.is_end else dropping.drop(self._ground(mend), reason, by=by)
 
-    def _stepped(self, mend: Mend, given: Given | None) -> Mend:
+    def _stepped(self, mend: Mend, given: FixInput | None) -> Mend:
         """Do the next step; trouble on the way is told in the mend, which stays where it is."""
         ground = self._ground(mend)
         try:
@@ -185,7 +185,7 @@ class Mending:
             return mend
         return self.log.mends.move(mend, base=base)
 
-    def _told(self, mend: Mend, given: Given) -> Mend:
+    def _told(self, mend: Mend, given: FixInput) -> Mend:
         """Take what a person says before going on: a fix of theirs starts anew from the fix, whatever was refused before."""
         ground = self._ground(mend)
         if given.branch is not None and mend.state is not MendState.VERIFIED:
@@ -201,7 +201,7 @@ class Mending:
                 return self.log.mends.move(mend, MendState.FIXING, **again)
         return mend
 
-    def _with_branch(self, ground: Ground, given: Given) -> Mend:
+    def _with_branch(self, ground: FixContext, given: FixInput) -> Mend:
         log, mend = ground.log, ground.mend
         if mend.state is MendState.FILED and ground.feedback.state is FeedbackState.PENDING:
             fix_class = given.fix_class or self._class_of(ground, str(given.branch))
@@ -216,12 +216,12 @@ class Mending:
             given_up(ground, f"another fix is in {given.branch}")
             return log.mends.move(mend, MendState.FIXING if back else None, **changes)
 
-    def _class_of(self, ground: Ground, branch: str) -> FixClass:
+    def _class_of(self, ground: FixContext, branch: str) -> FixClass:
         """Tell the class of a person's fix by what it changes."""
         tip = ground.repository.resolve(branch, cwd=self.cwd)
         if tip is None:
             raise NotFound(f"there is no commit {branch!r}", hint="Name a branch, a tag or a commit; see: git log", name=branch)
-        tests = Patterns(ground.settings.tests)
+        tests = IgnoreFile(ground.settings.tests)
         paths = [one.path for one in changes(ground.repository, ground.base, tip)]
         others = [path for path in paths if not tests.covers(path)]
         folder = ground.settings.prompt.folder
@@ -233,9 +233,9 @@ class Mending:
             return FixClass.POLICY
         return FixClass.DOC if all(path.endswith((".md", ".rst", ".txt")) for path in others) else FixClass.TOOL
 
-    def _ground(self, mend: Mend) -> Ground:
+    def _ground(self, mend: Mend) -> FixContext:
         given: dict[str, Any] = {"make": self.make, "say": self.say, "cwd": self.cwd, "state": self.state}
-        return Ground(log=self.log, repository=self.repository, mend=mend, **given)
+        return FixContext(log=self.log, repository=self.repository, mend=mend, **given)
 
     @contextmanager
     def _alone(self, mend_id: str) -> Iterator[None]:

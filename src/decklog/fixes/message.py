@@ -2,17 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
 
 _LONGEST_TITLE = 90
 _LONGEST_QUOTE = 2000
 
 
-def committed(ground: "Ground", tip: str, title: str) -> str:
+def committed(ground: "FixContext", tip: str, title: str) -> str:
     """Make one commit of a fix on its base, and hold it by a ref; the same fix gives the same commit."""
     repository, mend = ground.repository, ground.mend
     at = int(mend.created_at.timestamp())
@@ -22,10 +22,10 @@ def committed(ground: "Ground", tip: str, title: str) -> str:
     return head
 
 
-def _message(ground: "Ground", change: Change, title: str) -> str:
+def _message(ground: "FixContext", change: Change, title: str) -> str:
     mend, rules = ground.mend, ground.settings.rules
     quoted = "\n".join(f"> {line}" for line in _plain(ground.feedback.body[:_LONGEST_QUOTE]).strip().split("\n"))
-    tests = Patterns(ground.settings.tests)
+    tests = IgnoreFile(ground.settings.tests)
     shown = ", ".join(one.path for one in change.paths if one.status != "D" and tests.covers(one.path)) or "none"
     why = str(mend.triage.get("root_cause") or "").strip()
     how = str(mend.triage.get("proposed_change") or "").strip()

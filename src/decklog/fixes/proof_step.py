@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.checks.examination import environment_digest
 from decklog.records.values import to_json
 from decklog.review.change import Change
-from decklog.review.proof.judging import Proof, Refusal
+from decklog.review.proof.judging import FixProof, Refusal
 from decklog.review.proof.proving import Proving
 from decklog.stores.workflow.mends import MendState, MendWait
 from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 NAME = "proof"
@@ -21,7 +21,7 @@ NAME = "proof"
 _TRIED_AGAIN = (Refusal.NOT_RUN, Refusal.HANGS)
 
 
-def prove(ground: "Ground") -> "Mend":
+def prove(ground: "FixContext") -> "Mend":
     """Prove the fix. One that is not goes back to its agent while there are rounds left, and then waits for a better one."""
     proof = proof_of(ground, ground.change)
     log, mend = ground.log, ground.mend
@@ -31,7 +31,7 @@ def prove(ground: "Ground") -> "Mend":
     return sent_back(ground, [finding], MendWait.FIX, f"not proven, {proof.refused}: {proof.text}", proof=proof.as_dict())
 
 
-def sent_back(ground: "Ground", findings: list[Any], waits: MendWait, reason: str, **changes: Any) -> "Mend":
+def sent_back(ground: "FixContext", findings: list[Any], waits: MendWait, reason: str, **changes: Any) -> "Mend":
     """Give a fix back to the agent that made it with what was found; without one, or after the last round, it waits."""
     log, mend = ground.log, ground.mend
     if mend.branch is None and mend.rounds + 1 < ground.rules.rounds:
@@ -40,7 +40,7 @@ def sent_back(ground: "Ground", findings: list[Any], waits: MendWait, reason: st
     return log.mends.move(mend, waits_for=waits, reason=reason[:1000], findings=findings, **changes)
 
 
-def proof_of(ground: "Ground", change: Change) -> Proof:
+def proof_of(ground: "FixContext", change: Change) -> FixProof:
     """Give what is on record of exactly these files, or what comes of trying them now."""
     log, runner = ground.log, ground.runner()
     bound: dict[str, Any] = {"definition": _definition(ground, change), "environment": environment_digest(runner)}
@@ -65,15 +65,15 @@ def proof_of(ground: "Ground", change: Change) -> Proof:
     return proof
 
 
-def _definition(ground: "Ground", change: Change) -> str:
+def _definition(ground: "FixContext", change: Change) -> str:
     """Name what a proof depends on besides the files: those of the base, and the rules."""
     facts = [NAME, ground.repository.tree(change.base), ground.settings.digest]
     return hashlib.sha256(to_json(facts).encode()).hexdigest()
 
 
-def _read(content: bytes) -> Proof:
+def _read(content: bytes) -> FixProof:
     told = json.loads(content)
-    return Proof(
+    return FixProof(
         refused=None if told["refused"] is None else Refusal(told["refused"]),
         text=told["text"],
         tests=tuple(told["tests"]),

@@ -9,17 +9,17 @@ from decklog.conductor.git.repository import ref_part
 from decklog.conductor.results.forges import GITHUB, Request
 from decklog.core.errors import Conflict, NotFound
 from decklog.fixes import telling
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 from decklog.review.publishing import publish_block_reason
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.workflow.mends import MendState
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 
-def publish(ground: "Ground") -> "Mend":
+def publish(ground: "FixContext") -> "Mend":
     """Publish exactly what the gate let through; what it holds by now is not published, whoever asks."""
     log, mend = ground.log, ground.mend
     held = publish_block_reason(log, ground.change)
@@ -49,12 +49,12 @@ def _test_path(mend: "Mend") -> str:
 # A branch
 
 
-def branch_of(ground: "Ground") -> str:
+def branch_of(ground: "FixContext") -> str:
     """Name the branch of a fix; an id is spelled so that git takes it."""
     return f"mend/{ref_part(ground.mend.feedback_id)}"
 
 
-def _branch(ground: "Ground") -> str:
+def _branch(ground: "FixContext") -> str:
     """Make the branch, or move it from an earlier fix of the same mend; one of somebody else's is left alone."""
     name, head = branch_of(ground), str(ground.mend.head)
     repository = ground.repository
@@ -71,7 +71,7 @@ def _branch(ground: "Ground") -> str:
         return name
 
     made: str = ground.acts.perform(
-        f"branch:{name}:{head}", make, lambda _: Finding(repository.ref(ref) == head, name), task_id=None
+        f"branch:{name}:{head}", make, lambda _: EffectCheck(repository.ref(ref) == head, name), task_id=None
     )
     return made
 
@@ -79,7 +79,7 @@ def _branch(ground: "Ground") -> str:
 # A patch file
 
 
-def _patch(ground: "Ground") -> str:
+def _patch(ground: "FixContext") -> str:
     """Write the fix as a file that `git am` takes."""
     text = ground.repository.on_objects("format-patch", "-1", "--stdout", str(ground.mend.head)).out
     folder = ground.repository.state / "patches"
@@ -91,16 +91,16 @@ def _patch(ground: "Ground") -> str:
     return str(path)
 
 
-def _is_file(effect: Any) -> Finding:
+def _is_file(effect: Any) -> EffectCheck:
     # Writing it again gives the same file.
     del effect
-    return Finding(False)
+    return EffectCheck(False)
 
 
 # A pull request
 
 
-def _pull_request(ground: "Ground", branch: str) -> dict[str, Any]:
+def _pull_request(ground: "FixContext", branch: str) -> dict[str, Any]:
     """Push the branch and open a pull request; where that is not possible, say so, and leave the branch."""
     remote, head = Remote(ground.repository, ground.rules.remote), str(ground.mend.head)
     try:
@@ -114,7 +114,7 @@ def _pull_request(ground: "Ground", branch: str) -> dict[str, Any]:
     def push() -> None:
         remote.offer(branch, head, known=list(ground.repository.refs(f"{ground.refs}/head").values()))
 
-    ground.acts.perform(f"push:{branch}:{head}", push, lambda _: Finding(remote.refs(ref).get(ref) == head), task_id=None)
+    ground.acts.perform(f"push:{branch}:{head}", push, lambda _: EffectCheck(remote.refs(ref).get(ref) == head), task_id=None)
     title, _, body = ground.change.message.partition("\n")
     base = ground.settings.rules.base or "main"
     request = Request(branch=branch, base=base, title=title, body=body.strip(), is_draft=True)

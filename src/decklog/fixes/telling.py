@@ -7,7 +7,7 @@ from decklog.stores.approvals.approval import ApprovalState, question_key
 from decklog.stores.approvals.inbox import MessageChannel, MessageSeverity, MessageState
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.approvals.approval import Approval
 
 # The message about a large plan: a template among the prompts, which no model answers.
@@ -15,7 +15,7 @@ PLAN = "mend.plan"
 _LONGEST = 200
 
 
-def planned(ground: "Ground", document: dict[str, Any]) -> "Approval":
+def planned(ground: "FixContext", document: dict[str, Any]) -> "Approval":
     """Ask for a yes to exactly this plan, and say in words what is asked; whatever answers the one answers the other."""
     log, mend = ground.log, ground.mend
     question = f"Mend {mend.feedback_id} by a large change ({document['large']})?"
@@ -27,14 +27,14 @@ def planned(ground: "Ground", document: dict[str, Any]) -> "Approval":
     return asked
 
 
-def plan_is_over(ground: "Ground", reason: str) -> None:
+def plan_is_over(ground: "FixContext", reason: str) -> None:
     """Take back the question about a plan, if there is one that nobody has answered."""
     approval = ground.mend.plan.get("approval")
     if approval is not None and ground.log.approvals.get(str(approval)).state is ApprovalState.OPEN:
         ground.log.approvals.withdraw(str(approval), reason=reason)
 
 
-def _of_plan(ground: "Ground", document: dict[str, Any], approval: str) -> str:
+def _of_plan(ground: "FixContext", document: dict[str, Any], approval: str) -> str:
     """Fill in the message that asks about a plan, in one pass: a value that looks like a placeholder stays as it is."""
     files = [f"- {one['path']}: about {one['lines']} lines" for one in document["files"]]
     files += [f"- {path}: named by triage, and not there" for path in document["missing"]]
@@ -43,7 +43,7 @@ def _of_plan(ground: "Ground", document: dict[str, Any], approval: str) -> str:
     return Template(ground.composer().instructions(PLAN)).safe_substitute({**document, **lists, "approval": approval}).strip()
 
 
-def published(ground: "Ground", address: str) -> str:
+def published(ground: "FixContext", address: str) -> str:
     """Ask for the merge of a fix, by the channel and the address of its feedback; give the id of the message.
 
     It waits among the questions to people until the fix is verified or given up.
@@ -59,7 +59,7 @@ def published(ground: "Ground", address: str) -> str:
     return message.id
 
 
-def ended(ground: "Ground", answer: str) -> None:
+def ended(ground: "FixContext", answer: str) -> None:
     """Answer the question that a published fix is; one that a person has answered, and a mend without any, stay as they are."""
     message_id = ground.mend.published.get("message")
     if message_id is None:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from decklog.fixes.dropping import drop
-from decklog.models.seam import Call
+from decklog.models.seam import ModelCall
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import MendState, MendWait
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
-    from decklog.models.seam import Answer
+    from decklog.fixes.ground import FixContext
+    from decklog.models.seam import ModelAnswer
     from decklog.stores.workflow.mends import Mend
 
 FLOOR = 60
@@ -39,7 +39,7 @@ FORM: Mapping[str, Any] = {
 }
 
 
-def triage(ground: "Ground") -> "Mend":
+def triage(ground: "FixContext") -> "Mend":
     """Say what kind of fix feedback needs; what a person has said already counts."""
     feedback, mend, log = ground.feedback, ground.mend, ground.log
     if feedback.state in (FeedbackState.REJECTED, FeedbackState.CLOSED, FeedbackState.VERIFIED):
@@ -54,7 +54,7 @@ def triage(ground: "Ground") -> "Mend":
     return _taken(ground, answer.data, answer.model or "a model")
 
 
-def by_person(ground: "Ground", fix_class: FixClass, *, by: str) -> "Mend":
+def by_person(ground: "FixContext", fix_class: FixClass, *, by: str) -> "Mend":
     """Take a person's word for the class."""
     log, mend = ground.log, ground.mend
     if fix_class is FixClass.OUT_OF_SCOPE:
@@ -65,7 +65,7 @@ def by_person(ground: "Ground", fix_class: FixClass, *, by: str) -> "Mend":
         return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, triage={"by": by})
 
 
-def _asked(ground: "Ground") -> "Answer":
+def _asked(ground: "FixContext") -> "ModelAnswer":
     feedback = ground.feedback
     models, composer = ground.models()
     listed = ground.repository.on_objects("ls-tree", "-r", "-z", "--name-only", ground.base).out.split(b"\0")
@@ -78,19 +78,19 @@ def _asked(ground: "Ground") -> "Answer":
     ]
     composed = composer.compose(SITE, data=[(name, text) for name, text in data if text])
     if not composed.fits:
-        from decklog.models.seam import Answer
+        from decklog.models.seam import ModelAnswer
 
-        return Answer(site=SITE, prompt_digest=composed.prompt.digest, why="what is to be told does not fit into a prompt")
-    return models.ask(Call(site=SITE, prompt=composed.prompt, schema=FORM))
+        return ModelAnswer(site=SITE, prompt_digest=composed.prompt.digest, why="what is to be told does not fit into a prompt")
+    return models.ask(ModelCall(site=SITE, prompt=composed.prompt, schema=FORM))
 
 
-def _earlier(ground: "Ground") -> list[str]:
+def _earlier(ground: "FixContext") -> list[str]:
     """Recall what was learned from failures like this; a recalled fix is told as what it is, and never applied."""
     found = ground.log.memory.recall(ground.feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
     return [f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in found]
 
 
-def _taken(ground: "Ground", data: Mapping[str, Any], by: str) -> "Mend":
+def _taken(ground: "FixContext", data: Mapping[str, Any], by: str) -> "Mend":
     """Take an answer: a sure one triages, an unsure one and one out of scope end the matter with the reason."""
     log, mend = ground.log, ground.mend
     confidence, fix_class = int(data["confidence"]), FixClass(data["fix_class"])

@@ -10,13 +10,13 @@ from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.workflow.mends import MendState, MendWait
 
 if TYPE_CHECKING:
-    from decklog.fixes.ground import Ground
+    from decklog.fixes.ground import FixContext
     from decklog.stores.workflow.mends import Mend
 
 _MOST_COMMITS = 500
 
 
-def verify(ground: "Ground", merged: str | None = None) -> "Mend":
+def verify(ground: "FixContext", merged: str | None = None) -> "Mend":
     """Look whether a fix is merged, and run its test there. Red is told, and needs a person; nothing is verified then."""
     log, mend = ground.log, ground.mend
     commit = _named(ground, merged) if merged else merged_as(ground)
@@ -38,7 +38,7 @@ def verify(ground: "Ground", merged: str | None = None) -> "Mend":
         return log.mends.move(mend, MendState.VERIFIED, merged=commit)
 
 
-def merged_as(ground: "Ground") -> str | None:
+def merged_as(ground: "FixContext") -> str | None:
     """Find the commit of the published branch that has the fix: by its history, or by a commit that changes the same."""
     repository, head = ground.repository, str(ground.mend.head)
     named = ground.settings.rules.base or "main"
@@ -53,7 +53,7 @@ def merged_as(ground: "Ground") -> str | None:
     return None
 
 
-def _is_taken_over(ground: "Ground", tip: str) -> bool:
+def _is_taken_over(ground: "FixContext", tip: str) -> bool:
     """Say whether a commit since the base changes exactly what the fix does, as a squashed or rebased one would."""
     repository = ground.repository
     if not repository.is_ancestor(ground.base, tip):
@@ -63,14 +63,14 @@ def _is_taken_over(ground: "Ground", tip: str) -> bool:
     return any(Change(repository, f"{one}^", one).patch == ground.change.patch for one in commits)
 
 
-def _named(ground: "Ground", name: str) -> str:
+def _named(ground: "FixContext", name: str) -> str:
     found = ground.repository.resolve(name, cwd=ground.cwd)
     if found is None:
         raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
     return found
 
 
-def _failing(ground: "Ground", commit: str) -> str:
+def _failing(ground: "FixContext", commit: str) -> str:
     """Run the check on a commit; say what of the tests that prove the fix does not pass there."""
     check = next(one for one in ground.settings.functional_checks if one.report == "junit")
     said = ground.runner().run(check, commit, f"{ground.mend.run_id}:merged:{commit[:12]}")

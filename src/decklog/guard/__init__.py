@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.guard.calls.guard import Unrestricted
-    from decklog.guard.calls.tool import Finding, Tool
+    from decklog.guard.calls.tool import EffectCheck, Tool
     from decklog.guard.sandbox.sandbox import Sandbox
     from decklog.guard.toolbox.toolbox import Toolbox
 
 _HOMES = {
-    "Finding": "calls.tool",
+    "EffectCheck": "calls.tool",
     "Sandbox": "sandbox.sandbox",
     "Tool": "calls.tool",
     "Toolbox": "toolbox.toolbox",
     "Unrestricted": "calls.guard",
 }
 
-__all__ = ["Finding", "Sandbox", "Tool", "Toolbox", "Unrestricted"]
+__all__ = ["EffectCheck", "Sandbox", "Tool", "Toolbox", "Unrestricted"]
 
 
 def __getattr__(name: str) -> "Any":

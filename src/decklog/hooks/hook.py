@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import IO, Any
 
-    from decklog.location.locate import Place
+    from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
 HELD = 2
@@ -78,7 +78,7 @@ class Hook:
             err.write(f"It is not on record: {problem}\n")
         return HELD if denied else 0
 
-    def _record(self, place: "Place", denied: str | None, out: "IO[str]") -> None:
+    def _record(self, place: "LogLocation", denied: str | None, out: "IO[str]") -> None:
         from decklog.location.locate import spool_folder
 
         spool = Spool(spool_folder(place))
@@ -111,13 +111,13 @@ class Hook:
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
         return int(named) if named.isdigit() else calling_process().number
 
-    def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
+    def _prime(self, place: "LogLocation", spool: Spool, out: "IO[str]") -> None:
         """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
-        from decklog.agents.context.claims import Claims, folder_beside
+        from decklog.agents.context.claims import RememberedClaims, folder_beside
         from decklog.agents.context.worker import worker
 
         who = worker(None, self._environment)
-        claim = Claims(folder_beside(place), who).load()
+        claim = RememberedClaims(folder_beside(place), who).load()
         mine = claim if claim is not None and claim.is_open else None
         run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id) or None
         task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id) or None
@@ -136,7 +136,7 @@ class Hook:
         except OSError:
             return False
 
-    def _criticise(self, place: "Place", out: "IO[str]") -> None:
+    def _criticise(self, place: "LogLocation", out: "IO[str]") -> None:
         """Have what a tool has just changed looked at, and tell the agent what is surely wrong with it."""
         from decklog.hooks.critique import said_of
 
@@ -156,7 +156,7 @@ class Hook:
             return None
         return found[0].at if found else None
 
-    def _take_in(self, place: "Place", spool: Spool) -> None:
+    def _take_in(self, place: "LogLocation", spool: Spool) -> None:
         _take_in(place, spool, closes_killed=self.event not in _JUDGED)
         program = self._environment.get("CLAUDE_PID", "")
         if self.event == "SessionEnd" and program.isdigit() and _is_gone(int(program)):
@@ -169,7 +169,7 @@ class Hook:
         session = self.told.get("session_id")
         return session if isinstance(session, str) and session else "unread"
 
-    def _place(self) -> "Place | None":
+    def _place(self) -> "LogLocation | None":
         """Find the log of the session's folder; where there is none, nothing is recorded."""
         from decklog.location.locate import of_session
 
@@ -238,7 +238,7 @@ def _object(payload: bytes) -> "dict[str, Any]":
     return found if isinstance(found, dict) else {}
 
 
-def _take_in(place: "Place", spool: Spool, *, closes_killed: bool = False) -> None:
+def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False) -> None:
     from decklog.agents.intake import take_in
     from decklog.agents.interrupted import close_killed_sessions
 
@@ -248,7 +248,7 @@ def _take_in(place: "Place", spool: Spool, *, closes_killed: bool = False) -> No
             close_killed_sessions(log, spool)
 
 
-def _situation(place: "Place", asked: "dict[str, Any]", *, is_held: bool) -> str:
+def _situation(place: "LogLocation", asked: "dict[str, Any]", *, is_held: bool) -> str:
     """Tell where an agent stands; while somebody holds the log, only by reading it, which waits for nobody."""
     from decklog.agents.prime import Prime
     from decklog.core.errors import Busy

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from decklog.importing.landing import Landing
+from decklog.importing.landing import RowWriter
 from decklog.importing.report import Report
 from decklog.importing.row import Row
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,14 +39,14 @@ class Import(ABC):
         self.path = path
         self.seconds = seconds
         self.report = Report(self.system, path, dry_run)
-        self.landing = Landing(log, self.report, progress)
+        self.landing = RowWriter(log, self.report, progress)
 
     @abstractmethod
     def mappings(self) -> "dict[str, Mapping]":
         """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
 
     @abstractmethod
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse a file that is not this system's."""
 
     def run(self) -> Report:
@@ -57,11 +57,11 @@ class Import(ABC):
                 self.take(source)
         return self.report
 
-    def source(self) -> Source:
+    def source(self) -> SqliteSource:
         """Open what is read."""
-        return Source(self.path, seconds=self.seconds)
+        return SqliteSource(self.path, seconds=self.seconds)
 
-    def take(self, source: Source) -> None:
+    def take(self, source: SqliteSource) -> None:
         """Take a file's tables over, and name those that are unknown."""
         self._name_unknown(source)
         for table, mapping in self.mappings().items():
@@ -69,7 +69,7 @@ class Import(ABC):
                 rows = self.rows_of(table, self.in_order(source, table))
                 self.landing.take_all(rows, mapping, source.count(table))
 
-    def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
+    def in_order(self, source: SqliteSource, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows as they were written."""
         return source.rows(table)
 
@@ -79,7 +79,7 @@ class Import(ABC):
         for columns in found:
             yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
 
-    def _name_unknown(self, source: Source) -> None:
+    def _name_unknown(self, source: SqliteSource) -> None:
         """Report what the system does not have: unknown columns are kept with their rows, unknown tables are not taken."""
         for table, columns in source.columns.items():
             if table in self.tables:

@@ -41,7 +41,7 @@ class _DryRun(Exception):
     """Ends a dry run, so that nothing of it stays."""
 
 
-class Landing:
+class RowWriter:
     """Writes what mappings make of rows, through the stores, and counts it."""
 
     def __init__(self, log: "Decklog", report: Report, progress: "Callable[[str, int, int], None] | None" = None) -> None:

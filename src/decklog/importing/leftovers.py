@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
 
 
-class Kept:
+class LeftoverRows:
     """Finds kept columns by what they belong to, and kept rows by their table.
 
     What imports of other systems kept is only counted. There may be as many as the old system had rows, so they wait in a

@@ -45,7 +45,7 @@ _FIRST = -(2**63)
 _ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 
 
-class Source:
+class SqliteSource:
     """The tables of a SQLite file and their rows.
 
     A private copy is read, unless it is one, so the file itself, its folder and its locks are never touched, and what was read
@@ -176,7 +176,7 @@ class Source:
         self._db.close(True)
         self._clear()
 
-    def __enter__(self) -> "Source":
+    def __enter__(self) -> "SqliteSource":
         return self
 
     def __exit__(self, *_: object) -> None:

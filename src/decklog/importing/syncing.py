@@ -18,7 +18,7 @@ from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, NotFound
 from decklog.importing.exports.rows import folder_of
 from decklog.importing.text_files import MOST_BYTES, opened
-from decklog.importing.three_way import Difference, ThreeWay
+from decklog.importing.three_way import FieldConflict, ThreeWay
 from decklog.records.values import to_json
 from decklog.stores.approvals.inbox import MessageSeverity
 
@@ -240,7 +240,7 @@ def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[st
         log.inbox.post(f"sync-{system}", body, severity=MessageSeverity.QUESTION, run_id=run_id, task_id=task_id, key=key)
 
 
-def shown(one: Difference) -> "dict[str, object]":
+def shown(one: FieldConflict) -> "dict[str, object]":
     """Give a dispute as it is told."""
     return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from decklog.core.errors import Damaged, Invalid
 from decklog.importing.row import Row, plain
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.importing.tracker import COMMENTS, LINKS, Tracker, moment_of
 from decklog.journal.entry import EntryKind
 from decklog.records.values import to_json
@@ -69,13 +69,13 @@ class TableTracker(Tracker):
     def gather(self) -> None:
         """Read every table, those that others lead to first."""
         for database, path in self.databases().items():
-            with Source(path, seconds=self.seconds) as source:
+            with SqliteSource(path, seconds=self.seconds) as source:
                 self.check(source)
                 self._name_unknown(source)
                 for table in self.layout:
                     self._gather_table(source, table, database)
 
-    def _gather_table(self, source: Source, table: str, database: str) -> None:
+    def _gather_table(self, source: SqliteSource, table: str, database: str) -> None:
         try:
             for found in source.rows(table):
                 columns = {name: self.spelled(name, value) for name, value in found.items() if value is not None}

@@ -28,7 +28,7 @@ _decode = json.JSONDecoder().decode
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """A line of a file: what it holds as JSON, or why it is none."""
 
     number: int
@@ -47,7 +47,7 @@ def file_in(path: str, places: "Sequence[str]", hint: str) -> str:
     raise NotFound(f"there is no {places[0]} in {path}", hint=hint, path=path)
 
 
-def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
+def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[TextLine]":
     """Give the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
     with opened(path, most_bytes) as file:
         for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
@@ -65,13 +65,13 @@ def parsed(text: str) -> object:
     return found
 
 
-def _line(number: int, text: str, *, is_whole: bool) -> Line:
+def _line(number: int, text: str, *, is_whole: bool) -> TextLine:
     found = parsed(text)
     if isinstance(found, dict):
-        return Line(number, text, storable(found) if has_halves(text) else found)
+        return TextLine(number, text, storable(found) if has_halves(text) else found)
     if found is not NotImplemented:
-        return Line(number, text, trouble="the line is no JSON object")
-    return Line(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
+        return TextLine(number, text, trouble="the line is no JSON object")
+    return TextLine(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
 
 
 def has_markers(path: str) -> bool:

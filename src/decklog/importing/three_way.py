@@ -23,7 +23,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FieldConflict:
     """A field that both sides changed, each in its own way; what each of them says now."""
 
     item: str
@@ -33,12 +33,12 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedItem:
     """What is to become of an item on either side; None where it stays as it is."""
 
     here: "Item | None" = None
     there: "Item | None" = None
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[FieldConflict] = field(default_factory=list)
 
 
 class ThreeWay:
@@ -56,9 +56,9 @@ class ThreeWay:
         # By name, with what tells members of a set apart; None for what is no member.
         self._sets = sets
 
-    def merge(self, name: str, base: "Base", ours: "Item", theirs: "Item") -> Merged:
+    def merge(self, name: str, base: "Base", ours: "Item", theirs: "Item") -> MergedItem:
         """Say what becomes of an item that both sides have."""
-        merged = Merged()
+        merged = MergedItem()
         here, there = dict(theirs), dict(theirs)
         is_taken = is_given = False
         for one in self._fields:
@@ -73,7 +73,7 @@ class ThreeWay:
             elif was == _digest(mine):
                 is_taken = True
             else:
-                merged.differences.append(Difference(name, one, mine, other))
+                merged.differences.append(FieldConflict(name, one, mine, other))
                 _put(here, one, ours.get(one))
         for one in self._sets:
             members, mine_differs, other_differs = self._members(one, base, ours, theirs)

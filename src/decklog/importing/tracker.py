@@ -15,7 +15,7 @@ from decklog.importing.importing import Import
 from decklog.importing.link_order import LinkOrder
 from decklog.importing.report import Fate, Report
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json, plain
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.importing.versions import NOTE
 from decklog.records.values import to_json
 from decklog.stores.intake import ANY_OF, together
@@ -61,7 +61,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NestedRow:
     """A row that stands within another one."""
 
     table: str
@@ -100,7 +100,7 @@ class Tracker(Import):
     def link_of(self, row: Row) -> Link:
         """Read a link, and take the columns that say it."""
 
-    def parts_of(self, _item: Row) -> "Iterator[Part]":
+    def parts_of(self, _item: Row) -> "Iterator[NestedRow]":
         """Give the links and comments that stand within an item."""
         yield from ()
 
@@ -120,7 +120,7 @@ class Tracker(Import):
         """Give what is to be known of a run to write it back."""
         return {}
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
 
     def run(self) -> Report:

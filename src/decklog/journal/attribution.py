@@ -19,7 +19,7 @@ acting: "ContextVar[dict[str, Any] | None]" = ContextVar("decklog_acting", defau
 holding: "ContextVar[tuple[str, int] | None]" = ContextVar("decklog_holding", default=None)
 
 
-class Layer:
+class ContextLayer:
     """What one block adds to the context: who acts, and the check that refuses a write once a lease is lost.
 
     `claim` is the claim whose block it is, if any; `holds` the task that is held, with its fence.
@@ -39,20 +39,20 @@ class Layer:
         self.claim = claim
 
 
-_layers: "ContextVar[tuple[Layer, ...]]" = ContextVar("decklog_layers", default=())
+_layers: "ContextVar[tuple[ContextLayer, ...]]" = ContextVar("decklog_layers", default=())
 
 
-def enter(layer: Layer) -> None:
+def enter(layer: ContextLayer) -> None:
     """Add a block's layer on top of the others in this context."""
     _apply((*_layers.get(), layer))
 
 
-def leave(layer: Layer) -> None:
+def leave(layer: ContextLayer) -> None:
     """Remove a block's layer, wherever it lies: blocks may end in another order than they began."""
     _apply(tuple(one for one in _layers.get() if one is not layer))
 
 
-def _apply(layers: tuple[Layer, ...]) -> None:
+def _apply(layers: tuple[ContextLayer, ...]) -> None:
     who: dict[str, Any] = {}
     check = holds = None
     for layer in layers:
@@ -86,7 +86,7 @@ def attributed(record_class: "type[Record]", fields: "dict[str, Any]") -> "dict[
     return {**fields, "task_id": task_of(fields.get("run_id"))}
 
 
-class Act:
+class OwnerAct:
     """What one operation of the manager changes, collected while it runs, so that its proof can name all of it."""
 
     def __init__(self, nonce: str) -> None:
@@ -105,4 +105,4 @@ def change_digest(table: str, record_id: str, image: str) -> str:
     return sha256("\n".join((table, record_id, image)).encode()).hexdigest()
 
 
-proving: "ContextVar[Act | None]" = ContextVar("decklog_proving", default=None)
+proving: "ContextVar[OwnerAct | None]" = ContextVar("decklog_proving", default=None)

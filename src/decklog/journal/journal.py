@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Database, Row
     from decklog.journal.verify import Audit, Verification, Verifier
-    from decklog.records.operations import Step
+    from decklog.records.operations import WaitStep
     from decklog.stores.results.journal import StreamChanges, StreamHead
 
     R = TypeVar("R", bound=Record)
-    from decklog.journal.writer import Writer, Written
+    from decklog.journal.writer import Writer, WrittenEntries
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
@@ -124,7 +124,7 @@ class Journal:
         return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
 
     @prepares_to_write
-    def append_many(self, entries: NewEntries) -> "Written":
+    def append_many(self, entries: NewEntries) -> "WrittenEntries":
         """Append several entries in one transaction, each given as the arguments of `append`.
 
         For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
@@ -298,7 +298,7 @@ class Journal:
         after: int | None = None,
         follow: bool = True,
         timeout_seconds: float | None = None,
-    ) -> "Generator[Step | list[Entry], Any, None]":
+    ) -> "Generator[WaitStep | list[Entry], Any, None]":
         """Yield entries as they are committed, once and in order, starting after an entry number.
 
         Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from decklog.core.errors import Damaged, Invalid
 from decklog.journal.findings import object_of, passing_over
 from decklog.journal.rows import STREAM_SIZE
-from decklog.journal.texts import Text, Texts
+from decklog.journal.texts import StoredText, Texts
 from decklog.records.record import Record
 
 if TYPE_CHECKING:
@@ -145,13 +145,13 @@ class Projections:
         """
         return self._db.each_as_is(sql, {"table": record_class.table})
 
-    def _kept_by(self, record_class: type[Record]) -> "Iterator[Text]":
+    def _kept_by(self, record_class: type[Record]) -> "Iterator[StoredText]":
         """Give what records name, or once named, by a digest."""
         for record_id, stream, seq, payload in self._images(record_class):
             image = object_of(payload)
             if image is not None and (digest := record_class.kept_in(record_class.upcast(image))) is not None:
                 where = {"stream": stream, "seq": seq, "table": "blobs", "record_id": str(digest)}
-                yield Text(digest, f"bytes of {record_class.table} {record_id}", **where)
+                yield StoredText(digest, f"bytes of {record_class.table} {record_id}", **where)
 
     def _rows(self, record_class: type[Record], keys: "list[Key]") -> "dict[Key, Row]":
         """Look many rows up at once: one by one they would cost a server more than walking the chain."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.journal.entry import Entry
-    from decklog.records.operations import Step
+    from decklog.records.operations import WaitStep
     from decklog.stores.results.journal import StreamChanges, StreamRange
 
 _BATCH = 500
@@ -33,7 +33,7 @@ class Tail:
 
     def entries(
         self, stream: str | None, *, after: int | None, follow: bool, timeout_seconds: float | None
-    ) -> "Generator[Step | list[Entry], Any, None]":
+    ) -> "Generator[WaitStep | list[Entry], Any, None]":
         if stream is not None:
             yield reading(lambda: self._known(stream))
             self._places[stream] = after or 0

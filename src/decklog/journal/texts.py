@@ -26,7 +26,7 @@ _TOGETHER = 500
 _LARGEST = 1 << 30
 
 
-class Text:
+class StoredText:
     """A text that an entry or a record has only the digest of."""
 
     def __init__(self, digest: object, name: str, **where: "Any") -> None:
@@ -66,7 +66,7 @@ class Texts:
             elif digest in missing and not any(_covers(event, seq, at, kind) for event in said) and not self._is_lost(digest):
                 self._bad(f"the {name} is gone, and no event of pruning tells of it", digest, where)
 
-    def check_records(self, named: "Iterable[Text]") -> None:
+    def check_records(self, named: "Iterable[StoredText]") -> None:
         """Look for the bytes that records name. Retention never drops those."""
         named = list(named)
         missing = self._absent(text.digest for text in named)

@@ -62,7 +62,7 @@ class Writer:
             self._move_all_long(columns)
         return load(self._db, tuple(columns)) if self.change(columns) else self._first(dict(zip(COLUMNS, columns, strict=True)))
 
-    def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
+    def append_many(self, prepared: "Sequence[Collection[Any]]") -> "WrittenEntries":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
         return self._write(prepared, self.now())
 
@@ -94,11 +94,11 @@ class Writer:
             values["at"] = self.now()
         return values
 
-    def write(self, batch: "list[list[Any]]") -> "Written":
+    def write(self, batch: "list[list[Any]]") -> "WrittenEntries":
         """Append what records became, in their order."""
         return self._write(batch, "")
 
-    def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "Written":
+    def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "WrittenEntries":
         """Append rows that lack their place and their hash, in their order. Those without a time have this one.
 
         The given rows stay unchanged: they must serve again when the transaction is tried again.
@@ -124,7 +124,7 @@ class Writer:
         for stream in dict.fromkeys([row[chain.STREAM] for row in fresh]):
             self._db.announce(stream)
         first = {place: rows[earlier][0] for place, earlier in repeated.items() if place not in found}  # type: ignore[index]
-        return Written(rows, {**found, **first}, self._db)
+        return WrittenEntries(rows, {**found, **first}, self._db)
 
     def _index_some(self, starts: "dict[str, int]", heads: "dict[str, tuple[Any, ...]]") -> None:
         """Have entries indexed in the background, of each stream that grew past a multiple of so many."""
@@ -300,7 +300,7 @@ class Writer:
         return load(self._db, rows[0]).marked_already()
 
 
-class Written(Sequence):  # type: ignore[type-arg]
+class WrittenEntries(Sequence):  # type: ignore[type-arg]
     """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
     def __init__(self, rows: "Sequence[Sequence[Any] | None]", known: "dict[int, int]", db: "Database") -> None:

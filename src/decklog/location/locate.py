@@ -19,7 +19,7 @@ ADDRESS = "address"
 SPOOL = "spool"
 
 
-class Place:
+class LogLocation:
     """A log's target and how it was found."""
 
     def __init__(self, target: str, reason: str, *, is_named: bool = False, folder: str | None = None) -> None:
@@ -122,26 +122,26 @@ def without_password(address: str) -> str:
     return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
-def locate(named: str | None, folder: str | None = None, environment: "Mapping[str, str] | None" = None) -> Place:
+def locate(named: str | None, folder: str | None = None, environment: "Mapping[str, str] | None" = None) -> LogLocation:
     """Find the log that a call from a folder means."""
     if named:
-        return Place(named, "named with --db", is_named=True)
+        return LogLocation(named, "named with --db", is_named=True)
     if address := (os.environ if environment is None else environment).get("DECKLOG_DB"):
-        return Place(address, "from the environment variable DECKLOG_DB", is_named=True)
+        return LogLocation(address, "from the environment variable DECKLOG_DB", is_named=True)
     start = folder or os.getcwd()
     for above in _upwards(start):
         if (place := in_folder(above)) is not None:
             return place
     main = _main_worktree(start)
     if main is not None and (place := in_folder(main)) is not None:
-        return Place(place.target, f"{place.reason}, the main worktree of this one", folder=main)
+        return LogLocation(place.target, f"{place.reason}, the main worktree of this one", folder=main)
     if (root := main or repository(start)) is not None:
         # Work of one project never goes into a log that all of them share without anybody having said so.
-        return Place(os.path.join(root, FOLDER, FILE), f"the repository {root} has no log yet")
+        return LogLocation(os.path.join(root, FOLDER, FILE), f"the repository {root} has no log yet")
     return users_own()
 
 
-def of_session(folder: str, environment: "Mapping[str, str]", named: str | None = None) -> Place | None:
+def of_session(folder: str, environment: "Mapping[str, str]", named: str | None = None) -> LogLocation | None:
     """Find the log that an agent's session in a folder is recorded in; None where there is none, or only the user's own."""
     place = locate(named, folder if os.path.isdir(folder) or not _has_folder() else None, environment)
     if not place.is_named and place.target == users_own().target:
@@ -152,7 +152,7 @@ def of_session(folder: str, environment: "Mapping[str, str]", named: str | None 
     if not os.path.isdir(beside(place, SPOOL)):
         return None
     holder = None if place.is_named else os.path.dirname(os.path.dirname(os.path.abspath(place.path)))
-    return Place(place.target, "its file is away", is_named=place.is_named, folder=holder)
+    return LogLocation(place.target, "its file is away", is_named=place.is_named, folder=holder)
 
 
 def _has_folder() -> bool:
@@ -164,7 +164,7 @@ def _has_folder() -> bool:
     return True
 
 
-def own_log(folder: str) -> Place | None:
+def own_log(folder: str) -> LogLocation | None:
     """Return the log of a folder's repository or worktree; outside of one, that of the folder or the nearest above."""
     found = locate(None, folder, environment={})
     root = repository(folder)
@@ -173,12 +173,12 @@ def own_log(folder: str) -> Place | None:
     return found if os.path.commonpath([root, found.folder]) == root else None
 
 
-def users_own() -> Place:
+def users_own() -> LogLocation:
     """The log of everything that is done outside of repositories and folders with a log."""
-    return Place(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")
+    return LogLocation(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
-def beside(place: Place, name: str) -> str:
+def beside(place: LogLocation, name: str) -> str:
     """Name a folder that goes with a log: beside its file, or beside the address that led to a server, or the user's own."""
     if not place.is_server:
         return f"{os.path.abspath(place.path)}-{name}"
@@ -189,7 +189,7 @@ def beside(place: Place, name: str) -> str:
     return os.path.join(home, name, digest)
 
 
-def spool_folder(place: Place) -> str:
+def spool_folder(place: LogLocation) -> str:
     """Return the folder where events wait for a log; raise NotAccepted for one that this user did not accept."""
     place.check()
     return beside(place, SPOOL)
@@ -202,15 +202,15 @@ def found_above() -> str | None:
     return place.target if place.is_named or (place.exists and place.target != users_own().target) else None
 
 
-def in_folder(folder: str) -> Place | None:
+def in_folder(folder: str) -> LogLocation | None:
     """Give the log that a folder itself has, in its `.decklog`: its own, or one elsewhere that it remembers."""
     inside = os.path.join(folder, FOLDER)
     address = os.path.join(inside, ADDRESS)
     if os.path.isfile(address):
         with open(address, encoding="utf-8") as file:
-            return Place(file.read().strip(), f"the address in {address}", folder=folder)
+            return LogLocation(file.read().strip(), f"the address in {address}", folder=folder)
     if os.path.isfile(os.path.join(inside, FILE)):
-        return Place(os.path.join(inside, FILE), f"found in {inside}", folder=folder)
+        return LogLocation(os.path.join(inside, FILE), f"found in {inside}", folder=folder)
     return None
 
 

@@ -21,7 +21,7 @@ _IDLE_SECONDS = 24 * 3600.0
 _MOST_SESSIONS = 1000
 
 
-class Guard:
+class HttpGuard:
     """Lets requests through that show the token and can't have been made by somebody's page; asked before anything is read."""
 
     def __init__(self, app: ASGIApp, token: Token, port: int) -> None:
@@ -73,7 +73,7 @@ def serve(server: Server[Any], taken: socket.socket, token: Token, ready: Callab
         max_sessions=_MOST_SESSIONS,
     )
     settings = uvicorn.Config(
-        Guard(app, token, port),
+        HttpGuard(app, token, port),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -17,11 +17,11 @@ from decklog.core.errors import Closed, Conflict, DecklogError, Denied, FileRepl
 from decklog.mcp import prompts, resources
 from decklog.mcp.identity import HEADER, caller
 from decklog.mcp.plain import sendable
-from decklog.mcp.source import Source
-from decklog.mcp.tool import Tool
+from decklog.mcp.source import LogSource
+from decklog.mcp.tool import McpTool
 from decklog.mcp.tools import TOOLS
 from decklog.records.operations import of_an_agent
-from decklog.shortcuts.answer import PENDING, Answer
+from decklog.shortcuts.answer import PENDING, ShortcutAnswer
 from decklog.shortcuts.caller import Caller, Meant, Surface
 
 R = TypeVar("R")
@@ -51,7 +51,7 @@ _SURFACE = Surface(_spelled, _option, Invalid)
 class Answering:
     """Answers requests from a log."""
 
-    def __init__(self, source: Source, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, source: LogSource, environment: Mapping[str, str] | None = None) -> None:
         self._source = source
         self._environment = environment
         # Calls that wait have threads of their own, so that many of them keep no other call waiting.
@@ -72,7 +72,7 @@ class Answering:
         except DecklogError as problem:
             return _refused(problem, TOOLS.get(params.name))
 
-    async def _run(self, context: Any, tool: Tool, given: dict[str, Any]) -> Answer:
+    async def _run(self, context: Any, tool: McpTool, given: dict[str, Any]) -> ShortcutAnswer:
         named = {"run_id": given.pop("run")} if "run" in given and tool.of_a_run else {}
         if not (tool.waits and given.get("wait", 0.0) > 0):
             return await self.within(context, named, partial(_used, tool, given))
@@ -144,7 +144,7 @@ def _guarded(work: Callable[[], R]) -> R:
         raise DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.") from problem
 
 
-def _used(tool: Tool, given: dict[str, Any], me: Caller) -> Answer:
+def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:
     """Use a tool, and renew the lease of whoever does, since it is at work; say so when the task is its own no more."""
     answer = tool.run(me, **given)
     claim = None if me.is_given_a_task else me.claims.load()
@@ -159,21 +159,21 @@ def _used(tool: Tool, given: dict[str, Any], me: Caller) -> Answer:
     return answer
 
 
-def _answered(answer: Answer) -> types.CallToolResult:
+def _answered(answer: ShortcutAnswer) -> types.CallToolResult:
     more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}
     data = {**(answer.data or {}), **{name: value for name, value in more.items() if value}}
     text = "\n".join([*answer.notes, answer.text])
     return types.CallToolResult(content=[_text(text)], structured_content=sendable(data))
 
 
-def _refused(problem: DecklogError, tool: Tool | None) -> types.CallToolResult:
+def _refused(problem: DecklogError, tool: McpTool | None) -> types.CallToolResult:
     hint = problem.hint or _next_step(problem, tool)
     told = {"code": problem.code, "message": problem.message, "hint": hint, "retryable": problem.retryable}
     text = f"{problem.code}: {problem.message}\n{hint}"
     return types.CallToolResult(content=[_text(text)], structured_content={"error": sendable(told)}, is_error=True)
 
 
-def _next_step(problem: DecklogError, tool: Tool | None) -> str:
+def _next_step(problem: DecklogError, tool: McpTool | None) -> str:
     """Say what to do after an error that does not say so itself."""
     if problem.retryable:
         return "Call it again in a moment."
@@ -194,7 +194,7 @@ def _error(problem: DecklogError) -> MCPError:
     return MCPError(code=types.INVALID_PARAMS, message=sendable(problem.message + hint), data=sendable(data))
 
 
-def build(source: Source, environment: Mapping[str, str] | None = None) -> Server[Any]:
+def build(source: LogSource, environment: Mapping[str, str] | None = None) -> Server[Any]:
     """Make a server that answers from a log."""
     answering = Answering(source, environment)
     return Server(

@@ -7,7 +7,7 @@ from decklog.agents.context.claims import folder_beside
 from decklog.location.locate import locate
 
 
-class Source:
+class LogSource:
     """Finds and opens a log. One that is not there yet is looked for again at every call."""
 
     def __init__(self, named: str | None = None, opened: tuple[Decklog, str] | None = None) -> None:

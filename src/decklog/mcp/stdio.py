@@ -18,7 +18,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 _ID = re.compile(r'"id":\s*(?:\d+|"[^"\\\\]*")')
 
 
-class Messages:
+class MessageLines:
     """The lines of an input that are messages. To one that is none its sender gets an answer, instead of waiting for ever."""
 
     def __init__(self, source: BinaryIO) -> None:
@@ -67,7 +67,7 @@ def serve(server: Server[Any]) -> None:
     """Answer until the input ends."""
 
     async def main() -> None:
-        messages = Messages(sys.stdin.buffer)
+        messages = MessageLines(sys.stdin.buffer)
         async with stdio_server(stdin=messages) as (come, go):  # type: ignore[arg-type]
             messages.answers = go
             await server.run(come, go, server.create_initialization_options())

@@ -15,7 +15,7 @@ from mcp_types import Tool as Described
 from mcp_types import ToolAnnotations
 
 from decklog.core.errors import Invalid
-from decklog.shortcuts.answer import Answer
+from decklog.shortcuts.answer import ShortcutAnswer
 
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
 _SAID = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object", list: "a list"}
@@ -23,12 +23,12 @@ _RUN = Parameter("run", Parameter.KEYWORD_ONLY, default=None, annotation=str)
 
 
 @dataclass(frozen=True)
-class Tool:
+class McpTool:
     """A tool: a verb with what it takes, and what it gives by the names of its fields."""
 
     name: str
     about: str
-    run: Callable[..., Answer]
+    run: Callable[..., ShortcutAnswer]
     gives: dict[str, Any]
     # Whether it changes nothing, and whether a second call with the same arguments changes nothing more.
     reads: bool = False

@@ -11,9 +11,9 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
 from decklog.mcp.plain import cut, paged, place_of, plain
 from decklog.mcp.telling import situation
-from decklog.mcp.tool import Tool
+from decklog.mcp.tool import McpTool
 from decklog.shortcuts import verbs
-from decklog.shortcuts.answer import DONE, PENDING, REFUSED, Answer, one_line
+from decklog.shortcuts.answer import DONE, PENDING, REFUSED, ShortcutAnswer, one_line
 from decklog.shortcuts.caller import Caller
 
 _LINE = 300
@@ -29,7 +29,7 @@ def ask(
     options: list[str] | None = None,
     of: str | None = None,
     wait: float = 0.0,
-) -> Answer:
+) -> ShortcutAnswer:
     content = None if about is None else about.encode(errors="surrogateescape")
     return verbs.ask(me, question, about=content, options=options, of=of, wait=wait)
 
@@ -43,13 +43,15 @@ def spend(
     cache_write: int = 0,
     cost: float | None = None,
     key: str | None = None,
-) -> Answer:
+) -> ShortcutAnswer:
     cost_microdollars = None if cost is None else round(cost * 1_000_000)
     tokens = {"in_": in_, "out": out, "cache_read": cache_read, "cache_write": cache_write}
     return verbs.spend(me, model, **tokens, cost_microdollars=cost_microdollars, key=key)
 
 
-def plan(me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None) -> Answer:
+def plan(
+    me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None
+) -> ShortcutAnswer:
     from decklog.shortcuts.planning import listed_tasks, planned, standing
 
     run_id = me.run(me.claim_here())
@@ -58,31 +60,35 @@ def plan(me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: 
     return _listed("tasks", planned(me, run_id, listed_tasks(me, tasks), in_order=in_order, key=key))
 
 
-def recall(me: Caller, words: str, topic: str | None = None, limit: int = 3) -> Answer:
+def recall(me: Caller, words: str, topic: str | None = None, limit: int = 3) -> ShortcutAnswer:
     return _listed("lessons", verbs.recall(me, (words,), topic=topic, limit=limit))
 
 
-def checkpoint(me: Caller, name: str | None = None, state: dict[str, Any] | None = None, key: str | None = None) -> Answer:
+def checkpoint(
+    me: Caller, name: str | None = None, state: dict[str, Any] | None = None, key: str | None = None
+) -> ShortcutAnswer:
     claim = me.claim_here()
     with me.acting(claim):
         kept = me.log.states.checkpoint(me.run(claim), name=name, payload=state, key=key)
     data = {"checkpoint": kept.id, "run": kept.run_id, "entry": f"{kept.run_id}:{kept.seq}"}
-    return Answer(f"kept: {kept.id} at {data['entry']}", data)
+    return ShortcutAnswer(f"kept: {kept.id} at {data['entry']}", data)
 
 
-def show(me: Caller, id: str | None = None, words: str | None = None, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
+def show(
+    me: Caller, id: str | None = None, words: str | None = None, limit: int = _SHOWN, cursor: str | None = None
+) -> ShortcutAnswer:
     if words is not None:
         return _search(me, words, limit, cursor)
     if id is None:
         text = situation(me)
-        return Answer(text, {"kind": "situation", "record": {"text": text}})
+        return ShortcutAnswer(text, {"kind": "situation", "record": {"text": text}})
     kind, record = _record(me, id)
     data = plain(record)
     lines = (f"{name}: {one_line(value) if isinstance(value, str) else value}" for name, value in data.items())
-    return Answer(f"{kind}\n" + "\n".join(lines), {"kind": kind, "record": data})
+    return ShortcutAnswer(f"{kind}\n" + "\n".join(lines), {"kind": kind, "record": data})
 
 
-def _search(me: Caller, words: str, limit: int, cursor: str | None) -> Answer:
+def _search(me: Caller, words: str, limit: int, cursor: str | None) -> ShortcutAnswer:
     page = me.log.journal.search(words, stream=me.run_id, limit=limit, after=place_of(cursor))
     found = [
         {
@@ -94,10 +100,10 @@ def _search(me: Caller, words: str, limit: int, cursor: str | None) -> Answer:
         for entry in page
     ]
     lines = [f"{one['entry']}  {one['at']}  {one['by']}: {one['text']}" for one in found]
-    return Answer("\n".join([*lines, *page.warnings]) or "Nothing found.", paged({"entries": found}, page))
+    return ShortcutAnswer("\n".join([*lines, *page.warnings]) or "Nothing found.", paged({"entries": found}, page))
 
 
-def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> Answer:
+def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> ShortcutAnswer:
     from decklog.review.agent_tool import review_for_agent
 
     if is_over_http(me.worker):
@@ -108,7 +114,7 @@ def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> 
     said = data.get("verdict") or data["status"]
     lines = [f"{one['severity']}: {one['file'] or ''}:{one['line'] or ''} {one_line(one['text'])}" for one in data["findings"]]
     code = {"block": REFUSED, "fail": REFUSED, "unproven": PENDING}.get(said, DONE)
-    return Answer("\n".join([str(said), *lines]), data, code=code)
+    return ShortcutAnswer("\n".join([str(said), *lines]), data, code=code)
 
 
 def _record(me: Caller, record_id: str) -> tuple[str, Any]:
@@ -135,7 +141,7 @@ def _record(me: Caller, record_id: str) -> tuple[str, Any]:
     )
 
 
-def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
+def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor: str | None = None) -> ShortcutAnswer:
     claim = me.claim_here()
     with me.acting(None):
         for message_id in seen or ():
@@ -146,10 +152,10 @@ def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor
     )
     found = [{"message": one.id, "from": one.from_handle, "severity": one.severity.value, "text": cut(one.body)} for one in page]
     lines = [f"{one['message']}  {one['from']}, {one['severity']}: {one_line(one['text'])}" for one in found]
-    return Answer("\n".join(lines) or "No messages.", paged({"messages": found}, page))
+    return ShortcutAnswer("\n".join(lines) or "No messages.", paged({"messages": found}, page))
 
 
-def _listed(name: str, answer: Answer) -> Answer:
+def _listed(name: str, answer: ShortcutAnswer) -> ShortcutAnswer:
     """Give a list under a name: what a tool gives is an object."""
     answer.data = {name: answer.data}
     return answer
@@ -159,7 +165,7 @@ _ENDED = {"outcome": str, "state": str}
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool(
+        McpTool(
             "next",
             "Your task, its lease renewed, or the next one; else the reason. wait: seconds, up to 50",
             verbs.next_,
@@ -167,11 +173,11 @@ TOOLS = {
             repeats=True,
             of_a_run=True,
         ),
-        Tool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, repeats=True),
-        Tool("fail", "End this try; another comes, after so many seconds. If it can't help: block", verbs.fail, _ENDED),
-        Tool("block", "Give your task up until something outside changes", verbs.block, _ENDED),
-        Tool("note", "Write down what you found or decided", verbs.note, {"entry": str}, of_a_run=True),
-        Tool(
+        McpTool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, repeats=True),
+        McpTool("fail", "End this try; another comes, after so many seconds. If it can't help: block", verbs.fail, _ENDED),
+        McpTool("block", "Give your task up until something outside changes", verbs.block, _ENDED),
+        McpTool("note", "Write down what you found or decided", verbs.note, {"entry": str}, of_a_run=True),
+        McpTool(
             "ask",
             "Ask a person; the same again hears the answer. about: the exact text that is decided on",
             ask,
@@ -179,29 +185,29 @@ TOOLS = {
             repeats=True,
             of_a_run=True,
         ),
-        Tool(
+        McpTool(
             "spend",
             "Record tokens of a model call that nobody else records; cost: dollars. overdrew: stop, and ask",
             spend,
             {"charge": str, "overdrew": bool},
         ),
-        Tool(
+        McpTool(
             "plan",
             "Add tasks: titles or objects {title, objective, acceptance, depends_on}. Without: how it stands",
             plan,
             {"run": str, "tasks": list},
             of_a_run=True,
         ),
-        Tool("remember", "Keep a verified lesson for work like this", verbs.remember, {"lesson": str}),
-        Tool("recall", "Lessons that fit what you are about to do", recall, {"lessons": list}),
-        Tool(
+        McpTool("remember", "Keep a verified lesson for work like this", verbs.remember, {"lesson": str}),
+        McpTool("recall", "Lessons that fit what you are about to do", recall, {"lessons": list}),
+        McpTool(
             "checkpoint",
             "Mark where the run stands, with the state to go on from",
             checkpoint,
             {"checkpoint": str, "entry": str},
             of_a_run=True,
         ),
-        Tool(
+        McpTool(
             "show",
             "A run, task, entry, approval, lesson … by id; entries by words; without, where you stand",
             show,
@@ -209,12 +215,12 @@ TOOLS = {
             reads=True,
             of_a_run=True,
         ),
-        Tool(
+        McpTool(
             "review",
             "Review BASE..HEAD or worktree; only: one stage",
             review,
             {"verdict": str, "findings": list},
         ),
-        Tool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list}, repeats=True),
+        McpTool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list}, repeats=True),
     )
 }

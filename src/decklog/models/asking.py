@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.models import settings as model_settings
 from decklog.models.composer import Composer, PromptSettings, Reader, read_settings
 from decklog.models.providers.making import maker
-from decklog.models.seam import Answer, Call, Models
+from decklog.models.seam import ModelAnswer, ModelCall, Models
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -26,13 +26,13 @@ def ask_about(
     data: Data,
     *,
     temperature: float | None = None,
-) -> Answer:
+) -> ModelAnswer:
     """Ask the model of a call site about data; what does not fit into a prompt is not shown to it at all."""
     composed = composer.compose(site, data=data)
     if composed.fits:
-        return models.ask(Call(site=site, prompt=composed.prompt, schema=schema, temperature=temperature))
+        return models.ask(ModelCall(site=site, prompt=composed.prompt, schema=schema, temperature=temperature))
     size = f"about {composed.prompt.tokens} of {composed.most_tokens} tokens"
-    return Answer(site=site, prompt_digest=composed.prompt.digest, why=f"this is too large to be shown to a model: {size}")
+    return ModelAnswer(site=site, prompt_digest=composed.prompt.digest, why=f"this is too large to be shown to a model: {size}")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Voices:
         run_id: str,
         task_id: str | None = None,
         temperature: float | None = None,
-    ) -> Answer:
+    ) -> ModelAnswer:
         """Ask in a run, which pays and keeps what was said."""
         models = Models(log, self.models, self.make, run_id=run_id, task_id=task_id)
         return ask_about(models, Composer(self.prompt, self.read), site, schema, data, temperature=temperature)

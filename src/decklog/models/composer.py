@@ -10,7 +10,7 @@ from typing import Any
 
 from decklog.conductor.settings.document import load
 from decklog.core.errors import Invalid, NotFound
-from decklog.models.prompt import Part, Prompt, as_data, marked
+from decklog.models.prompt import Prompt, PromptPart, as_data, marked
 from decklog.redaction import redact
 
 Reader = Callable[[str], "bytes | None"]
@@ -83,21 +83,21 @@ class Composer:
         What is too much is left out in this order: what was primed, the skills from the last to the first, the documents of
         identity likewise. Instructions, task and data are never cut: a part of a change is not the change.
         """
-        identity = [Part(path, marked(path, text), True) for path, text in self._documents(self._settings.identity)]
-        skills = [Part(path, marked(path, text), True) for path, text in self._documents(self._settings.skills)]
+        identity = [PromptPart(path, marked(path, text), True) for path, text in self._documents(self._settings.identity)]
+        skills = [PromptPart(path, marked(path, text), True) for path, text in self._documents(self._settings.skills)]
         # A secret goes to no model, whoever wrote it where.
         kept = [
             *identity,
             *skills,
-            Part(f"instructions {site}", self.instructions(site), True),
-            *([Part("prime", marked("prime", redact(prime)))] if prime else []),
-            *([Part("task", marked("task", redact(task)))] if task else []),
-            *(Part(name, as_data(name, redact(text))) for name, text in data),
+            PromptPart(f"instructions {site}", self.instructions(site), True),
+            *([PromptPart("prime", marked("prime", redact(prime)))] if prime else []),
+            *([PromptPart("task", marked("task", redact(task)))] if task else []),
+            *(PromptPart(name, as_data(name, redact(text))) for name, text in data),
         ]
         first = [part for part in kept if part.name == "prime"] + skills[::-1] + identity[::-1]
         return self._fitted(kept, first)
 
-    def _fitted(self, kept: list[Part], first: list[Part]) -> Composed:
+    def _fitted(self, kept: list[PromptPart], first: list[PromptPart]) -> Composed:
         left_out: list[str] = []
         while Prompt(tuple(kept)).tokens > self._settings.most_tokens and first:
             gone = first.pop(0)

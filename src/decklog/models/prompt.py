@@ -13,7 +13,7 @@ _MARK_LETTERS = 16
 
 
 @dataclass(frozen=True)
-class Part:
+class PromptPart:
     """One part of a prompt. A stable one is the same in every call of a run."""
 
     name: str
@@ -29,7 +29,7 @@ class Part:
 class Prompt:
     """What a model is told."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPart, ...]
 
     def __post_init__(self) -> None:
         stabilities = [part.is_stable for part in self.parts]
@@ -37,11 +37,11 @@ class Prompt:
             raise Invalid("the stable parts of a prompt come first: what follows one that varies can't be kept", field="parts")
 
     @property
-    def stable(self) -> tuple[Part, ...]:
+    def stable(self) -> tuple[PromptPart, ...]:
         return tuple(part for part in self.parts if part.is_stable)
 
     @property
-    def varying(self) -> tuple[Part, ...]:
+    def varying(self) -> tuple[PromptPart, ...]:
         return tuple(part for part in self.parts if not part.is_stable)
 
     @cached_property
@@ -59,12 +59,12 @@ class Prompt:
         """Say about how many tokens it has."""
         return tokens_of(self.text)
 
-    def with_part(self, part: Part) -> "Prompt":
+    def with_part(self, part: PromptPart) -> "Prompt":
         """Give the conversation with one more part at its end."""
         return Prompt((*self.parts, part))
 
 
-def joined(parts: tuple[Part, ...]) -> str:
+def joined(parts: tuple[PromptPart, ...]) -> str:
     """Write parts out as one text."""
     return "\n\n".join(part.text.strip("\n") for part in parts) + "\n"
 

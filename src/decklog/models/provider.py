@@ -13,7 +13,7 @@ WEATHER = (*PASSING, "login")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class ModelRequest:
     """What is asked besides the prompt: the form of the answer, and what it may take."""
 
     schema: Mapping[str, Any]
@@ -23,7 +23,7 @@ class Wish:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class ModelReply:
     """What came back: a text, or the class of error that was met.
 
     `usage` has the four kinds of tokens, and the cost where the provider tells it; empty where it tells nothing.
@@ -42,4 +42,4 @@ class Reply:
 class Provider(Protocol):
     """Answers one prompt at a time. What goes wrong on the way is told in the reply."""
 
-    def reply(self, prompt: Prompt, wish: Wish) -> Reply: ...
+    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply: ...

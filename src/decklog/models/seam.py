@@ -11,8 +11,8 @@ from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
 from decklog.models import answer
 from decklog.models.answer import NotAnAnswer
-from decklog.models.prompt import Part, Prompt
-from decklog.models.provider import PASSING, WEATHER, Provider, Reply, Wish
+from decklog.models.prompt import Prompt, PromptPart
+from decklog.models.provider import PASSING, WEATHER, ModelReply, ModelRequest, Provider
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -26,7 +26,7 @@ _MICRO = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class ModelCall:
     """What is asked: where in the program, of what prompt, for an answer of which form."""
 
     site: str
@@ -38,7 +38,7 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ModelAnswer:
     """What came of a call. Without `data` nothing was answered, and `why` says so: whatever rests on it is unproven.
 
     `is_weather` says that nobody is to blame for it: the same call may be answered later.
@@ -83,11 +83,11 @@ class Models:
         choice = self._settings.choice_for(site)
         return None if choice is None else choice.name
 
-    def ask(self, call: Call) -> Answer:
+    def ask(self, call: ModelCall) -> ModelAnswer:
         """Ask the model of a call site. Whatever goes wrong on the way is told in the answer, which then has no data."""
         choice = self._settings.choice_for(call.site)
         if choice is None:
-            return Answer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
+            return ModelAnswer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
         asking = _Asking(self._log, call, choice, self._run_id, self._task_id, self._wait)
         try:
             return asking.answered(self._make(choice))
@@ -103,7 +103,7 @@ class _Asking:
     def __init__(
         self,
         log: "Decklog",
-        call: Call,
+        call: ModelCall,
         choice: "ModelChoice",
         run_id: str,
         task_id: str | None,
@@ -121,13 +121,13 @@ class _Asking:
         self._entries: list[str] = []
         self._deadline = time.monotonic() + choice.seconds
 
-    def unanswered(self, why: str) -> Answer:
+    def unanswered(self, why: str) -> ModelAnswer:
         return self._answer(why=why)
 
     def _answer(
         self, *, why: str = "", data: Mapping[str, Any] | None = None, model: str | None = None, is_weather: bool = False
-    ) -> Answer:
-        return Answer(
+    ) -> ModelAnswer:
+        return ModelAnswer(
             site=self._call.site,
             prompt_digest=self._call.prompt.digest,
             data=data,
@@ -138,7 +138,7 @@ class _Asking:
             entries=self._entries,
         )
 
-    def answered(self, provider: Provider) -> Answer:
+    def answered(self, provider: Provider) -> ModelAnswer:
         """Ask until there is an answer, or a reason why there is none."""
         reservation = self._reserve()
         try:
@@ -146,7 +146,7 @@ class _Asking:
         finally:
             self._log.reservations.settle(reservation)
 
-    def _asked(self, provider: Provider, reservation: str) -> Answer:
+    def _asked(self, provider: Provider, reservation: str) -> ModelAnswer:
         prompt, repaired = self._call.prompt, False
         while True:
             reply = self._sent(provider, prompt, reservation)
@@ -161,7 +161,7 @@ class _Asking:
                 repaired = True
                 prompt = self._call.prompt.with_part(_repair(str(problem)))
 
-    def _sent(self, provider: Provider, prompt: Prompt, reservation: str) -> Reply:
+    def _sent(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
         """Send a prompt; weather that will be over within the time of the call is waited for."""
         wait = FIRST_WAIT_SECONDS
         for left in range(MOST_TRIES - 1, -1, -1):
@@ -174,12 +174,12 @@ class _Asking:
             wait *= 2
         raise AssertionError("the last try is answered")
 
-    def _tried(self, provider: Provider, prompt: Prompt, reservation: str) -> Reply:
+    def _tried(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
         self._number += 1
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
-            return Reply(error_class="timeout", error=f"{self._choice.seconds:g} seconds are over")
-        wish = Wish(
+            return ModelReply(error_class="timeout", error=f"{self._choice.seconds:g} seconds are over")
+        wish = ModelRequest(
             schema=self._call.schema,
             most_output_tokens=self._call.most_output_tokens,
             seconds=seconds,
@@ -220,7 +220,7 @@ class _Asking:
             # Nobody knows its price; tokens are held all the same.
             return 0
 
-    def _charge(self, reply: Reply, reservation: str) -> None:
+    def _charge(self, reply: ModelReply, reservation: str) -> None:
         if not reply.usage:
             return
         figures: dict[str, Any] = dict(reply.usage)
@@ -239,7 +239,7 @@ class _Asking:
 
     # The record
 
-    def _record(self, prompt: Prompt, reply: Reply) -> None:
+    def _record(self, prompt: Prompt, reply: ModelReply) -> None:
         parts = [{"name": part.name, "digest": part.digest, "stable": part.is_stable} for part in prompt.parts]
         entry = self._log.journal.append(
             self._run_id,
@@ -261,6 +261,6 @@ class _Asking:
         self._entries.append(entry.id)
 
 
-def _repair(problem: str) -> Part:
+def _repair(problem: str) -> PromptPart:
     text = f"Your answer was not accepted: {problem}. Give it again as one JSON object of the form asked for, and nothing else."
-    return Part("repair", text)
+    return PromptPart("repair", text)

@@ -14,7 +14,7 @@ NEWS = timedelta(days=7)
 _MOST = 200
 
 
-class Event(NamedTuple):
+class NotifyEvent(NamedTuple):
     """One thing to tell of, once: `key` names it for ever."""
 
     key: str
@@ -22,26 +22,26 @@ class Event(NamedTuple):
     run_id: str | None = None
 
 
-def events(log: "Decklog", event: str, since: "datetime") -> "list[Event]":
+def events(log: "Decklog", event: str, since: "datetime") -> "list[NotifyEvent]":
     """List what there is to tell of one kind, no older than the rule and a week."""
     start = max(since, log.clock.now() - NEWS)
     found = {"needs_you": _needs_you, "budget": _budgets, "failure": _failures, "done": _done}[event]
     return list(found(log, start))
 
 
-def _needs_you(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
+def _needs_you(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
     after: str | None = None
     while True:
         page = log.overview.waiting(limit=_MOST, after=after)
         for item in page:
             if item.is_decision:
-                yield Event(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
+                yield NotifyEvent(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
         after = page.next
         if after is None:
             return
 
 
-def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
+def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
     today = log.clock.now().date().isoformat()
     for budget in log.overview.budgets():
         if budget.state != "ok":
@@ -49,22 +49,22 @@ def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
             period = {"day": today, "week": f"{log.clock.now():%G-W%V}", "month": today[:7]}.get(budget.period, "")
             verb = "is spent, and stops" if budget.state == "stop" else f"has burned {budget.percent} %"
             said = f"The budget of {budget.whose} {verb}: {budget.said}"
-            yield Event(f"budget:{budget.id}:{period}:{budget.state}", said, budget.run_id)
+            yield NotifyEvent(f"budget:{budget.id}:{period}:{budget.state}", said, budget.run_id)
 
 
-def _failures(log: "Decklog", since: "datetime") -> "Iterator[Event]":
+def _failures(log: "Decklog", since: "datetime") -> "Iterator[NotifyEvent]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == "failed":
-            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_below(run['summary'])}", run["id"])
+            yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_below(run['summary'])}", run["id"])
     for task in log.overview.failed_tasks(since, limit=_MOST):
         said = f"All attempts failed: {task['title']}{_below(task['reason'])}"
-        yield Event(f"task:{task['id']}:{task['failures']}", said, task["run_id"])
+        yield NotifyEvent(f"task:{task['id']}:{task['failures']}", said, task["run_id"])
 
 
-def _done(log: "Decklog", since: "datetime") -> "Iterator[Event]":
+def _done(log: "Decklog", since: "datetime") -> "Iterator[NotifyEvent]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == "done":
-            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_below(run['summary'])}", run["id"])
+            yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_below(run['summary'])}", run["id"])
 
 
 def _below(text: str | None) -> str:

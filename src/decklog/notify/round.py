@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.notify.events import events
-from decklog.notify.sending import Outcome, send
+from decklog.notify.sending import SendOutcome, send
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,7 +18,7 @@ _MOST_SENT = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class RoundSummary:
     """What a round did."""
 
     made: int
@@ -39,12 +39,12 @@ class Round:
         self._name = log_name
         self._sender = f"{socket.gethostname()}:{os.getpid()}"
 
-    def run(self) -> Told:
+    def run(self) -> RoundSummary:
         """Do one round."""
         made = self.make()
         settled = self.send_due()
         states = [notice.state.value for notice in settled]
-        return Told(
+        return RoundSummary(
             made=made,
             sent=states.count("sent"),
             failed=states.count("failed") + states.count("due"),
@@ -78,11 +78,11 @@ class Round:
             )
         return settled
 
-    def _sent(self, notice: "Notice") -> Outcome:
+    def _sent(self, notice: "Notice") -> SendOutcome:
         try:
             rule = next(rule for rule in self._log.notices.counting_rules() if rule.id == notice.rule_id)
         except StopIteration:
-            return Outcome("failed", "its rule is gone, or does not count", may_retry=False)
+            return SendOutcome("failed", "its rule is gone, or does not count", may_retry=False)
         return send(rule, notice, self._name, int(self._log.clock.now().timestamp()))
 
     def test(self, rule_id: str) -> "Notice":

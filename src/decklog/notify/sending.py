@@ -21,7 +21,7 @@ _MOST_READ = 64 * 1024
 _RETRYABLE = frozenset({408, 425, 429})
 
 
-class Outcome(NamedTuple):
+class SendOutcome(NamedTuple):
     """What came of sending: `sent`, `failed` or `unknown`, and why."""
 
     state: str
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     may_retry: bool = True
 
 
-def send(rule: "NotifyRule", notice: "Notice", log_name: str, at: int) -> Outcome:
+def send(rule: "NotifyRule", notice: "Notice", log_name: str, at: int) -> SendOutcome:
     """Send a notice by its rule's channel; `at` is the time, in seconds, that a signature names."""
     body = json.dumps(_message(notice, log_name), ensure_ascii=False).encode()
     match rule.channel.value:
@@ -45,7 +45,7 @@ def _message(notice: "Notice", log_name: str) -> "dict[str, Any]":
     return {**{name: shown[name] for name in ("id", "event", "what", "run_id", "made_at")}, "log": log_name}
 
 
-def _command(words: list[str], notice: "Notice", body: bytes) -> Outcome:
+def _command(words: list[str], notice: "Notice", body: bytes) -> SendOutcome:
     variables = {"DECKLOG_NOTICE": notice.id, "DECKLOG_NOTICE_EVENT": notice.event.value, "DECKLOG_NOTICE_WHAT": notice.what}
     try:
         done = subprocess.run(
@@ -58,21 +58,21 @@ def _command(words: list[str], notice: "Notice", body: bytes) -> Outcome:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Outcome("unknown", f"{words[0]} took longer than {COMMAND_SECONDS} s and was ended")
+        return SendOutcome("unknown", f"{words[0]} took longer than {COMMAND_SECONDS} s and was ended")
     except (OSError, ValueError) as problem:
-        return Outcome("failed", f"{words[0]} could not be started: {problem}")
+        return SendOutcome("failed", f"{words[0]} could not be started: {problem}")
     if done.returncode == 0:
-        return Outcome("sent")
+        return SendOutcome("sent")
     said = done.stderr[-500:].decode(errors="replace").strip()
-    return Outcome("failed", f"{words[0]} ended with {done.returncode}{': ' + said if said else ''}")
+    return SendOutcome("failed", f"{words[0]} ended with {done.returncode}{': ' + said if said else ''}")
 
 
-def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes, at: int) -> Outcome:
+def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes, at: int) -> SendOutcome:
     headers = {"Content-Type": "application/json", "User-Agent": "decklog", "Decklog-Notice": notice.id}
     if secret_env is not None:
         secret = os.environ.get(secret_env)
         if not secret:
-            return Outcome("failed", f"{secret_env} is not set here, so the webhook can't be signed")
+            return SendOutcome("failed", f"{secret_env} is not set here, so the webhook can't be signed")
         headers["Decklog-Signature"] = signature(secret, body, at)
     parts = urlsplit(address)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -81,11 +81,11 @@ def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes
         connection.connect()
     except OSError as problem:
         connection.close()
-        return Outcome("failed", f"{parts.hostname} was not reached: {problem}")
+        return SendOutcome("failed", f"{parts.hostname} was not reached: {problem}")
     return _posted(connection, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", headers, body)
 
 
-def _posted(connection: HTTPConnection, path: str, headers: dict[str, str], body: bytes) -> Outcome:
+def _posted(connection: HTTPConnection, path: str, headers: dict[str, str], body: bytes) -> SendOutcome:
     """Post once. Redirects are not followed: whoever could redirect could have the notice sent anywhere."""
     try:
         connection.request("POST", path, body, headers)
@@ -93,13 +93,13 @@ def _posted(connection: HTTPConnection, path: str, headers: dict[str, str], body
         answer.read(_MOST_READ)
     except (OSError, HTTPException) as problem:
         # The request may have arrived.
-        return Outcome("unknown", f"no answer came: {problem or type(problem).__name__}")
+        return SendOutcome("unknown", f"no answer came: {problem or type(problem).__name__}")
     finally:
         connection.close()
     if 200 <= answer.status < 300:
-        return Outcome("sent")
+        return SendOutcome("sent")
     may_retry = answer.status >= 500 or answer.status in _RETRYABLE
-    return Outcome("failed", f"the answer was {answer.status} {answer.reason}", may_retry)
+    return SendOutcome("failed", f"the answer was {answer.status} {answer.reason}", may_retry)
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
@@ -108,11 +108,11 @@ def signature(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={made}"
 
 
-def _desktop(notice: "Notice") -> Outcome:
+def _desktop(notice: "Notice") -> SendOutcome:
     title, text = f"Decklog: {notice.event.value.replace('_', ' ')}", notice.what
     if program := shutil.which("notify-send"):
         return _command([program, "--app-name=Decklog", "--", title, text], notice, b"")
     if sys.platform == "darwin" and (program := shutil.which("osascript")):
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         return _command([program, "-e", script, title, text], notice, b"")
-    return Outcome("failed", "there is neither notify-send nor osascript here", may_retry=False)
+    return SendOutcome("failed", "there is neither notify-send nor osascript here", may_retry=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.planning.from_tasks import plan_of
-from decklog.conductor.starting import Wanted
+from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Invalid
 from decklog.plugins.importers.beads.sync import BeadsSync
 from decklog.plugins.importers.github.sync import GithubSync
@@ -25,14 +25,14 @@ _GITHUB = re.compile(r"github\.com[:/]+([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
 
 
 @dataclass(frozen=True)
-class Tracker:
+class RepositoryTracker:
     """One tracker of a repository. Its items are tasks of a run that has its name."""
 
     name: str
     path: str
 
     @classmethod
-    def of(cls, name: str, cwd: Path, state: Path) -> "Tracker":
+    def of(cls, name: str, cwd: Path, state: Path) -> "RepositoryTracker":
         """Find the tracker of a repository: its files, or the issues of the repository that the remote origin names."""
         if name not in _SYNCS:
             raise Invalid(f"there is no tracker {name!r}", hint=f"Use one of {', '.join(TRACKERS)}.", field="from")
@@ -50,11 +50,11 @@ class Tracker:
         """Bring each side what the other has changed."""
         return _SYNCS[self.name](log, self.path, run_id=self.name).run()
 
-    def wanted(self, log: "Decklog", query: str) -> Wanted:
+    def wanted(self, log: "Decklog", query: str) -> RunRequest:
         """Plan the items that a query means."""
         found = plan_of(log, self.name, matching(query))
         # The plan has only what is still to be done: nothing is paid for twice.
-        return Wanted(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
+        return RunRequest(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
 
 
 def matching(query: str) -> "Callable[[Task], bool]":

@@ -60,7 +60,7 @@ class Operation:
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
-class Step:
+class WaitStep:
     """What a verb that waits asks for before it goes on; a thread takes the steps one by one, a task awaits each."""
 
     __slots__ = ("how", "job", "patience", "queue", "seconds", "stream", "undo")
@@ -87,24 +87,24 @@ class Step:
         self.patience = patience
 
 
-def reading(job: "Callable[[], Any]") -> Step:
+def reading(job: "Callable[[], Any]") -> WaitStep:
     """Ask for what a job finds in one consistent moment."""
-    return Step("read", job)
+    return WaitStep("read", job)
 
 
-def writing(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> Step:
+def writing(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> WaitStep:
     """Ask for what comes of a job in a transaction of its own."""
-    return Step("write", job, undo=undo)
+    return WaitStep("write", job, undo=undo)
 
 
-def calling(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> Step:
+def calling(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> WaitStep:
     """Ask for what another verb answers."""
-    return Step("none", job, undo=undo)
+    return WaitStep("none", job, undo=undo)
 
 
-def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, patience: float = 0.0) -> Step:
+def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, patience: float = 0.0) -> WaitStep:
     """Ask to go on once something may have been committed to a stream, or to any, or the time is over."""
-    return Step("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
+    return WaitStep("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
 
 
 def check_may_wait(db: "Any") -> None:
@@ -125,7 +125,7 @@ def check_committed(db: "Any", what: str) -> None:
         )
 
 
-def _taken(db: "Any", step: Step) -> "Any":
+def _taken(db: "Any", step: WaitStep) -> "Any":
     if step.how == "write":
         return db.write(step.job)
     if step.how == "wait":
@@ -135,7 +135,7 @@ def _taken(db: "Any", step: Step) -> "Any":
     return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
 
 
-def _answer(db: "Any", steps: "Generator[Step, Any, R]") -> "R":
+def _answer(db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
     """Take steps one after the other, in this thread, until they come to an answer."""
     found: Any = None
     while True:
@@ -147,7 +147,7 @@ def _answer(db: "Any", steps: "Generator[Step, Any, R]") -> "R":
         found = _taken(db, step)
 
 
-def _followed(db: "Any", steps: "Generator[Step | list[R], Any, None]") -> "Iterator[R]":
+def _followed(db: "Any", steps: "Generator[WaitStep | list[R], Any, None]") -> "Iterator[R]":
     """Take steps in this thread, and give what comes in lists between them."""
     found: Any = None
     while True:
@@ -155,7 +155,7 @@ def _followed(db: "Any", steps: "Generator[Step | list[R], Any, None]") -> "Iter
             step = steps.send(found)
         except StopIteration:
             return
-        if isinstance(step, Step):
+        if isinstance(step, WaitStep):
             found = _taken(db, step)
         else:
             yield from step
@@ -309,18 +309,18 @@ def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Conc
     return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def waits_to_read(function: "Callable[Concatenate[S, P], Generator[Step, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+def waits_to_read(function: "Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]") -> "Callable[Concatenate[S, P], R]":
     """Mark a reading verb that waits: it yields its steps, and returns its answer."""
     return _operation(function, "answer", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def waits_to_write(function: "Callable[Concatenate[S, P], Generator[Step, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+def waits_to_write(function: "Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]") -> "Callable[Concatenate[S, P], R]":
     """Mark a writing verb that waits: it yields its steps, and returns its answer."""
     return _operation(function, "answer", writes=True, manager_only=False)  # type: ignore[no-any-return]
 
 
 def follows(
-    function: "Callable[Concatenate[S, P], Generator[Step | list[R], Any, None]]",
+    function: "Callable[Concatenate[S, P], Generator[WaitStep | list[R], Any, None]]",
 ) -> "Callable[Concatenate[S, P], Iterator[R]]":
     """Mark a reading verb that has no end of its own: it yields its steps, and in lists what the caller gets one by one."""
     return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]

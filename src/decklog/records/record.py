@@ -261,17 +261,17 @@ class Record:
         return own[_HELD + name] if _HELD + name in own else own[name]
 
     @classmethod
-    def shape_of(cls, names: "tuple[str, ...]") -> "Shape":
+    def shape_of(cls, names: "tuple[str, ...]") -> "RowShape":
         """Give how rows with these columns are read and told of, which is found out once."""
-        latest: Shape | None = cls.__dict__.get("_latest_shape")
+        latest: RowShape | None = cls.__dict__.get("_latest_shape")
         if latest is not None and latest.names is names:
             return latest
         shapes = cls.__dict__.get("_shapes")
         if shapes is None:
             shapes = cls._shapes = {}  # type: ignore[attr-defined]
-        shape: Shape | None = shapes.get(names)
+        shape: RowShape | None = shapes.get(names)
         if shape is None:
-            shape = shapes[names] = Shape(cls, names)
+            shape = shapes[names] = RowShape(cls, names)
         cls._latest_shape = shape  # type: ignore[attr-defined]
         return shape
 
@@ -387,7 +387,7 @@ def _jsonable(value: "Any") -> "Any":
 _SAID = object()
 
 
-class Shape:
+class RowShape:
     """How rows with the same columns are read, and told of: as canonical JSON, and by what an entry names of them."""
 
     __slots__ = ("_kind", "_named", "held", "in_order", "names", "places", "sorted", "unsaid")

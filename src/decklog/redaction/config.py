@@ -14,7 +14,7 @@ import re2
 
 from decklog.core.errors import Invalid
 from decklog.core.user_consents import has_consent, settings_home
-from decklog.redaction.rules import Rule, compile_pattern, parse_rules
+from decklog.redaction.rules import RedactionRule, compile_pattern, parse_rules
 
 _FILE = "decklog.toml"
 
@@ -22,7 +22,7 @@ _FILE = "decklog.toml"
 class Config(NamedTuple):
     """What is added to the shipped rules."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RedactionRule, ...] = ()
     allow: tuple[str, ...] = ()
 
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from decklog.redaction.lazy import Lazy
-from decklog.redaction.matcher import Pattern
-from decklog.redaction.normalize import View
+from decklog.redaction.matcher import BytePattern
+from decklog.redaction.normalize import TextView
 from decklog.redaction.rules import load_table
 
 _WORDS = {name: frozenset(words.split()) for name, words in load_table("words.toml")["names"].items()}
@@ -157,7 +157,7 @@ _TIES = (
     r"[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*",
     r"[ \t]+\|[ \t]+",
 )
-_HEAD = Pattern(
+_HEAD = BytePattern(
     rf"(?i)(?:-[\w.-]*?{_STEM}[\w-]*[ \t]+{_Q}?[^\s=:]"
     rf"|\b(?:ENV|ARG|setx|setenv|fastcgi_param|set -\w+|config(?:ure)? set(?: --[\w-]+)?)[ \t]+[\w./:-]*?{_STEM}\w*[ \t]+{_Q}?\S"
     rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_STEM}\w*[ \t]+{_Q}?\S"
@@ -186,15 +186,15 @@ _CONVERTED = Lazy(
     r"|some|just|\w*\.?(?:b64decode|unhexlify|fromhex|atob))\("
 )
 _ASSIGNING = frozenset(("?=", "::=", ":::=", "<-", "<<-", "||=", "??=", "//="))
-_QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = Pattern(r"(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
-_ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
-_LINE = Pattern(r"[^\n]*")
+_QUOTED = {mark: BytePattern(rf"[^{mark}\n]*") for mark in "\"'`"}
+_BARE = BytePattern(r"(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
+_ELEMENT = BytePattern(r"(?:[^<\n]|<[^/\n])*")
+_LINE = BytePattern(r"[^\n]*")
 _COOKIE = Lazy(r"(?:^|[\s;,\"'=:])([\w.%-]{1,64})=([^\s;,\"'`]+)")
 _COOKIE_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "priority", "version"))
 
 
-class Head(NamedTuple):
+class KeyHead(NamedTuple):
     """A name and what ties a value to it."""
 
     kind: str
@@ -208,7 +208,7 @@ class Head(NamedTuple):
 
 
 @lru_cache(4_096)
-def read_head(source: str) -> Head | None:
+def read_head(source: str) -> KeyHead | None:
     """Split a head; None if its name announces nothing."""
     parts = _PARTS.match(source)
     if parts is None:
@@ -228,10 +228,10 @@ def read_head(source: str) -> Head | None:
         sign = "=" if _CONVERTED.search(tie) else "call"
     is_option = bool(setter) or name.startswith("-")
     is_name_quoted = tie[:1] in ('"', "'", "`") and not is_indirect
-    return Head(kind, name, ":" if is_indirect else sign, quote, marks, is_option, bare[:1].isspace(), is_name_quoted)
+    return KeyHead(kind, name, ":" if is_indirect else sign, quote, marks, is_option, bare[:1].isspace(), is_name_quoted)
 
 
-def find_candidates(view: View) -> Iterator[Candidate]:
+def find_candidates(view: TextView) -> Iterator[Candidate]:
     """Yield every named value of a text."""
     text, data, position = view.text, view.data, 0
     while spans := _HEAD.search(data, position):
@@ -257,7 +257,7 @@ def find_candidates(view: View) -> Iterator[Candidate]:
         position = max(position, reached)
 
 
-def _candidates_at(view: View, head: Head, start: int, position: int, end: int) -> Iterator[Candidate]:
+def _candidates_at(view: TextView, head: KeyHead, start: int, position: int, end: int) -> Iterator[Candidate]:
     text = view.text
     starts_line = _starts_line(text, start)
     if not head.quote and head.sign != ">":
@@ -277,7 +277,7 @@ def _candidates_at(view: View, head: Head, start: int, position: int, end: int) 
 _ARROW = Lazy(r"[\"'`)]{0,2}[ \t]*(?:->|=>|→|to)[ \t]*([\"'`])")
 
 
-def _candidate(view: View, head: Head, start: int, position: int, end: int, *, starts_line: bool) -> Candidate:
+def _candidate(view: TextView, head: KeyHead, start: int, position: int, end: int, *, starts_line: bool) -> Candidate:
     text = view.text
     return Candidate(
         position,
@@ -312,7 +312,7 @@ def _is_cookie_head(text: str, start: int, position: int) -> bool:
     )
 
 
-def _cookies(view: View, start: int, end: int) -> Iterator[Candidate]:
+def _cookies(view: TextView, start: int, end: int) -> Iterator[Candidate]:
     for pair in _COOKIE.finditer(view.text, start, end):
         if pair[1].lower() not in _COOKIE_ATTRIBUTES:
             yield Candidate(
@@ -350,7 +350,7 @@ def _is_no_name(text: str, start: int, place: int) -> bool:
     return text[start] == "-" and before.isalnum()
 
 
-def _adjust(head: Head, view: View, position: int) -> tuple[Head, int]:
+def _adjust(head: KeyHead, view: TextView, position: int) -> tuple[KeyHead, int]:
     """Return the head and where its value begins: a second quote of another kind is part of the value."""
     text = view.text
     if head.marks == 2 and text[position - 2] != text[position - 1]:
@@ -360,7 +360,7 @@ def _adjust(head: Head, view: View, position: int) -> tuple[Head, int]:
     return head, position
 
 
-def _value_end(view: View, head: Head, start: int, position: int) -> int:
+def _value_end(view: TextView, head: KeyHead, start: int, position: int) -> int:
     text, limit = view.text, min(len(view.data), position + LONGEST_VALUE)
     if text.endswith("<![CDATA[", start, position):
         return text.find("]]>", position, limit) if "]]>" in text[position:limit] else limit
@@ -375,7 +375,7 @@ def _value_end(view: View, head: Head, start: int, position: int) -> int:
     return _BARE.end_at(view.data, position, len(view.data)) if end == limit else end
 
 
-def _quoted_end(view: View, head: Head, position: int, limit: int) -> int:
+def _quoted_end(view: TextView, head: KeyHead, position: int, limit: int) -> int:
     """Return where a quoted value ends: at the quote that is escaped as the first one is."""
     text, quote, opening = view.text, head.quote, view.width(position - 1)
     if head.marks == 3:
@@ -419,7 +419,7 @@ def _starts_line(text: str, start: int) -> bool:
 _WORDS_BEHIND = Lazy(r"(?: [^\s\"'`<>{}()\[\]|;,=]{1,24}){1,9}(?=[ \t]*(?:\n|$))")
 
 
-def _phrase_end(head: Head, text: str, end: int, *, starts_line: bool) -> int:
+def _phrase_end(head: KeyHead, text: str, end: int, *, starts_line: bool) -> int:
     """Return the end of a value of several words that fill the line: `pwd: correct horse`."""
     if text[end : end + 1] != " " or head.sign not in ("=", ":") or head.kind not in ("password", "secret") or not starts_line:
         return end
@@ -437,7 +437,7 @@ _NEXT_IN_FIELDS = Lazy(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
-def trim(head: Head, text: str, start: int, position: int, end: int, *, starts_line: bool) -> str:
+def trim(head: KeyHead, text: str, start: int, position: int, end: int, *, starts_line: bool) -> str:
     """Return a bare value up to where its surroundings go on."""
     value = text[position:end]
     if (marker := value.find("[redacted:")) >= 0:

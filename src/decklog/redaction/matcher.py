@@ -20,7 +20,7 @@ _BYTES_WITHOUT_TABLE = 8_000
 _COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
 
 
-class Pattern:
+class BytePattern:
     """A pattern on the bytes of a text. It is compiled when a text first needs it."""
 
     def __init__(self, source: str) -> None:

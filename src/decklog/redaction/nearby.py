@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from decklog.redaction.keyvalue import Candidate, kind_of_name, split_name
 from decklog.redaction.lazy import Lazy
-from decklog.redaction.matcher import Pattern
-from decklog.redaction.normalize import View
+from decklog.redaction.matcher import BytePattern
+from decklog.redaction.normalize import TextView
 
 # A candidate is looked for in the line of such a word and in the lines below it.
 _WORDS = (
@@ -16,7 +16,7 @@ _WORDS = (
     r"|kennwort|has[?l]o|contrase|mot[ _]de[ _]passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz"
     r"|[?s]ifr[ea?]|vault"
 )
-_WORD = Pattern(f"(?i){_WORDS}")
+_WORD = BytePattern(f"(?i){_WORDS}")
 # Also texts with letters beyond Latin-1, which are question marks in the bytes.
 TRIGGER = rf"{_WORDS}|[?][?]"
 # Words that one byte per character can't show.
@@ -52,7 +52,7 @@ def is_odd(value: str) -> bool:
     return bool(signs and letters > 3) or (len(value) >= 12 and 1 < sum(map(str.isupper, value)) < letters - 1)
 
 
-def find_candidates(view: View) -> Iterator[Candidate]:
+def find_candidates(view: TextView) -> Iterator[Candidate]:
     """Yield the odd values in lines with a word for a secret, and below them."""
     text = view.text
     found = 0
@@ -146,7 +146,7 @@ _ANY_NAME = frozenset(
 )
 
 
-def _lines(view: View) -> Iterator[tuple[int, int, int, str]]:
+def _lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
     """Yield lines to search: where they begin and end, how far above the word is, and the line that has it."""
     text, position, header, distance = view.text, 0, "", _MOST_LINES_BELOW + 1
     places = _word_places(view)
@@ -173,7 +173,7 @@ def _lines(view: View) -> Iterator[tuple[int, int, int, str]]:
         position = end + 1
 
 
-def _word_places(view: View) -> Iterator[int]:
+def _word_places(view: TextView) -> Iterator[int]:
     places = (spans[0][0] for spans in _WORD.find_all(view.data) if _announces(view.text, *spans[0]))
     if view.text.isascii():
         yield from places
@@ -190,7 +190,7 @@ def _announces(text: str, start: int, end: int) -> bool:
     return name is None or bool(kind_of_name(f"{(name[1] or '').strip()}_{name[2]}"))
 
 
-def _candidate(view: View, start: int, end: int, line: tuple[int, int], distance: int, header: str) -> Candidate:
+def _candidate(view: TextView, start: int, end: int, line: tuple[int, int], distance: int, header: str) -> Candidate:
     text = view.text
     before = text[line[0] : start]
     return Candidate(

@@ -31,7 +31,7 @@ _ENTITIES = {
 _CONTINUED = ("=", "Bearer ", "bearer ")
 
 
-class View:
+class TextView:
     """A text to search. `span` maps a range of it to a range of the text it was made from."""
 
     __slots__ = ("_origins", "_starts", "data", "text")
@@ -79,19 +79,19 @@ class View:
         return self._origins[index] + position - self._starts[index] + past
 
 
-def _from_pieces(kept: list[str], original: list[str]) -> View:
+def _from_pieces(kept: list[str], original: list[str]) -> TextView:
     """Build a view of pieces: even ones are unchanged, odd ones stand for other text."""
-    return View("".join(kept), [0, *accumulate(map(len, kept))], [0, *accumulate(map(len, original))])
+    return TextView("".join(kept), [0, *accumulate(map(len, kept))], [0, *accumulate(map(len, original))])
 
 
-def normalize(text: str) -> View:
+def normalize(text: str) -> TextView:
     """Return the text without colours and escapes."""
     has_noise = _has_noise(text)
     if not has_noise and "\\" not in text:
-        return View(text)
+        return TextView(text)
     pieces = (_NOISE if has_noise else _ESCAPES).split(text)
     if len(pieces) == 1:
-        return View(text)
+        return TextView(text)
     known: dict[str, str] = {}
     kept = pieces[:]
     for index in range(1, len(pieces), 2):
@@ -165,7 +165,7 @@ _PLACE = Lazy(r":\d|:$|-\d+-$")
 _KEY_LINE = Lazy(r"-{4,5} ?(?:BEGIN|END) ")
 
 
-def strip_prefixes(view: View) -> View | None:
+def strip_prefixes(view: TextView) -> TextView | None:
     """Return the text without what a tool put before its lines, and without bold marks; None if there is neither."""
     lines = view.text.split("\n")
     prefixes = [_prefix(line) for line in lines]
@@ -188,7 +188,7 @@ def strip_prefixes(view: View) -> View | None:
     return _strip_bold(view.text) if "**" in view.text else None
 
 
-def _strip_bold(text: str) -> View | None:
+def _strip_bold(text: str) -> TextView | None:
     pieces = text.split("**")
     if len(pieces) < 3 or len(pieces) % 2 == 0 or len(pieces) > _MOST_BOLD:
         return None
@@ -243,7 +243,7 @@ _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
 _NAME = Lazy(r"[+-]*[A-Za-z_][\w.-]*=.*[^=]")
 
 
-def join_lines(view: View) -> View | None:
+def join_lines(view: TextView) -> TextView | None:
     """Return the text with wrapped tokens joined; None if no line goes on with the rest of one."""
     pieces = _BREAK.split(view.text)
     if len(pieces) == 1:

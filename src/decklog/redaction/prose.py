@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.redaction.keyvalue import Candidate, line_around
-from decklog.redaction.matcher import Pattern
-from decklog.redaction.normalize import View
+from decklog.redaction.matcher import BytePattern
+from decklog.redaction.normalize import TextView
 from decklog.redaction.rules import load_table
 
 _PIECE = re.compile(r"\{([a-z]+)\}")
@@ -22,7 +22,7 @@ class Sentence(NamedTuple):
     kind: str
     trigger: str
     trust: int
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[BytePattern, ...]
     # A text without any of these can't match.
     needs: bytes = b""
 
@@ -38,7 +38,7 @@ def load_sentences() -> tuple[Sentence, ...]:
             one["kind"],
             triggers[one["trigger"]],
             one["trust"],
-            tuple(Pattern(_fill(source, pieces)) for source in one["patterns"]),
+            tuple(BytePattern(_fill(source, pieces)) for source in one["patterns"]),
             one.get("needs", "").encode("latin-1"),
         )
         for one in table["sentence"]
@@ -49,7 +49,7 @@ def _fill(source: str, pieces: dict[str, str]) -> str:
     return _PIECE.sub(lambda piece: pieces[piece[1]], source)
 
 
-def find_candidates(view: View, sentences: Sequence[Sentence]) -> Iterator[Candidate]:
+def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[Candidate]:
     """Yield the values that some sentences mention."""
     text = view.text
     for sentence in sentences:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from decklog.redaction import judge, keyvalue, nearby, prose
 from decklog.redaction.keyvalue import Candidate
 from decklog.redaction.lazy import Lazy
-from decklog.redaction.matcher import KeywordSet, Pattern
-from decklog.redaction.normalize import View, join_lines, normalize, strip_prefixes, wrapped_end
-from decklog.redaction.rules import Rule, load_table, shipped_rules
+from decklog.redaction.matcher import BytePattern, KeywordSet
+from decklog.redaction.normalize import TextView, join_lines, normalize, strip_prefixes, wrapped_end
+from decklog.redaction.rules import RedactionRule, load_table, shipped_rules
 
 # Later rounds find what only shows once a marker stands beside it.
 _MOST_ROUNDS = 3
@@ -24,12 +24,12 @@ _RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
 # Four characters of base64 that decode to three of ASCII text.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
-_BASE64 = Pattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
+_BASE64 = BytePattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
 _BASE64_RUN = Lazy(r"[A-Za-z0-9+/_-]*={0,2}")
 _WRAPPABLE = Lazy(r"[A-Za-z0-9_+/=.~$-]")
 
 
-class Finding(NamedTuple):
+class SecretFinding(NamedTuple):
     """A secret in a text: where, of which kind, and what decided."""
 
     start: int
@@ -55,13 +55,13 @@ class Explanation(NamedTuple):
 class Redactor:
     """The shipped rules, and those a repository or a user adds."""
 
-    def __init__(self, rules: Sequence[Rule] = (), allow: Sequence[str] = ()) -> None:
+    def __init__(self, rules: Sequence[RedactionRule] = (), allow: Sequence[str] = ()) -> None:
         self._rules = (*rules, *shipped_rules())
-        self._patterns = [Pattern(rule.pattern) for rule in self._rules]
+        self._patterns = [BytePattern(rule.pattern) for rule in self._rules]
         self._rule_allow = {index: _union(rule.allow) for index, rule in enumerate(self._rules) if rule.allow}
         table = load_table("rules.toml").get("allow", {})
         self._allowed_values = frozenset(table.get("values", ()))
-        self._contexts = [Pattern(one) for one in table.get("contexts", ())]
+        self._contexts = [BytePattern(one) for one in table.get("contexts", ())]
         self._context_words = tuple(table.get("context_words", ()))
         self._allowed = _union((*table.get("patterns", ()), *allow))
         self._sentences = prose.load_sentences()
@@ -115,7 +115,7 @@ class Redactor:
                 found.append(Explanation(one.start, one.end, one.kind, one.reason, round(judge.score(one.candidate), 2), why))
         return found
 
-    def find(self, text: str) -> list[Finding]:
+    def find(self, text: str) -> list[SecretFinding]:
         """Return the secrets of a text, in order and without overlaps."""
         view = normalize(text)
         present = self.keywords_of(view.data)
@@ -129,7 +129,7 @@ class Redactor:
     def matching_rules(self, text: str) -> set[str]:
         """Return the ids of the rules that find something in a text."""
         view = normalize(text)
-        plain = View(text)
+        plain = TextView(text)
         return {
             self._rules[index].id
             for index in self.keywords_of(view.data)
@@ -190,12 +190,12 @@ class Redactor:
                 return f"[redacted:{kind}]"
         return self.scan(item)[0]
 
-    def _find_raw(self, text: str, view: View, present: frozenset[int]) -> list[Finding]:
+    def _find_raw(self, text: str, view: TextView, present: frozenset[int]) -> list[SecretFinding]:
         raw = self._raw & present
-        plain = view if view.is_plain else View(text)
+        plain = view if view.is_plain else TextView(text)
         return [one for index in raw for one in self._find_by_rule(index, plain, {})]
 
-    def _find_in_view(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
+    def _find_in_view(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
         found = [one for index in rules for one in self._find_by_rule(index, view, known)]
         # Prefixes matter where lines are read, not for a token that is known wherever it stands.
@@ -215,13 +215,13 @@ class Redactor:
         found = self._outside_contexts(view, found)
         return found + _repeated(view.text, found)
 
-    def _reads_lines(self, view: View, present: frozenset[int], rules: list[int]) -> bool:
+    def _reads_lines(self, view: TextView, present: frozenset[int], rules: list[int]) -> bool:
         named = [index for index in present if index >= self._first_sentence and index != self._base64]
         if named == [self._keyvalue] and self._line_rules.isdisjoint(rules):
             return any(not judge.is_plainly_none(one) for one in keyvalue.find_candidates(view))
         return bool(named) or not self._line_rules.isdisjoint(rules)
 
-    def _outside_contexts(self, view: View, found: list[Finding]) -> list[Finding]:
+    def _outside_contexts(self, view: TextView, found: list[SecretFinding]) -> list[SecretFinding]:
         """Drop findings inside what is public as a whole: certificates, pictures, public keys, digests of lock files."""
         if not found or not any(word in view.text for word in self._context_words):
             return found
@@ -229,16 +229,16 @@ class Redactor:
         starts = [start for start, _ in spans]
         return [one for one in found if not (place := bisect_right(starts, one.start)) or spans[place - 1][1] < one.end]
 
-    def _find_by_rule(self, index: int, view: View, known: dict[Any, bool]) -> Iterator[Finding]:
+    def _find_by_rule(self, index: int, view: TextView, known: dict[Any, bool]) -> Iterator[SecretFinding]:
         rule = self._rules[index]
         for spans in self._patterns[index].find_all(view.data, rule.group):
             start, end = spans[rule.group]
             end = _before_marker(view.text, start, end)
             if end > start and self._passes(index, view, start, end, known):
                 candidate = _rule_candidate(rule, view, start, end) if rule.requires else None
-                yield Finding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0, candidate)
+                yield SecretFinding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0, candidate)
 
-    def _passes(self, index: int, view: View, start: int, end: int, known: dict[Any, bool]) -> bool:
+    def _passes(self, index: int, view: TextView, start: int, end: int, known: dict[Any, bool]) -> bool:
         """Return whether a match meets what its rule requires."""
         rule, value = self._rules[index], view.text[start:end]
         if self._is_allowed(value) or (index in self._rule_allow and _matches(self._rule_allow[index], value)):
@@ -252,8 +252,8 @@ class Redactor:
     def _is_allowed(self, value: str) -> bool:
         return value in self._allowed_values or _matches(self._allowed, value)
 
-    def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
-        found: list[Finding] = []
+    def _find_named(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
+        found: list[SecretFinding] = []
         if self._keyvalue in present:
             found += self._judge_all(keyvalue.find_candidates(view), known)
         sentences = [
@@ -268,8 +268,8 @@ class Redactor:
         return found
 
     def _judge_all(
-        self, candidates: Iterable[Candidate], known: dict[Any, bool], before: Iterable[Finding] = ()
-    ) -> Iterator[Finding]:
+        self, candidates: Iterable[Candidate], known: dict[Any, bool], before: Iterable[SecretFinding] = ()
+    ) -> Iterator[SecretFinding]:
         """Yield the candidates that are secrets, but for those that were found before."""
         done = {(one.start, one.end) for one in before}
         for one in candidates:
@@ -278,7 +278,7 @@ class Redactor:
             if one.is_sure or self._judged(one, known):
                 done.add((one.start, one.end))
                 reason = f"name {one.name}" if one.source == "named" else one.source
-                yield Finding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
+                yield SecretFinding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
 
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
         if judge.is_plainly_none(candidate):
@@ -296,7 +296,7 @@ class Redactor:
             known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
         return known[key]
 
-    def _find_encoded(self, view: View, known: dict[Any, bool]) -> Iterator[Finding]:
+    def _find_encoded(self, view: TextView, known: dict[Any, bool]) -> Iterator[SecretFinding]:
         """Yield blobs of base64 that decode to a text with a secret; all are searched at once."""
         spans = [one[0] for one in _BASE64.find_all(view.data)]
         texts = [_decode(view.data[start:end]) for start, end in spans]
@@ -311,20 +311,22 @@ class Redactor:
         rules = [index for index in present if index < self._first_sentence]
         found = [one for index in rules for one in self._find_by_rule(index, inner, known)]
         found += self._find_named(inner, present, known)
-        kinds: dict[int, Finding] = {}
+        kinds: dict[int, SecretFinding] = {}
         for one in found:
             kinds.setdefault(bisect_right(starts, inner.span(one.start, one.end)[0]) - 1, one)
         for index, one in kinds.items():
             start, end = _widen(view.text, *spans[index])
-            yield Finding(start, end, one.kind, f"{one.reason} in base64", one.rank)
+            yield SecretFinding(start, end, one.kind, f"{one.reason} in base64", one.rank)
 
-    def _find_wrapped(self, view: View, outer: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
+    def _find_wrapped(
+        self, view: TextView, outer: TextView, present: frozenset[int], known: dict[Any, bool]
+    ) -> list[SecretFinding]:
         """Return secrets that a line break divides."""
         joined = join_lines(view)
         if joined is None:
             return []
         present = self._keywords.present(joined.data.lower())
-        found: list[Finding] = []
+        found: list[SecretFinding] = []
         for index in present:
             if index < self._first_sentence and index not in self._raw:
                 found += self._find_by_rule(index, joined, known)
@@ -367,7 +369,7 @@ def _free_key(key: str, *taken: dict[Any, Any]) -> str:
     return name
 
 
-def _rule_candidate(rule: Rule, view: View, start: int, end: int) -> Candidate:
+def _rule_candidate(rule: RedactionRule, view: TextView, start: int, end: int) -> Candidate:
     text = view.text
     return Candidate(
         start,
@@ -387,18 +389,18 @@ def _may_have_prefix(line: str) -> bool:
     return "**" in line or line[:1] in "><[⎿└├│┃ \tUuHhAaSsTt" or line.count(":") > 1
 
 
-def _union(patterns: Sequence[str]) -> Pattern:
+def _union(patterns: Sequence[str]) -> BytePattern:
     """Return one pattern for whole values that match any of several."""
     joined = "|".join(f"(?:{one})" for one in patterns)
-    return Pattern(rf"(?:{joined})\z")
+    return BytePattern(rf"(?:{joined})\z")
 
 
-def _matches(pattern: Pattern, value: str) -> bool:
+def _matches(pattern: BytePattern, value: str) -> bool:
     data = value.encode("latin-1", "replace")
     return pattern.end_at(data, 0, len(data)) > 0
 
 
-def _to_origin(view: View, found: Iterable[Finding]) -> list[Finding]:
+def _to_origin(view: TextView, found: Iterable[SecretFinding]) -> list[SecretFinding]:
     if view.is_plain:
         return list(found)
     return [one._replace(start=start, end=end) for one in found for start, end in (view.span(one.start, one.end),)]
@@ -412,7 +414,7 @@ def _before_marker(text: str, start: int, end: int) -> int:
     return end if marker < 0 else marker
 
 
-def _extend_all(text: str, found: list[Finding]) -> list[Finding]:
+def _extend_all(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
     """Lengthen findings that go on in the next lines; one inside another is left alone."""
     extended, reached = [], 0
     for one in sorted(found, key=lambda one: one.start):
@@ -422,7 +424,7 @@ def _extend_all(text: str, found: list[Finding]) -> list[Finding]:
     return extended
 
 
-def _extend(text: str, found: Finding) -> Finding:
+def _extend(text: str, found: SecretFinding) -> SecretFinding:
     """Return a finding that goes on in the next line with its whole range."""
     end = found.end
     if (
@@ -435,9 +437,9 @@ def _extend(text: str, found: Finding) -> Finding:
     return found._replace(end=wrapped_end(text, end))
 
 
-def _repeated(text: str, found: list[Finding]) -> list[Finding]:
+def _repeated(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
     """Return the other places of the values that were found."""
-    values: dict[str, Finding] = {}
+    values: dict[str, SecretFinding] = {}
     for one in found:
         value = text[one.start : one.end]
         if _SHORTEST_REPEAT <= len(value) <= _LONGEST_REPEAT and not value.isalpha() and not value.isdigit():
@@ -454,10 +456,10 @@ def _repeated(text: str, found: list[Finding]) -> list[Finding]:
     return again
 
 
-def _merge(found: list[Finding]) -> list[Finding]:
+def _merge(found: list[SecretFinding]) -> list[SecretFinding]:
     """Join overlapping findings; the surest of them names the kind, then the longest."""
     found.sort(key=lambda one: (one.start, one.rank, -one.end))
-    merged: list[Finding] = []
+    merged: list[SecretFinding] = []
     for one in found:
         if not merged or one.start >= merged[-1].end:
             merged.append(one)
@@ -468,7 +470,7 @@ def _merge(found: list[Finding]) -> list[Finding]:
     return merged
 
 
-def _replace(text: str, found: list[Finding]) -> str:
+def _replace(text: str, found: list[SecretFinding]) -> str:
     pieces, position = [], 0
     for one in found:
         pieces += [text[position : one.start], f"[redacted:{one.kind}]"]

@@ -17,7 +17,7 @@ _LAYOUT = 1
 REQUIREMENTS = ("", "value", "random", "mixed", "likely")
 
 
-class Rule(NamedTuple):
+class RedactionRule(NamedTuple):
     """One kind of secret.
 
     `keywords` are lower case; the pattern is only tried on a text that has one of them. `trigger` is a pattern on the lower-case
@@ -45,10 +45,10 @@ class Rule(NamedTuple):
         return self.kind or self.id
 
 
-_FIELDS = frozenset(Rule._fields)
+_FIELDS = frozenset(RedactionRule._fields)
 
 
-def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
+def parse_rule(entry: Mapping[str, Any], source: str) -> RedactionRule:
     """Build a rule from a TOML table, or raise Invalid with the reason."""
     name = entry.get("id")
     if not isinstance(name, str) or not name.replace("-", "").isalnum():
@@ -70,7 +70,7 @@ def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
     return rule
 
 
-def _check_patterns(rule: Rule, source: str) -> None:
+def _check_patterns(rule: RedactionRule, source: str) -> None:
     for pattern in (rule.pattern, rule.trigger, *rule.allow):
         try:
             compiled = compile_pattern(pattern)
@@ -94,7 +94,7 @@ def compile_pattern(pattern: str) -> Any:
     return re2.compile(pattern.encode("latin-1"), options())
 
 
-def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[Rule]:
+def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[RedactionRule]:
     """Build rules from TOML tables; ids must be unique."""
     rules = [parse_rule(entry, source) for entry in entries]
     ids = [rule.id for rule in rules]
@@ -105,14 +105,14 @@ def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[Rule]
 
 
 @cache
-def shipped_rules() -> tuple[Rule, ...]:
+def shipped_rules() -> tuple[RedactionRule, ...]:
     """Return the rules of this package."""
     return tuple(map(_build, load_table("rules.toml")["rule"]))
 
 
-def _build(entry: Mapping[str, Any]) -> Rule:
+def _build(entry: Mapping[str, Any]) -> RedactionRule:
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Rule(**fields)
+    return RedactionRule(**fields)
 
 
 @cache
@@ -165,7 +165,7 @@ def _write(path: str, text: str) -> None:
         return  # Without a folder to write to, the file is parsed every time.
 
 
-def load_examples() -> list[Rule]:
+def load_examples() -> list[RedactionRule]:
     """Return the rules with their examples, checked; for tests."""
     table = _parse(os.path.join(_FOLDER, "rules.toml"))
     return parse_rules(table["rule"], "rules.toml")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import Invalid
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.tool import Tool
 from decklog.guard.toolbox.toolbox import state_home
 from decklog.review.change import Change, of_worktree
@@ -19,7 +19,7 @@ _MOST_FINDINGS = 20
 _LONGEST_TEXT = 400
 
 
-def review_change(call: Call, change: str = "", only: str = "", worktree: bool = False, feedback: str = "") -> dict[str, Any]:
+def review_change(call: ToolCall, change: str = "", only: str = "", worktree: bool = False, feedback: str = "") -> dict[str, Any]:
     """Review a change before it is published: verdict and findings, the same as `decklog review`.
 
     change: BASE..HEAD, or nothing for what HEAD has beyond the published branch. worktree: the files as they are instead.

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from decklog.conductor.git import changes
-from decklog.conductor.git.changes import Change as ChangedPath
+from decklog.conductor.git.changes import PathChange as ChangedPath
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import Conflict, Invalid, NotFound
 

@@ -17,13 +17,13 @@ from decklog.review.reviewing import build_gate
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.review.settings import ReviewSettings
     from decklog.stores.tasks.task import Task
 
 
 def review_attempt(
-    site: "Site", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
+    site: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
 ) -> Examination:
     """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
     change = Change(site.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
@@ -45,13 +45,13 @@ def review_attempt(
     return Examination("green" if is_granted else "held", findings, about)
 
 
-def _settings(site: "Site") -> "ReviewSettings":
+def _settings(site: "RunContext") -> "ReviewSettings":
     """Return the settings of the commit that the run started from."""
     facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
     return review_settings.read(site.repository.read(str(facts["commit"]), NAME))
 
 
-def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review | None:
+def _known(site: "RunContext", change: Change, settings: "ReviewSettings") -> Review | None:
     """Return the review of the same patch in this run; a merge does not change its lines."""
     found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
     if not found or found[0].settings != settings.digest or had_outage(found[0]):
@@ -65,7 +65,7 @@ def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review |
     return found[0] if is_same else None
 
 
-def _lines(site: "Site", review: Review) -> str | None:
+def _lines(site: "RunContext", review: Review) -> str | None:
     try:
         return Change(site.repository, review.base, review.head).lines
     except Unavailable:
@@ -73,7 +73,7 @@ def _lines(site: "Site", review: Review) -> str | None:
 
 
 def _review(
-    site: "Site",
+    site: "RunContext",
     task: "Task",
     change: Change,
     settings: "ReviewSettings",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
 from decklog.core.python_source import parsed
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.linters import LinterReport
 from decklog.review.lock_files import find_questions, find_stale_locks
@@ -42,7 +42,7 @@ def run_static(change: Change, settings: ReviewSettings, examiner: Examiner, run
 
 def run_security(change: Change, settings: ReviewSettings, run_linters: RunLinters) -> StageResult:
     """Look for secrets, dangerous calls and changed dependencies in what a change adds."""
-    found = list(find_secrets(change, Patterns(settings.tests), Patterns(settings.rules.samples)))
+    found = list(find_secrets(change, IgnoreFile(settings.tests), IgnoreFile(settings.rules.samples)))
     for merge in change.discarding_merges:
         text = f"merge {merge[:12]} takes nothing from the commits it brings in, which would be published unreviewed"
         found.append(Finding(severity=Severity.BLOCKING, kind="discarded-commits", text=text, remedy="Drop the merge."))
@@ -118,7 +118,7 @@ def forgotten_documents(change: Change, source: tuple[str, ...], documents: tupl
     paths = [one.path for one in change.paths]
     if not source or not documents or "docs-not-needed:" in change.message.lower():
         return
-    if any(map(Patterns(source).covers, paths)) and not any(map(Patterns(documents).covers, paths)):
+    if any(map(IgnoreFile(source).covers, paths)) and not any(map(IgnoreFile(documents).covers, paths)):
         remedy = "Change the documents, or write `Docs-not-needed: why` into the message."
         text = "the source changes and no document does"
         yield Finding(severity=Severity.SIGNIFICANT, kind="documents", text=text, remedy=remedy)

@@ -12,7 +12,7 @@ from decklog.conductor.checks.report import PASSED
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
 from decklog.core.python_source import parsed
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.proof.measuring import Measuring
 from decklog.review.result import Finding, Severity, StageResult, conclude
@@ -55,7 +55,7 @@ class Functional:
         return conclude(2, findings, unproven=unproven, by=by)
 
     def _measure(self, check: Check) -> Iterator[Finding]:
-        tests = Patterns(self.settings.tests)
+        tests = IgnoreFile(self.settings.tests)
         paths = [one.path for one in self.change.paths if one.status != "D" and not tests.covers(one.path)]
         measuring = Measuring(
             runner=self.runner,
@@ -69,7 +69,7 @@ class Functional:
 
     def _vacuous_tests(self, check: Check) -> Iterator[Finding]:
         """Yield a finding when a change of behaviour brings tests that all pass without it."""
-        change, examiner, tests = self.change, self.examiner, Patterns(self.settings.tests)
+        change, examiner, tests = self.change, self.examiner, IgnoreFile(self.settings.tests)
         paths = [one.path for one in change.paths if one.status != "D"]
         new_tests = [path for path in paths if tests.covers(path)]
         if check.report != "junit" or not new_tests or not self._changes_behaviour(tests):
@@ -89,7 +89,7 @@ class Functional:
                 remedy="Add a test that fails when the change is taken back.",
             )
 
-    def _changes_behaviour(self, tests: Patterns) -> bool:
+    def _changes_behaviour(self, tests: IgnoreFile) -> bool:
         """Return whether code differs in more than words, types, names and the layout of functions."""
         before: Counter[str] = Counter()
         after: Counter[str] = Counter()

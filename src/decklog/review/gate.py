@@ -15,9 +15,9 @@ from decklog.review.deterministic import run_security, run_static
 from decklog.review.functional import Functional
 from decklog.review.linters import Linters
 from decklog.review.model_stages import Ask, run_adversarial, run_architectural, run_feedback_binding, run_prose
-from decklog.review.proof.judging import Proof
+from decklog.review.proof.judging import FixProof
 from decklog.review.proof.proving import Proving
-from decklog.review.result import ENDING, ORDER, StageResult, Status, from_dict, judge, skip
+from decklog.review.result import ENDING, ORDER, StageResult, StageStatus, from_dict, judge, skip
 from decklog.review.settings import ReviewSettings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate:
+class ReviewGate:
     """Reviews one change for one run.
 
     `proof` returns a proof that is already known; `last` is the previous review of the same change by the same settings.
@@ -44,7 +44,7 @@ class Gate:
     feedback_id: str | None = None
     is_mending: bool = False
     on_stage: Callable[[StageResult], object] = lambda _: None
-    proof: Callable[[Change], Proof] | None = None
+    proof: Callable[[Change], FixProof] | None = None
     last: "Review | None" = None
 
     def review(self) -> "Review":
@@ -87,7 +87,7 @@ class Gate:
             if not ended and number not in known:
                 self._record(result)
             self.on_stage(result)
-            if number in ENDING and result.status is Status.FAIL:
+            if number in ENDING and result.status is StageStatus.FAIL:
                 ended = f"stage {number} {result.name} failed"
             yield result
 
@@ -125,7 +125,7 @@ class Gate:
         prove, feedback_id = self.proof or self._prove, self.feedback_id
         return run_feedback_binding(self.log, self.change, prove, self.ask, feedback_id=feedback_id, is_mending=self.is_mending)
 
-    def _prove(self, change: Change) -> Proof:
+    def _prove(self, change: Change) -> FixProof:
         return Proving(self.log, self.settings, self.runner, self.run_id, lambda _: None).prove(change)
 
     def _examiner(self, checks: "tuple[Check, ...]") -> Examiner:
@@ -153,4 +153,4 @@ class Gate:
             found.setdefault(one.number, from_dict(stored))
         for stored in earlier:
             found.setdefault(stored["number"], from_dict(stored))
-        return {number: one for number, one in found.items() if one.status in (Status.PASS, Status.FAIL)}
+        return {number: one for number, one in found.items() if one.status in (StageStatus.PASS, StageStatus.FAIL)}

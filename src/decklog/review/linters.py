@@ -19,10 +19,10 @@ from typing import Any
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.changes import LINK, SUBMODULE
 from decklog.conductor.settings.check import Check
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.result import Finding, Severity
-from decklog.review.sarif import LARGEST_REPORT, Result, Unreadable, read_report
+from decklog.review.sarif import LARGEST_REPORT, Result, UnreadableReport, read_report
 from decklog.review.settings import ReviewSettings
 from decklog.stores.workflow.verdicts import CheckOutcome
 
@@ -33,7 +33,7 @@ _WORST_FIRST = list(Severity)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
+class LinterTool:
     """One row of the table; its head explains the fields."""
 
     name: str
@@ -57,8 +57,8 @@ class Tool:
     unless: str = ""
 
     @cached_property
-    def config_files(self) -> Patterns:
-        return Patterns(tuple(one.partition("#")[0] for one in self.config))
+    def config_files(self) -> IgnoreFile:
+        return IgnoreFile(tuple(one.partition("#")[0] for one in self.config))
 
     def command_for(self, program: str, config: str | None) -> tuple[str, ...]:
         """Return the command with the program and the configuration filled in."""
@@ -85,16 +85,16 @@ class LinterReport:
 
 
 @cache
-def load_tools() -> tuple[Tool, ...]:
+def load_tools() -> tuple[LinterTool, ...]:
     """Return the shipped table of linters."""
     table = tomllib.loads(files("decklog.review").joinpath("linters.toml").read_text(encoding="utf-8"))
     return tuple(build_tool(row) for row in table["tool"])
 
 
-def build_tool(row: Mapping[str, Any]) -> Tool:
+def build_tool(row: Mapping[str, Any]) -> LinterTool:
     """Build a tool from its row."""
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-    return Tool(**given)
+    return LinterTool(**given)
 
 
 def find_program(name: str) -> str | None:
@@ -126,12 +126,12 @@ class Linters:
     """Runs the linters that apply to one change."""
 
     def __init__(
-        self, runner: Runner, change: Change, settings: ReviewSettings, mark: str, tools: Sequence[Tool] | None = None
+        self, runner: Runner, change: Change, settings: ReviewSettings, mark: str, tools: Sequence[LinterTool] | None = None
     ) -> None:
         self._runner = runner
         self._change = change
         self._chosen = settings.rules.tools
-        self._tests = Patterns(settings.tests)
+        self._tests = IgnoreFile(settings.tests)
         self._mark = mark
         self._tools = load_tools() if tools is None else tools
 
@@ -155,24 +155,24 @@ class Linters:
             try:
                 findings += self._findings(tool, program, paths, config)
                 ran.append(tool.name)
-            except Unreadable as problem:
+            except UnreadableReport as problem:
                 unproven.append(f"{tool.name}: {problem}")
         return LinterReport(tuple(findings), tuple(ran), tuple(missing), tuple(unproven))
 
-    def _is_chosen(self, tool: Tool) -> bool:
+    def _is_chosen(self, tool: LinterTool) -> bool:
         return self._chosen is None or tool.name in self._chosen
 
-    def _is_replaced(self, tool: Tool) -> bool:
+    def _is_replaced(self, tool: LinterTool) -> bool:
         """Return whether a tool is needless because another one is installed."""
         other = next((one for one in self._tools if one.name == tool.unless), None)
         return self._chosen is None and other is not None and find_program(other.program) is not None
 
-    def _is_required(self, tool: Tool) -> bool:
+    def _is_required(self, tool: LinterTool) -> bool:
         """Return whether nothing is proven without a tool: one that the settings name, or one without a substitute."""
         substitutes = [one for one in self._tools if one.unless == tool.name and find_program(one.program) is not None]
         return self._chosen is not None or (tool.required and not substitutes)
 
-    def _lack(self, tool: Tool, program: str | None, config: str | None) -> str:
+    def _lack(self, tool: LinterTool, program: str | None, config: str | None) -> str:
         """Return why a tool can't run; empty if it can."""
         if program is None:
             return f"is not installed: install {tool.program}, or set tools in [review]"
@@ -180,7 +180,7 @@ class Linters:
 
     def _changed(self, patterns: tuple[str, ...]) -> list[str]:
         """Return the changed files that match, without links and submodules."""
-        covered = Patterns(patterns)
+        covered = IgnoreFile(patterns)
         paths = [one.path for one in self._change.paths if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
         return [path for path in paths if covered.covers(path)]
 
@@ -196,7 +196,7 @@ class Linters:
 
     # One tool
 
-    def _findings(self, tool: Tool, program: str, paths: Sequence[str], config: str | None) -> list[Finding]:
+    def _findings(self, tool: LinterTool, program: str, paths: Sequence[str], config: str | None) -> list[Finding]:
         commit = self._with_base_config(tool)
         results = self._results(tool, program, commit, paths, config)
         if tool.compare:
@@ -207,7 +207,7 @@ class Linters:
         return sorted(found, key=lambda one: _WORST_FIRST.index(one.severity))[:_MOST_FINDINGS]
 
     def _compare(
-        self, tool: Tool, program: str, paths: Sequence[str], config: str | None, results: Sequence[Result]
+        self, tool: LinterTool, program: str, paths: Sequence[str], config: str | None, results: Sequence[Result]
     ) -> list[Result]:
         """Return the results that a tool does not have on the base; where all files are new, those in them."""
         base = self._change.base
@@ -217,7 +217,7 @@ class Linters:
         known = Counter(map(_identity, self._results(tool, program, base, old, config)))
         return [one for one in results if not _take(known, _identity(one))]
 
-    def _finding(self, tool: Tool, result: Result) -> Finding:
+    def _finding(self, tool: LinterTool, result: Result) -> Finding:
         is_test = result.file is not None and self._tests.covers(result.file)
         severity, kind = tool.severity_of(result, is_test=is_test), f"{tool.program}:{result.rule}"
         return Finding(severity=severity, kind=kind, text=result.message[:2000], file=result.file, line=result.first)
@@ -230,19 +230,19 @@ class Linters:
             return bool(added)
         return any(result.first <= line.number <= (result.last or result.first) for line in added)
 
-    def _results(self, tool: Tool, program: str, commit: str, paths: Sequence[str], config: str | None) -> list[Result]:
+    def _results(self, tool: LinterTool, program: str, commit: str, paths: Sequence[str], config: str | None) -> list[Result]:
         """Run a tool on the files of a commit; raise Unreadable unless it ran and its report can be read."""
         command = tool.command_for(program, config)
         check = Check(name=tool.name, command=command, minutes=MINUTES, readable=_needed_folders(program))
         report = _Report()
         said = self._runner.run(check, commit, f"{self._mark}:{tool.name}:{commit[:12]}", paths, beside=report)
         if said.outcome is CheckOutcome.ERROR or said.exit_code not in tool.exit_codes:
-            raise Unreadable(f"it could not run: {said.described or said.reason}")
+            raise UnreadableReport(f"it could not run: {said.described or said.reason}")
         if report.content is None:
-            raise Unreadable("it wrote no report")
+            raise UnreadableReport("it wrote no report")
         return read_report(report.content, tool.format, report.root, results=tool.results, fields=tool.fields)
 
-    def _with_base_config(self, tool: Tool) -> str:
+    def _with_base_config(self, tool: LinterTool) -> str:
         """Return a commit of the change in which the configuration of a tool is that of the base."""
         change, repository = self._change, self._change.repository
         changed = [one.path for one in change.paths if tool.config_files.covers(one.path)]

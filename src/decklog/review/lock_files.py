@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.result import Finding, Severity
 
@@ -21,7 +21,7 @@ def _table() -> Mapping[str, Any]:
 
 def find_questions(change: Change) -> Iterator[Finding]:
     """Yield a question for each file that decides which foreign code runs."""
-    questions = Patterns(tuple(_table()["questions"]))
+    questions = IgnoreFile(tuple(_table()["questions"]))
     text = "it decides which code of others is run, or what CI runs"
     for one in change.paths:
         if questions.covers(one.path):

@@ -11,7 +11,7 @@ from decklog.models.composer import Composer
 from decklog.models.seam import Models
 from decklog.review.change import Change
 from decklog.review.deterministic import forgotten_documents, forgotten_tests
-from decklog.review.proof.judging import REMEDIES, Proof
+from decklog.review.proof.judging import REMEDIES, FixProof
 from decklog.review.result import Finding, Severity, StageResult, conclude, skip
 from decklog.review.rules import find_in_message
 from decklog.review.settings import ReviewSettings, Rules
@@ -175,7 +175,7 @@ def run_adversarial(change: Change, rules: Rules, ask: Ask, *, suspected: str = 
 
 
 def run_feedback_binding(
-    log: "Decklog", change: Change, prove: Callable[[Change], Proof], ask: Ask, *, feedback_id: str | None, is_mending: bool
+    log: "Decklog", change: Change, prove: Callable[[Change], FixProof], ask: Ask, *, feedback_id: str | None, is_mending: bool
 ) -> StageResult:
     """Check that a change answers its feedback and that a test proves it. Any doubt blocks it."""
     if feedback_id is None:

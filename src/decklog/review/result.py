@@ -23,7 +23,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-class Status(StrEnum):
+class StageStatus(StrEnum):
     """How a stage ended. What was not checked is `unproven`, never `pass`."""
 
     PASS = "pass"
@@ -55,7 +55,7 @@ class StageResult:
     """The result of one stage. `score` is a model's; `why` names what was not checked, or why the stage was skipped."""
 
     number: int
-    status: Status
+    status: StageStatus
     findings: tuple[Finding, ...] = ()
     score: int | None = None
     why: str = ""
@@ -86,7 +86,7 @@ def from_dict(stored: Mapping[str, Any]) -> StageResult:
     findings = tuple(Finding(**{**one, "severity": Severity(one["severity"])}) for one in stored["findings"])
     return StageResult(
         number=stored["number"],
-        status=Status(stored["status"]),
+        status=StageStatus(stored["status"]),
         findings=findings,
         score=stored["score"],
         why=stored["why"],
@@ -109,12 +109,12 @@ def conclude(
     found = tuple(findings)
     severities = {finding.severity for finding in found}
     if severities & {Severity.BLOCKING, Severity.SIGNIFICANT}:
-        status = Status.FAIL
+        status = StageStatus.FAIL
     elif unproven or Severity.QUESTION in severities:
-        status = Status.UNPROVEN
+        status = StageStatus.UNPROVEN
     else:
-        status = Status.PASS
-    why = unproven or ("a person has to decide" if status is Status.UNPROVEN else "")
+        status = StageStatus.PASS
+    why = unproven or ("a person has to decide" if status is StageStatus.UNPROVEN else "")
     return StageResult(
         number=number,
         status=status,
@@ -128,7 +128,7 @@ def conclude(
 
 def skip(number: int, why: str) -> StageResult:
     """Build the result of a stage that is not run."""
-    return StageResult(number=number, status=Status.SKIPPED, why=why)
+    return StageResult(number=number, status=StageStatus.SKIPPED, why=why)
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class Judgement:
 
 def judge(results: Sequence[StageResult], *, block_below: int, change_below: int) -> Judgement:
     """Return one verdict for seven results: the worst counts, and unproven is worse than to be changed."""
-    failing = [one for one in results if one.status is Status.FAIL]
+    failing = [one for one in results if one.status is StageStatus.FAIL]
     ending = [one for one in failing if one.number in ENDING or _has_blocking(one)]
     low = next((one.score for one in results if one.score is not None), None)
-    unproven = [one for one in results if one.status is Status.UNPROVEN]
+    unproven = [one for one in results if one.status is StageStatus.UNPROVEN]
     if ending or (low is not None and low < block_below):
         verdict = ReviewVerdict.BLOCK
     elif unproven:

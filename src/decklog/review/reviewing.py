@@ -17,7 +17,7 @@ from decklog.models.seam import Models
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between, usual_base
-from decklog.review.gate import Gate
+from decklog.review.gate import ReviewGate
 from decklog.review.model_stages import build_ask
 from decklog.review.result import StageResult
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
@@ -25,7 +25,7 @@ from decklog.stores.workflow.reviews import Review, ReviewVerdict
 if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.models.settings import ModelChoice
-    from decklog.review.proof.judging import Proof
+    from decklog.review.proof.judging import FixProof
     from decklog.review.settings import ReviewSettings
 
 # The goal of a review's run: this, and the title of the change.
@@ -78,7 +78,7 @@ def build_gate(
     make: "Callable[[ModelChoice], Provider] | None" = None,
     wanted_end: Callable[[], str | None] = lambda: None,
     **given: Any,
-) -> Gate:
+) -> ReviewGate:
     """Build a gate: checks and models run in `folder`; prompts come from the commit that the change starts from."""
     repository, models = change.repository, settings.models
 
@@ -89,7 +89,7 @@ def build_gate(
     build_provider = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox, wanted_end=wanted_end)
     client = Models(log, models, build_provider, run_id=run_id, task_id=given.get("task_id"))
     ask = build_ask(client, Composer(settings.prompt, read))
-    return Gate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
+    return ReviewGate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
 
 
 def last_review(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> Review | None:
@@ -116,7 +116,7 @@ def review(
     on_stage: Callable[[StageResult], object] = lambda _: None,
     feedback_id: str | None = None,
     is_mending: bool = False,
-    proof: "Callable[[Change], Proof] | None" = None,
+    proof: "Callable[[Change], FixProof] | None" = None,
 ) -> Review:
     """Review a change in a separate run; a review that was killed continues where it was."""
     settings = settings_of(change)

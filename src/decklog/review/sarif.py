@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 LARGEST_REPORT = 64 * 1024 * 1024
 
 
-class Unreadable(ValueError):
+class UnreadableReport(ValueError):
     """A report that is missing, too large or not of its format."""
 
 
@@ -39,10 +39,10 @@ def read_report(
         if form == "json":
             return [_mapped(row, fields or {}, root) for row in _walk(document, results.split("."), {})]
         return [result for run in document["runs"] for result in _read_run(run, root)]
-    except Unreadable:
+    except UnreadableReport:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
-        raise Unreadable(f"its report can't be read: {problem!r}"[:200]) from problem
+        raise UnreadableReport(f"its report can't be read: {problem!r}"[:200]) from problem
 
 
 # SARIF
@@ -53,7 +53,7 @@ def _read_run(run: Mapping[str, Any], root: str) -> Iterator[Result]:
         notes = [*(invocation.get("toolExecutionNotifications") or ()), *(invocation.get("toolConfigurationNotifications") or ())]
         failed = [_message(note["message"]) for note in notes if note.get("level") == "error"]
         if failed or invocation.get("executionSuccessful") is False:
-            raise Unreadable(f"it reports a failed run: {'; '.join(failed)}"[:300])
+            raise UnreadableReport(f"it reports a failed run: {'; '.join(failed)}"[:300])
     driver = run["tool"]["driver"]
     levels = {rule["id"]: rule.get("defaultConfiguration", {}).get("level") for rule in driver.get("rules") or ()}
     for one in run["results"]:

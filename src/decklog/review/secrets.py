@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.redaction import explain
 from decklog.redaction.judge import looks_random
 from decklog.review.change import AddedLine, Change
@@ -29,7 +29,7 @@ _OUTCOME = re.compile(r"""(?i)(?<![a-z])["']?pass["']?\s*[:=]""")
 _RAW_TEXT = re.compile(r"""\br(?P<q>["'])(?:(?!(?P=q)).)*$""")
 
 
-def find_secrets(change: Change, tests: Patterns, samples: Patterns) -> Iterator[Finding]:
+def find_secrets(change: Change, tests: IgnoreFile, samples: IgnoreFile) -> Iterator[Finding]:
     """Yield the secrets that a change adds, also those that a later commit of it removes again."""
     for path, lines in change.added_by_file.items():
         if samples.covers(path):

@@ -9,7 +9,7 @@ from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.configuration import PROTECTED, TESTS, Configuration, sandbox_kind
 from decklog.conductor.settings.document import load
 from decklog.core.errors import Invalid
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.models.composer import PromptSettings
 from decklog.models.composer import read_settings as read_prompt
 from decklog.models.settings import ModelSettings
@@ -55,7 +55,7 @@ class ReviewSettings:
     checks: tuple[Check, ...] = ()
     tests: tuple[str, ...] = TESTS
     protected: tuple[str, ...] = PROTECTED
-    sandbox: Kind = Kind.AUTO
+    sandbox: SandboxKind = SandboxKind.AUTO
     models: ModelSettings = field(default_factory=ModelSettings)
     prompt: PromptSettings = field(default_factory=PromptSettings)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from decklog.conductor.git.changes import Line, lines_of
-from decklog.guard.files.gitignore import Patterns
+from decklog.conductor.git.changes import DiffLine, lines_of
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 
 # Documents and data: code in them is shown, not run.
@@ -108,7 +108,7 @@ class Source:
     path: str
     after: str
     before: str
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
     is_test: bool
 
     @property
@@ -150,11 +150,11 @@ def sources(change: Change, tests: Sequence[str]) -> tuple[Source, ...]:
 @lru_cache(maxsize=1)
 def _sources(change: Change, tests: tuple[str, ...]) -> tuple[Source, ...]:
     # Cached: two stages read the same files one after the other.
-    return tuple(_read(change, Patterns(tests)))
+    return tuple(_read(change, IgnoreFile(tests)))
 
 
-def _read(change: Change, test_paths: Patterns) -> Iterator[Source]:
-    lines: dict[str, list[Line]] = {}
+def _read(change: Change, test_paths: IgnoreFile) -> Iterator[Source]:
+    lines: dict[str, list[DiffLine]] = {}
     for line in lines_of(change.short_diff):
         lines.setdefault(line.path, []).append(line)
     for one in change.paths:

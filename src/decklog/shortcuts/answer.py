@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DONE, REFUSED, PENDING = 0, 6, 7
 
 
-class Answer:
+class ShortcutAnswer:
     """An answer; `reason` says why there is no data."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Answer:
         self.warnings = list(warnings)
 
 
-def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" = ()) -> Answer:
+def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" = ()) -> ShortcutAnswer:
     """Tell a task as its worker needs it, and what became of the questions about it."""
     told = {
         "do": task.objective,
@@ -48,7 +48,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" 
     lines = [f"{task.id}  {one_line(task.title)}"]
     lines += [f"  {name}: {one_line(text)}" for name, text in told.items() if text]
     lines += [f"  asked: {one_line(approval.question or '')} -> {said_of(approval)}" for approval in answers]
-    return Answer("\n".join(lines), task_data(task, answers), notes=notes)
+    return ShortcutAnswer("\n".join(lines), task_data(task, answers), notes=notes)
 
 
 def task_data(task: "Task", answers: "list[Approval]") -> "dict[str, Any]":

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from decklog.agents.context.claims import Claims, Remembered
+from decklog.agents.context.claims import Remembered, RememberedClaims
 from decklog.agents.sessions import planned_runs
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import NotFound
@@ -62,7 +62,7 @@ class Caller:
         self.log = log
         self.worker = worker
         self.surface = surface
-        self.claims = Claims(claims_folder, worker)
+        self.claims = RememberedClaims(claims_folder, worker)
         self.run_id = meant.run_id
         self._agent = meant.agent or worker.name
         self._agent_id = meant.agent_id

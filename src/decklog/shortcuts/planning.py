@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.shortcuts.answer import Answer, one_line
+from decklog.shortcuts.answer import ShortcutAnswer, one_line
 
 if TYPE_CHECKING:
     from typing import Any
@@ -23,7 +23,7 @@ def tasks_of(me: "Caller", titles: tuple[str, ...]) -> "list[dict[str, Any]]":
     return [{"title": title} for title in titles]
 
 
-def planned(me: "Caller", run_id: str, given: "list[dict[str, Any]]", *, in_order: bool, key: str | None) -> Answer:
+def planned(me: "Caller", run_id: str, given: "list[dict[str, Any]]", *, in_order: bool, key: str | None) -> ShortcutAnswer:
     """Add tasks to a run, all or none; in order, each waits for the one before."""
     added: list[Any] = []
     with me.acting(None), me.log.transaction():
@@ -34,10 +34,12 @@ def planned(me: "Caller", run_id: str, given: "list[dict[str, Any]]", *, in_orde
                 task = {**task, "depends_on": [*task.get("depends_on", ()), added[-1].id]}
             added += me.log.tasks.add_many(run_id, [task])
     lines = [f"{'already: ' if task.already else ''}{task.id}  {one_line(task.title)}" for task in added]
-    return Answer("\n".join(lines), [{"task": task.id, "title": task.title, "already": bool(task.already)} for task in added])
+    return ShortcutAnswer(
+        "\n".join(lines), [{"task": task.id, "title": task.title, "already": bool(task.already)} for task in added]
+    )
 
 
-def standing(me: "Caller", run_id: str) -> Answer:
+def standing(me: "Caller", run_id: str) -> ShortcutAnswer:
     """Show how a run's tasks stand, a line for each."""
     run = me.log.runs.get(run_id)
     tasks = me.log.tasks.find(run_id, limit=_SHOWN)
@@ -53,7 +55,7 @@ def standing(me: "Caller", run_id: str) -> Answer:
     if tasks.next is not None:
         lines.append(f"More: decklog tasks find {run_id} --after '{tasks.next}'")
     data = [{"task": task.id, "title": task.title, "stands": words["tasks"][task.id]} for task in tasks]
-    return Answer("\n".join(lines), {"run": run.id, "goal": run.goal, "stands": stands, "tasks": data})
+    return ShortcutAnswer("\n".join(lines), {"run": run.id, "goal": run.goal, "stands": stands, "tasks": data})
 
 
 def _two(me: "Caller") -> str:

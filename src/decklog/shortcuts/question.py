@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Question:
+class ShortcutQuestion:
     """A question with what it is about; said twice in the same words about the same thing, it has the same key."""
 
     def __init__(self, question: str, about: bytes | None, options: list[str] | None, *, reads_files: bool) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from decklog import ReasoningPhase
 from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
-from decklog.shortcuts.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
+from decklog.shortcuts.answer import DONE, PENDING, REFUSED, ShortcutAnswer, approval_data, one_line, said_of, task_answer
 from decklog.shortcuts.caller import LEASE_SECONDS, Caller
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def next_(
     tag: str | None = None,
     group: str | None = None,
     lease: float = LEASE_SECONDS,
-) -> Answer:
+) -> ShortcutAnswer:
     """Show the task you have, its lease renewed, or get the next one.
 
     Prints its id and title, what is to be done, when it is done, where you may write, and what was answered to your questions.
@@ -50,7 +50,7 @@ def next_(
     return _none(me, wanted, notes)
 
 
-def _given(me: Caller, lease: float) -> Answer:
+def _given(me: Caller, lease: float) -> ShortcutAnswer:
     """Show the task that was claimed for the worker; once it is done there is nothing else for it to do."""
     claim = me.must_have()
     try:
@@ -60,7 +60,7 @@ def _given(me: Caller, lease: float) -> Answer:
             raise
         message, hint = f"task {claim.task_id} is done", "Nothing else was given to you."
         reason: ClaimExplanation = {"code": "task_done", "message": message, "hint": hint}
-        return Answer(f"Nothing: {message}. {hint}", None, reason=reason)
+        return ShortcutAnswer(f"Nothing: {message}. {hint}", None, reason=reason)
     return task_answer(task, list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS)))
 
 
@@ -93,12 +93,12 @@ def _answers(me: Caller, task: "Task") -> "list[Approval]":
     return list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS))
 
 
-def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
+def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> ShortcutAnswer:
     reason = _reason(me, wanted)
     if reason["code"] in ("later", "scheduled", "all_taken", "just_now"):
         reason["hint"] = f"Wait for one: {me.surface.call('next', wait=60)}"
     code = DONE if reason["code"] in _OVER else PENDING
-    return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
+    return ShortcutAnswer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
 
 
 def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
@@ -110,7 +110,7 @@ def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
     return (may_come or reasons or [me.log.tasks.why_none(None, worker=me.worker.name, **wanted)])[0]
 
 
-def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = None) -> Answer:
+def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = None) -> ShortcutAnswer:
     """End your task as done. Say what was done; evidence names files, commands or links that show it."""
     claim = me.must_have(or_ended=True)
     result = {"evidence": evidence} if evidence else None
@@ -122,7 +122,7 @@ def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = No
     return _ended(me, claim, task)
 
 
-def fail(me: Caller, why: str, *, after: float = 0.0) -> Answer:
+def fail(me: Caller, why: str, *, after: float = 0.0) -> ShortcutAnswer:
     """End this try of your task as failed; it goes back to be tried again until its tries are used.
 
     When another try would not help before something changes, use `block`.
@@ -133,7 +133,7 @@ def fail(me: Caller, why: str, *, after: float = 0.0) -> Answer:
     return _ended(me, claim, task)
 
 
-def block(me: Caller, why: str) -> Answer:
+def block(me: Caller, why: str) -> ShortcutAnswer:
     """Block your task until something outside changes; a person or another worker resumes it."""
     claim = me.must_have()
     with me.acting(claim):
@@ -141,16 +141,16 @@ def block(me: Caller, why: str) -> Answer:
     return _ended(me, claim, task)
 
 
-def _ended(me: Caller, claim: "Remembered", task: "Task") -> Answer:
+def _ended(me: Caller, claim: "Remembered", task: "Task") -> ShortcutAnswer:
     me.end(claim)
     left = f", try {task.failures} of {task.max_attempts}" if task.outcome == "failed" else ""
     already = " already" if task.already else ""
     text = f"{task.outcome}{already}: {task.id}  {one_line(task.title)} ({task.state}{left})"
     data = {"task": task.id, "outcome": task.outcome, "state": task.state.value}
-    return Answer(text, {**data, "already": True} if task.already else data, warnings=task.warnings)
+    return ShortcutAnswer(text, {**data, "already": True} if task.already else data, warnings=task.warnings)
 
 
-def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None, key: str | None = None) -> Answer:
+def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None, key: str | None = None) -> ShortcutAnswer:
     """Write down what you think or found, on your task; `-` reads it from stdin."""
     from decklog import EntryKind
 
@@ -162,7 +162,7 @@ def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None, key: str
         entry = me.log.journal.append(run_id, text, kind=EntryKind.REASONING, phase=phase, key=key)
         if claim is not None:
             me.renew(claim)
-    return Answer(f"noted: {entry.id}", {"entry": entry.id})
+    return ShortcutAnswer(f"noted: {entry.id}", {"entry": entry.id})
 
 
 def ask(
@@ -173,16 +173,16 @@ def ask(
     options: list[str] | None = None,
     of: str | None = None,
     wait: float = 0.0,
-) -> Answer:
+) -> ShortcutAnswer:
     """Ask a person. Exit 0 granted, 6 denied, 7 no answer yet.
 
     The same question again is the same question: it hears the answer. `next` shows it too.
     About a file (its name, or - for stdin), the answer is for exactly that content.
     """
-    from decklog.shortcuts.question import Question
+    from decklog.shortcuts.question import ShortcutQuestion
 
     claim = me.claim_here()
-    asked = Question(question, about, options, reads_files=me.surface.reads_files)
+    asked = ShortcutQuestion(question, about, options, reads_files=me.surface.reads_files)
     task_id = None if claim is None else claim.task_id
     with me.acting(claim):
         approval = me.log.approvals.ask(
@@ -209,11 +209,11 @@ def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
         return approval
 
 
-def _heard(me: Caller, approval: "Approval") -> Answer:
+def _heard(me: Caller, approval: "Approval") -> ShortcutAnswer:
     code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
     wait = me.surface.option("wait", "SECONDS")
     later = f"; ask the same again to hear the answer, with {wait} to wait" if code == PENDING else ""
-    return Answer(f"{approval.id}: {said_of(approval)}{later}", approval_data(approval), code=code)
+    return ShortcutAnswer(f"{approval.id}: {said_of(approval)}{later}", approval_data(approval), code=code)
 
 
 def spend(
@@ -226,7 +226,7 @@ def spend(
     cache_write: int = 0,
     cost_microdollars: int | None = None,
     key: str | None = None,
-) -> Answer:
+) -> ShortcutAnswer:
     """Record the tokens of a model call, and its cost unless the price list knows it.
 
     The money is spent already, so the call is recorded even over budget; exit 6 when a budget is overdrawn: stop, and ask.
@@ -255,10 +255,10 @@ def spend(
     over = "; a budget is overdrawn: stop, and ask" if charge.overdrew else ""
     data: dict[str, Any] = {"charge": charge.id, "tokens": charge.tokens, "cost_microdollars": charge.cost_microdollars}
     text = f"spent: {amount}, {charge.tokens} tokens of {charge.model}{over}"
-    return Answer(text, {**data, "overdrew": bool(charge.overdrew)}, code=REFUSED if charge.overdrew else DONE)
+    return ShortcutAnswer(text, {**data, "overdrew": bool(charge.overdrew)}, code=REFUSED if charge.overdrew else DONE)
 
 
-def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limit: int = 3) -> Answer:
+def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limit: int = 3) -> ShortcutAnswer:
     """Look for lessons that fit what you are about to do."""
     claim = me.claim_here()
     with me.acting(claim):
@@ -267,10 +267,10 @@ def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limi
         f"{hit.id}  {one_line(hit.body)} ({'; '.join([f'{hit.topic}, seen {hit.sightings}x', *hit.cautions])})" for hit in hits
     ]
     data = [{"lesson": hit.id, **{name: getattr(hit, name) for name in _OF_A_LESSON}} for hit in hits]
-    return Answer("\n".join(lines) or "Nothing fits.", data, warnings=hits.warnings)
+    return ShortcutAnswer("\n".join(lines) or "Nothing fits.", data, warnings=hits.warnings)
 
 
-def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> Answer:
+def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> ShortcutAnswer:
     """Keep a lesson for later work like this. Only what was verified: a guess is none."""
     claim = me.claim_here()
     task_id = None if claim is None else claim.task_id
@@ -279,12 +279,12 @@ def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str 
             topic, lesson, run_id=me.find_run(claim), task_id=task_id, source_id=me.worker.name, key=key
         )
     seen = f", seen {kept.sightings}x" if kept.sightings > 1 else ""
-    return Answer(
+    return ShortcutAnswer(
         f"remembered: {kept.id} ({kept.topic}{seen})", {"lesson": kept.id, "sightings": kept.sightings}, warnings=kept.warnings
     )
 
 
-def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, key: str | None = None) -> Answer:
+def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, key: str | None = None) -> ShortcutAnswer:
     """Add tasks to the run, one for each title; without any, show the plan.
 
     `-` reads them from stdin: a task a line, with more about it on indented lines below, or a JSON list.
@@ -295,17 +295,17 @@ def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, ke
     return planned(me, run_id, tasks_of(me, titles), in_order=in_order, key=key) if titles else standing(me, run_id)
 
 
-def prime(me: Caller) -> Answer:
+def prime(me: Caller) -> ShortcutAnswer:
     """Say where you stand, in at most 1,500 tokens: your task, what waits for you, what may be spent, what was learned."""
     from decklog.agents.prime import Prime
 
     claim = me.claim()
     task_id = claim.task_id if claim is not None else None
     text = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id).text()
-    return Answer(text.rstrip("\n"), {"text": text})
+    return ShortcutAnswer(text.rstrip("\n"), {"text": text})
 
 
-VERBS: "dict[str, Callable[..., Answer]]" = {
+VERBS: "dict[str, Callable[..., ShortcutAnswer]]" = {
     "next": next_,
     "done": done,
     "fail": fail,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     R = TypeVar("R", bound=Record)
 
 
-class Parts:
+class StoreParts:
     """What every store of a log works with."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Store:
     # Tables that hold nothing which the records do not tell: `audit` compares them, and `derive` makes them anew.
     derived = ()  # type: tuple[str, ...]
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StoreParts) -> None:
         self._db = parts.db
         self._find_writer = parts.writer
         self._journal = parts.journal

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from decklog.journal.known_keys import Identity
-    from decklog.journal.writer import Written
+    from decklog.journal.writer import WrittenEntries
     from decklog.records.record import Record
 
     R = TypeVar("R", bound=Record)
@@ -65,7 +65,7 @@ class Intake(Store):
         found = rows_at(self._db, [*known.values()])
         return {identity: found[position] for identity, position in known.items()}
 
-    def append_all(self, prepared: "list[tuple[Any, ...]]") -> "Written":
+    def append_all(self, prepared: "list[tuple[Any, ...]]") -> "WrittenEntries":
         """Append entries of streams that are there, as they were prepared."""
         return self._writer.append_many(prepared)
 

@@ -21,7 +21,7 @@ _SECONDS_BETWEEN_SAVES = 1.0
 _SECONDS_RESUMABLE = 24 * 3600.0
 
 
-class Marks:
+class VerifyMarks:
     """What this user has verified of one log, kept in the state folder: how far an unfinished run came, and the last anchor."""
 
     def __init__(self, log: "Decklog") -> None:
@@ -64,7 +64,7 @@ class Marks:
 
 def verify(log: "Decklog", *, anchor: str | None = None, anew: bool = False, progress: Progress = silent) -> "Verification":
     """Verify a whole log; after an interruption, continue behind the entries that were walked before."""
-    marks = Marks(log)
+    marks = VerifyMarks(log)
     heads: dict[str, Any] = {} if anew else marks.unfinished()
     steps = Steps(log, heads)
     saved_at = time.monotonic()
@@ -98,14 +98,14 @@ def verify_since_anchor(
     log: "Decklog", *, anchor: str | None = None, anew: bool = False, progress: Progress = silent
 ) -> "Verification":
     """Verify what was written after the anchor, or after the last successful run; everything where there was none."""
-    marks = Marks(log)
+    marks = VerifyMarks(log)
     path = anchor or marks.anchor
     if anew or not any(Anchors(path).kept()):
         return verify(log, anchor=anchor, anew=anew, progress=progress)
     return log.journal.verify(anchor=path, since_anchor=True)
 
 
-def _keep(marks: Marks, anchor: str | None, heads: "list[StreamHead]") -> None:
+def _keep(marks: VerifyMarks, anchor: str | None, heads: "list[StreamHead]") -> None:
     if anchor is not None:
         Anchors(anchor).keep(heads)
         return

@@ -15,7 +15,7 @@ _NESTED = ("iframe", "frame", "object", "embed", "fencedframe")
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RequestRefusal:
     """Why a request is not let in: its status, and what is said."""
 
     status: int
@@ -28,30 +28,30 @@ def value_of(headers: Headers, name: bytes) -> str | None:
     return ", ".join(found) if found else None
 
 
-def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> Refusal | None:
+def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> RequestRefusal | None:
     """Say why a request is not let in; None when it is. `length` is that of its URL."""
     host = value_of(headers, b"host")
     if host != names.host:
-        return Refusal(421, "Open the address that the terminal printed.")
+        return RequestRefusal(421, "Open the address that the terminal printed.")
     if value_of(headers, b"upgrade") is not None:
-        return Refusal(426, "")
+        return RequestRefusal(426, "")
     if method not in _METHODS:
-        return Refusal(405, "Only GET, HEAD and POST are answered.")
+        return RequestRefusal(405, "Only GET, HEAD and POST are answered.")
     too_much = _too_much(headers, length)
     if too_much is not None:
         return too_much
     is_ours = _is_sent_by_us(headers, names) if method == "POST" else _may_look(headers, names)
-    return None if is_ours else Refusal(403, "A page of another origin asked for this.")
+    return None if is_ours else RequestRefusal(403, "A page of another origin asked for this.")
 
 
-def _too_much(headers: Headers, length: int) -> Refusal | None:
+def _too_much(headers: Headers, length: int) -> RequestRefusal | None:
     if length > LONGEST_URL:
-        return Refusal(414, "That address is too long.")
+        return RequestRefusal(414, "That address is too long.")
     if sum(len(name) + len(value) for name, value in headers) > MOST_HEADERS:
-        return Refusal(431, "Those headers are too large.")
+        return RequestRefusal(431, "Those headers are too large.")
     announced = value_of(headers, b"content-length")
     if announced is not None and (not announced.isdecimal() or int(announced) > MOST_BODY):
-        return Refusal(413, "That is too large.")
+        return RequestRefusal(413, "That is too large.")
     return None
 
 

@@ -24,11 +24,11 @@ from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, edition, page, segment
-from decklog.web.safety import SANDBOX, App, Safety, TooLarge
-from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, Session, cookie_of
-from decklog.web.site import Asked, Site, View
+from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
+from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
+from decklog.web.site import DashboardSite, PageView, SiteRequest
 
-Reader = Callable[[Asked], View]
+Reader = Callable[[SiteRequest], PageView]
 Endpoint = Callable[[Request], Any]
 
 # Each page, and at the same address with `.json` what it is made of. A later line gives way to an earlier one.
@@ -65,7 +65,7 @@ register_url_convertor("tab", _Tab())
 _log = logging.getLogger("decklog.web")
 
 
-def application(site: Site) -> App:
+def application(site: DashboardSite) -> App:
     """Make the application of a site."""
     routes = [Route("/", _page(site, now.read))]
     for path, read in PAGES.items():
@@ -87,12 +87,12 @@ def application(site: Site) -> App:
         decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
         routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
         routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
-    handlers: Any = {404: _not_found(site), 405: _not_found(site), TooLarge: _too_large, 500: _fault}
+    handlers: Any = {404: _not_found(site), 405: _not_found(site), BodyTooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan(site), exception_handlers=handlers)
     return Safety(LoginRequired(made, site.sessions), site.names)
 
 
-def _lifespan(site: Site) -> Any:
+def _lifespan(site: DashboardSite) -> Any:
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
         # Readers block a thread each: more of them than this would only wait for each other.
@@ -106,10 +106,10 @@ def _lifespan(site: Site) -> Any:
     return lifespan
 
 
-def _asked(site: Site, request: Request, form: dict[str, str] | None = None) -> Asked:
+def _asked(site: DashboardSite, request: Request, form: dict[str, str] | None = None) -> SiteRequest:
     path = {name: str(value) for name, value in request.path_params.items()}
     part = request.headers.get("x-part", "")
-    return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), part)
+    return SiteRequest(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), part)
 
 
 def _twin(request: Request) -> str:
@@ -118,7 +118,7 @@ def _twin(request: Request) -> str:
     return f"{path}.json" + (f"?{request.url.query}" if request.url.query else "")
 
 
-def _page(site: Site, read: Reader) -> Endpoint:
+def _page(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
         asked = _asked(site, request)
         try:
@@ -130,7 +130,7 @@ def _page(site: Site, read: Reader) -> Endpoint:
     return endpoint
 
 
-def _drawing(site: Site) -> Endpoint:
+def _drawing(site: DashboardSite) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
             return Response(workflow.picture(_asked(site, request)), media_type="image/svg+xml")
@@ -141,7 +141,7 @@ def _drawing(site: Site) -> Endpoint:
     return endpoint
 
 
-def _file(site: Site) -> Endpoint:
+def _file(site: DashboardSite) -> Endpoint:
     """Hand an artifact's bytes out as a file to keep: whatever it is, no browser shows it under our name."""
 
     def endpoint(request: Request) -> Response:
@@ -157,7 +157,7 @@ def _file(site: Site) -> Endpoint:
     return endpoint
 
 
-def _json(site: Site, read: Reader) -> Endpoint:
+def _json(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
             view = read(_asked(site, request))
@@ -186,7 +186,7 @@ def _envelope(content: dict[str, Any], status: int) -> Response:
     return Response(text, status, media_type="application/json; charset=utf-8")
 
 
-def _html(asked: Asked, view: View) -> Response:
+def _html(asked: SiteRequest, view: PageView) -> Response:
     decisions = asked.log.overview.decisions() if view.decisions is None else view.decisions
     now_ = asked.log.clock.now()
     token = asked.session.form_token("logout", "")
@@ -194,18 +194,20 @@ def _html(asked: Asked, view: View) -> Response:
     return Response(text, view.status, media_type="text/html; charset=utf-8")
 
 
-def _failed(asked: Asked, problem: Exception) -> Response:
+def _failed(asked: SiteRequest, problem: Exception) -> Response:
     _note(problem)
     status = answers.status_of(problem)
     shown = {"problem": answers.told(problem), "status": status}
-    view = View("error.html", answers.TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(asked))
+    view = PageView(
+        "error.html", answers.TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(asked)
+    )
     try:
         return _html(asked, view)
     except DecklogError:
         return Response(f"{answers.TITLES[status]}.\n", status, media_type="text/plain; charset=utf-8")
 
 
-def _decisions(asked: Asked) -> int:
+def _decisions(asked: SiteRequest) -> int:
     """Count what waits, for the bar of a page that tells of trouble; nothing where that can't be read either."""
     try:
         return asked.log.overview.decisions()
@@ -240,7 +242,7 @@ async def _form(request: Request) -> dict[str, str]:
     return dict(pairs)
 
 
-def _sent(site: Site, act: Callable[[Asked], View | str]) -> Endpoint:
+def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> Endpoint:
     """Hand a form on to what acts by it; it says where to go on, or gives the form again."""
 
     async def endpoint(request: Request) -> Response:
@@ -251,7 +253,7 @@ def _sent(site: Site, act: Callable[[Asked], View | str]) -> Endpoint:
             if isinstance(answer, str):
                 return _to(segment(answer)) if site.sessions.has(asked.session) else _to_login()
             return await run_in_threadpool(_html, asked, answer)
-        except TooLarge:
+        except BodyTooLarge:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
             return await run_in_threadpool(_failed, asked, problem)
@@ -259,14 +261,14 @@ def _sent(site: Site, act: Callable[[Asked], View | str]) -> Endpoint:
     return endpoint
 
 
-def _login_page(site: Site, status: int = 200, problem: str | None = None) -> Response:
-    view = View("login.html", "Log in", "decklog serve", None, status=status)
+def _login_page(site: DashboardSite, status: int = 200, problem: str | None = None) -> Response:
+    view = PageView("login.html", "Log in", "decklog serve", None, status=status)
     return Response(
         page(None, view, problem=problem, has_password=site.password is not None), status, media_type="text/html; charset=utf-8"
     )
 
 
-def _log_in(site: Site) -> Endpoint:
+def _log_in(site: DashboardSite) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             form = await _form(request)
@@ -287,7 +289,7 @@ def _log_in(site: Site) -> Endpoint:
     return endpoint
 
 
-def _by_password(site: Site, password: Password, given: str, agent: str, uid: int | None) -> Session | None:
+def _by_password(site: DashboardSite, password: Password, given: str, agent: str, uid: int | None) -> BrowserSession | None:
     """Log in by the password; after too many wrong ones nobody does for a while."""
     guesses = site.sessions.passwords
     if guesses.pause() > 0:
@@ -299,7 +301,7 @@ def _by_password(site: Site, password: Password, given: str, agent: str, uid: in
     return site.sessions.begin(BY_PASSWORD, agent, uid)
 
 
-def _log_out(site: Site) -> Endpoint:
+def _log_out(site: DashboardSite) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         session, form = request.state.session, await _form(request)
         if not session.is_form_token(form.get("token", ""), "logout", ""):
@@ -314,7 +316,7 @@ def _log_out(site: Site) -> Endpoint:
     return endpoint
 
 
-def _events(site: Site) -> Endpoint:
+def _events(site: DashboardSite) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         session = request.state.session
         if session.streams >= live.MOST_OF_A_SESSION or site.feed.count >= live.MOST_STREAMS:
@@ -349,7 +351,7 @@ def _static_file(name: str) -> Response:
     return Response(content, headers={"content-type": kind, "cache-control": "public, max-age=31536000, immutable"})
 
 
-def _not_found(site: Site) -> Callable[[Request, Any], Response]:
+def _not_found(site: DashboardSite) -> Callable[[Request, Any], Response]:
     def handler(request: Request, problem: Any) -> Response:
         missing = NotFound("there is no page at this address", hint="The places are in the bar above, and under More.")
         if request.url.path.endswith(".json"):

@@ -8,7 +8,7 @@ from decklog.core.errors import DecklogError, Denied, Invalid
 from decklog.web.answers import status_of
 from decklog.web.deciding import Paused, proven, reason_of, told_again
 from decklog.web.pages.inbox import proof_of
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 FORM = "tasks.change"
 TYPED = ("verb", "reason", "priority")
@@ -20,7 +20,7 @@ VERBS: dict[TaskState, dict[str, str]] = {
 }
 
 
-def read(asked: Asked, **answer: Any) -> View:
+def read(asked: SiteRequest, **answer: Any) -> PageView:
     """Read what can be done with a task, and how the manager proves it."""
     task = asked.log.tasks.get(asked.path["task_id"])
     verbs = VERBS.get(task.state, {})
@@ -33,10 +33,12 @@ def read(asked: Asked, **answer: Any) -> View:
         "problem": None,
     }
     said = command("tasks", next(iter(verbs), "get"), task.id)
-    return View("task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="more")
+    return PageView(
+        "task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="more"
+    )
 
 
-def change(asked: Asked) -> View | str:
+def change(asked: SiteRequest) -> PageView | str:
     """Do what a form says; give where to go on, or the form again with what was wrong and everything that was typed."""
     task_id = asked.path["task_id"]
     if not asked.session.is_form_token(asked.form.get("token", ""), FORM, task_id):
@@ -46,11 +48,11 @@ def change(asked: Asked) -> View | str:
     except DecklogError as problem:
         typed = {name: asked.form.get(name, "") for name in TYPED}
         view = read(asked, problem=told_again(problem), typed=typed)
-        return View(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
     return f"/tasks/{task_id}"
 
 
-def _change(asked: Asked, task_id: str) -> None:
+def _change(asked: SiteRequest, task_id: str) -> None:
     verb, reason = asked.form.get("verb", ""), reason_of(asked)
     act = _act(asked, task_id, verb, reason)
     if not reason:
@@ -60,7 +62,7 @@ def _change(asked: Asked, task_id: str) -> None:
         asked.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
 
 
-def _act(asked: Asked, task_id: str, verb: str, reason: str) -> Callable[[], object]:
+def _act(asked: SiteRequest, task_id: str, verb: str, reason: str) -> Callable[[], object]:
     tasks = asked.log.tasks
     if verb == "pause":
         return lambda: tasks.pause(task_id, reason=reason)

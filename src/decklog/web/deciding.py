@@ -6,7 +6,7 @@ from typing import Any
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound, Unproven
 from decklog.web.answers import status_of
 from decklog.web.pages import inbox
-from decklog.web.site import Asked, View
+from decklog.web.site import PageView, SiteRequest
 
 _TOO_LARGE_A_REASON = 4000
 
@@ -17,7 +17,7 @@ class Paused(Denied):
     code = "paused"
 
 
-def decide(asked: Asked) -> View | str:
+def decide(asked: SiteRequest) -> PageView | str:
     """Decide what a form says; give where to go on, or the page again with what was wrong and everything that was typed."""
     kind, item_id = asked.path["kind"], asked.path["id"]
     if kind not in inbox.VERBS:
@@ -31,12 +31,12 @@ def decide(asked: Asked) -> View | str:
     return f"/inbox/{kind}/{item_id}"
 
 
-def _again(asked: Asked, problem: DecklogError) -> View:
+def _again(asked: SiteRequest, problem: DecklogError) -> PageView:
     typed = {name: asked.form.get(name, "") for name in inbox.TYPED}
     wanted = typed["verdict"] if typed["verdict"] in inbox.VERDICTS[asked.path["kind"]] else None
     view = inbox.item(asked, problem=told_again(problem), typed=typed, wanted=wanted)
     status = 429 if isinstance(problem, Paused) else status_of(problem)
-    return View(**{**vars(view), "status": status})
+    return PageView(**{**vars(view), "status": status})
 
 
 def told_again(problem: DecklogError) -> DecklogError:
@@ -44,7 +44,7 @@ def told_again(problem: DecklogError) -> DecklogError:
     return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 
 
-def _decide_approval(asked: Asked, approval_id: str) -> None:
+def _decide_approval(asked: SiteRequest, approval_id: str) -> None:
     verdict, reason = inbox.verdict_of(asked, "approval"), reason_of(asked)
     record = asked.log.approvals.show(approval_id)
     if asked.form.get("digest", "") != (record["subject_digest"] or ""):
@@ -60,7 +60,7 @@ def _decide_approval(asked: Asked, approval_id: str) -> None:
         asked.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
 
 
-def _reconcile(asked: Asked, effect_id: str) -> None:
+def _reconcile(asked: SiteRequest, effect_id: str) -> None:
     answer, reason = inbox.verdict_of(asked, "effect"), reason_of(asked)
     if not reason:
         raise Invalid("say how you know", field="reason")
@@ -68,7 +68,7 @@ def _reconcile(asked: Asked, effect_id: str) -> None:
         asked.log.effects.reconcile(effect_id, answer, by=manager, reason=reason)  # type: ignore[arg-type]
 
 
-def reason_of(asked: Asked) -> str:
+def reason_of(asked: SiteRequest) -> str:
     reason = asked.form.get("reason", "").strip()
     if len(reason) > _TOO_LARGE_A_REASON:
         raise Invalid(f"a reason has at most {_TOO_LARGE_A_REASON} characters", field="reason")
@@ -78,7 +78,7 @@ def reason_of(asked: Asked) -> str:
 class proven(AbstractContextManager[str]):
     """Acts as the manager in its block, under the proof that came with the form; a wrong one is counted."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: SiteRequest) -> None:
         self._guesses = asked.site.sessions.proofs
         wait = self._guesses.pause()
         if wait > 0:
@@ -103,7 +103,7 @@ class proven(AbstractContextManager[str]):
             self._guesses.count_wrong()
 
 
-def _blocks(asked: Asked, how: str, manager: str) -> list[AbstractContextManager[None]]:
+def _blocks(asked: SiteRequest, how: str, manager: str) -> list[AbstractContextManager[None]]:
     given = asked.form.get("proof", "")
     if not given:
         raise Invalid("type the manager's password" if how == "password" else "type the key's passphrase", field="proof")

@@ -25,7 +25,7 @@ _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.03, 0.1
 _WHOLE_SECONDS = 5.0
 
 
-class Listener:
+class LiveListener:
     """One connection: what it has not been told yet. However slow it reads, that stays small."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Feed:
         self._told: dict[str, int] = {}
         # When all streams were looked at last, and whether only some were since then.
         self._whole_at, self._is_partial = 0.0, False
-        self._listeners: set[Listener] = set()
+        self._listeners: set[LiveListener] = set()
         self._looking: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,8 +99,8 @@ class Feed:
         finally:
             self._listeners.discard(listener)
 
-    def _join(self) -> Listener:
-        listener = Listener()
+    def _join(self) -> LiveListener:
+        listener = LiveListener()
         self._listeners.add(listener)
         self._loop = asyncio.get_running_loop()
         if self._looking is None or self._looking.done():

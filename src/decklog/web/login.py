@@ -5,7 +5,7 @@ import json
 from decklog.web.admission import value_of
 from decklog.web.peer import peer_uid
 from decklog.web.safety import App, Receive, Scope, Send
-from decklog.web.sessions import Sessions
+from decklog.web.sessions import BrowserSessions
 
 _OPEN = ("/login", "/favicon.ico")
 
@@ -13,7 +13,7 @@ _OPEN = ("/login", "/favicon.ico")
 class LoginRequired:
     """Lets only those who logged in through to the pages."""
 
-    def __init__(self, app: App, sessions: Sessions) -> None:
+    def __init__(self, app: App, sessions: BrowserSessions) -> None:
         self._app = app
         self._sessions = sessions
 

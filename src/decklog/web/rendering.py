@@ -20,7 +20,7 @@ from markupsafe import Markup
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
 from decklog.core.figures import counted, dollars, sized, span, took
-from decklog.web.site import Asked, View
+from decklog.web.site import PageView, SiteRequest
 
 STATIC = files("decklog.web") / "static"
 TYPES = {
@@ -245,7 +245,7 @@ def environment() -> Environment:
     return made
 
 
-def page(asked: Asked | None, view: View, **more: Any) -> str:
+def page(asked: SiteRequest | None, view: PageView, **more: Any) -> str:
     """Write a whole page."""
     base: dict[str, Any] = {"view": view, "title": view.title, "asked": asked, **view.shown, **more}
     return environment().get_template(view.template).render(base)

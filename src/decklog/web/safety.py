@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import quote
 
-from decklog.web.admission import MOST_BODY, Refusal, refusal
+from decklog.web.admission import MOST_BODY, RequestRefusal, refusal
 from decklog.web.names import Names
 
 Scope = MutableMapping[str, Any]
@@ -43,7 +43,7 @@ _OF_FILES = [(name, SANDBOX.encode() if name == b"content-security-policy" else 
 _OWN = {name for name, _ in _ENCODED} | {b"server", b"access-control-allow-origin"}
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """A request's body is larger than what it announced, or than anything here needs."""
 
 
@@ -80,7 +80,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         left -= len(message.get("body", b""))
         if left < 0:
-            raise TooLarge
+            raise BodyTooLarge
         return message
 
     return received
@@ -99,7 +99,7 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-async def _refuse(refused: Refusal, send: Send) -> None:
+async def _refuse(refused: RequestRefusal, send: Send) -> None:
     body = f"{refused.said}\n".encode() if refused.said else b""
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})

@@ -16,7 +16,7 @@ from decklog.web.admission import MOST_HEADERS
 from decklog.web.application import application
 from decklog.web.elsewhere import Elsewhere
 from decklog.web.live import Feed
-from decklog.web.site import Site
+from decklog.web.site import DashboardSite
 
 _GRACE_SECONDS = 1
 # A request has come as a whole by then: what it is for fits into one packet.
@@ -105,7 +105,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, str]]:
 
 
 @contextmanager
-def ready(site: Site, elsewhere: Elsewhere | None = None) -> Iterator[Callable[[list[socket.socket]], None]]:
+def ready(site: DashboardSite, elsewhere: Elsewhere | None = None) -> Iterator[Callable[[list[socket.socket]], None]]:
     """Have SIGINT and SIGTERM end the server from here on; what is given answers until one of them has come."""
     server = _Server(_config(site, elsewhere), site.feed)
     before = {sig: signal.signal(sig, server.end) for sig in (signal.SIGINT, signal.SIGTERM)}
@@ -117,7 +117,7 @@ def ready(site: Site, elsewhere: Elsewhere | None = None) -> Iterator[Callable[[
             signal.signal(sig, handler)
 
 
-def _config(site: Site, elsewhere: Elsewhere | None) -> uvicorn.Config:
+def _config(site: DashboardSite, elsewhere: Elsewhere | None) -> uvicorn.Config:
     tls = (elsewhere.certificate, elsewhere.certificate_key) if elsewhere is not None else (None, None)
     return uvicorn.Config(
         application(site),

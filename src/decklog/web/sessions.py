@@ -34,7 +34,7 @@ def browser_of(agent: str) -> str:
 
 
 @dataclass
-class Session:
+class BrowserSession:
     """One browser that logged in; `browser` is what it says it is, `uid` the user whose program it is, where known."""
 
     id: str
@@ -89,7 +89,7 @@ class Guesses:
             self._wrong.clear()
 
 
-class Sessions:
+class BrowserSessions:
     """Gives out login links, each good for one browser and five minutes, and knows who came by one."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Sessions:
         self._now = now
         self._gate = Lock()
         self._links: dict[str, float] = {}
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, BrowserSession] = {}
         # Who guesses a password from elsewhere must not keep the manager from deciding.
         self.proofs, self.passwords = Guesses(seconds), Guesses(seconds)
 
@@ -112,7 +112,7 @@ class Sessions:
             self._links[_digest(token)] = now + LOGIN_SECONDS
         return token
 
-    def log_in(self, token: str, agent: str = "", uid: int | None = None) -> Session | None:
+    def log_in(self, token: str, agent: str = "", uid: int | None = None) -> BrowserSession | None:
         """Begin a session by a link's secret part, which is used up by that; None when it is none, or no longer one."""
         with self._gate:
             now = self._seconds()
@@ -120,18 +120,18 @@ class Sessions:
                 return None
         return self.begin(BY_LINK, agent, uid)
 
-    def begin(self, how: str, agent: str = "", uid: int | None = None) -> Session:
+    def begin(self, how: str, agent: str = "", uid: int | None = None) -> BrowserSession:
         """Begin a session of whoever has proven to be welcome; `agent` is what the browser says of itself."""
         with self._gate:
             now, at = self._seconds(), self._now()
-            session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent), uid=uid)
+            session = BrowserSession(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent), uid=uid)
             known = sorted(self._sessions.values(), key=lambda one: one.ends)
             for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
                 del self._sessions[oldest.id]
             self._sessions[session.id] = session
             return session
 
-    def known(self, cookies: str | None, uid: int | None = None) -> Session | None:
+    def known(self, cookies: str | None, uid: int | None = None) -> BrowserSession | None:
         """Find the unexpired session that a request's cookies name. Another user's program can't use it."""
         now = self._seconds()
         for part in (cookies or "").split(";"):
@@ -142,11 +142,11 @@ class Sessions:
                 return session
         return None
 
-    def has(self, session: Session) -> bool:
+    def has(self, session: BrowserSession) -> bool:
         """Tell whether a session goes on."""
         return self._sessions.get(session.id) is session and session.ends > self._seconds()
 
-    def log_out(self, session: Session) -> None:
+    def log_out(self, session: BrowserSession) -> None:
         with self._gate:
             self._sessions.pop(session.id, None)
 
@@ -162,7 +162,7 @@ class Sessions:
             for session in [one for one in self._sessions.values() if one.name == name]:
                 del self._sessions[session.id]
 
-    def open(self) -> list[Session]:
+    def open(self) -> list[BrowserSession]:
         """List who is logged in, whoever was seen last first."""
         now = self._seconds()
         with self._gate:
@@ -170,7 +170,7 @@ class Sessions:
         return sorted(known, key=lambda session: session.seen_at, reverse=True)
 
 
-def cookie_of(session: Session, *, is_secure: bool = False) -> str:
+def cookie_of(session: BrowserSession, *, is_secure: bool = False) -> str:
     """Write the cookie of a session: of this name alone, out of reach of scripts and of requests from other sites."""
     way = "; Secure" if is_secure else ""
     return f"{COOKIE}={session.id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{way}"

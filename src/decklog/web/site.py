@@ -9,7 +9,7 @@ from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names
 from decklog.web.now_and_then import NowAndThen
-from decklog.web.sessions import Session, Sessions
+from decklog.web.sessions import BrowserSession, BrowserSessions
 from decklog.web.verifying import Verifying
 
 # What was added to runs that are over is looked for so often: to look at those that go on costs the same however many are over.
@@ -17,13 +17,13 @@ _WHOLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Site:
+class DashboardSite:
     """One dashboard. `key` is the manager's key file, which a passphrase unlocks at each decision."""
 
     log: Decklog
     name: str
     names: Names
-    sessions: Sessions
+    sessions: BrowserSessions
     feed: Feed
     key: str | None = None
     # What whoever comes from another machine logs in with.
@@ -50,11 +50,11 @@ PATIENCE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
-class Asked:
+class SiteRequest:
     """What one request asks of a site: by whom, for which place, and with which words."""
 
-    site: Site
-    session: Session
+    site: DashboardSite
+    session: BrowserSession
     path: dict[str, str]
     query: dict[str, str]
     form: dict[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class View:
+class PageView:
     """What a page answers: `data` is what its JSON form has, `shown` what its template takes beside it."""
 
     template: str

@@ -1,14 +1,14 @@
 """What is done on the System page: a session is ended, the log is verified. Neither changes the log."""
 
 from decklog.core.errors import Denied
-from decklog.web.site import Asked
+from decklog.web.site import SiteRequest
 
 END, VERIFY = "sessions.end", "journal.verify"
 # What the form that verifies a log may say beside "go on".
 ANEW, STOP = "anew", "stop"
 
 
-def end_session(asked: Asked) -> str:
+def end_session(asked: SiteRequest) -> str:
     """End the session that a form names; one's own too, which leads to the login."""
     name = asked.path["name"]
     _check_token(asked, END, name)
@@ -18,7 +18,7 @@ def end_session(asked: Asked) -> str:
     return "/system"
 
 
-def verify(asked: Asked) -> str:
+def verify(asked: SiteRequest) -> str:
     """Have the log verified, unless it is just being so, from where it was left or from its beginning; or have that stopped."""
     _check_token(asked, VERIFY, "")
     how, verifying = asked.form.get("how"), asked.site.verifying
@@ -30,6 +30,6 @@ def verify(asked: Asked) -> str:
     return "/system"
 
 
-def _check_token(asked: Asked, verb: str, record_id: str) -> None:
+def _check_token(asked: SiteRequest, verb: str, record_id: str) -> None:
     if not asked.session.is_form_token(asked.form.get("token", ""), verb, record_id):
         raise Denied("this form is not of this session", hint="Reload the page and try again.")

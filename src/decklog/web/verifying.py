@@ -50,7 +50,7 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class Standing:
+class VerifyStatus:
     """Since when it goes on, if it does, and what came of it last, if it ever did.
 
     `progress` is the step that was done last, of what goes on or was stopped: what was looked at, and how much of how much.
@@ -83,7 +83,7 @@ class Verifying:
         self._is_over = self._is_stopped = False
         # Up to where each stream was found whole.
         self._heads: dict[str, Any] = {}
-        self._standing = Standing()
+        self._standing = VerifyStatus()
         self._news = NowAndThen(_NEWS_SECONDS)
 
     def begin(self, log: Decklog, tell: Callable[[], object], *, anew: bool = False) -> bool:
@@ -101,7 +101,7 @@ class Verifying:
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
             process = self._process = subprocess.Popen(self._program, **pipes)
             self._is_stopped = False
-            self._standing = Standing(log.clock.now(), self._standing.last, heads=len(self._heads))
+            self._standing = VerifyStatus(log.clock.now(), self._standing.last, heads=len(self._heads))
         Thread(target=self._wait, args=(process, given, log, tell), name="decklog verify", daemon=True).start()
         return True
 
@@ -141,7 +141,7 @@ class Verifying:
         code = found.get("code")
         if code is None and not found["ok"]:
             self._heads = {}
-        self._standing = Standing(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
+        self._standing = VerifyStatus(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
 
     def stop(self) -> None:
         """Stop what goes on; what it has found whole stays known."""
@@ -159,7 +159,7 @@ class Verifying:
             process.kill()
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> VerifyStatus:
         with self._gate:
             return self._standing
 

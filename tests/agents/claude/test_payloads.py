@@ -8,17 +8,17 @@ import pytest
 from decklog.agents.claude.payloads import events_of, transcripts_of
 from decklog.agents.events import (
     Begun,
-    Called,
+    CallOutcome,
     Compacted,
     Ended,
-    Event,
     Joined,
     Noted,
-    Outcome,
     Prompted,
     Rested,
     Returned,
+    SessionEvent,
     Spawned,
+    ToolCalled,
 )
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -36,7 +36,7 @@ def told(event: str, **fields: object) -> dict[str, Any]:
     return {**base, **fields}
 
 
-def one(event: str, **fields: object) -> Event:
+def one(event: str, **fields: object) -> SessionEvent:
     (found,) = events_of(told(event, **fields), AT)
     return found
 
@@ -57,21 +57,21 @@ def test_a_prompt_is_a_persons_unless_the_program_wrote_it() -> None:
 
 def test_a_call_and_its_results() -> None:
     call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
-    assert one("PreToolUse", **call) == Called(**PLACE, call_id="t", tool="Bash", arguments={"command": "ls"})
+    assert one("PreToolUse", **call) == ToolCalled(**PLACE, call_id="t", tool="Bash", arguments={"command": "ls"})
     done = one("PostToolUse", **call, tool_response={"stdout": "a", "stderr": "b", "interrupted": False}, duration_ms=5)
-    assert done == Returned(**PLACE, call_id="t", tool="Bash", outcome=Outcome.OK, output="a\nb", facts={"duration_ms": 5})
+    assert done == Returned(**PLACE, call_id="t", tool="Bash", outcome=CallOutcome.OK, output="a\nb", facts={"duration_ms": 5})
     cut = one("PostToolUse", **call, tool_response={"stdout": "a", "stderr": "", "interrupted": True})
     assert isinstance(cut, Returned)
-    assert cut.outcome is Outcome.INTERRUPTED
+    assert cut.outcome is CallOutcome.INTERRUPTED
     failed = one("PostToolUseFailure", **call, error="Exit code 3", is_interrupt=False)
     assert isinstance(failed, Returned)
-    assert (failed.outcome, failed.output) == (Outcome.FAILED, "Exit code 3")
+    assert (failed.outcome, failed.output) == (CallOutcome.FAILED, "Exit code 3")
     stopped = one("PostToolUseFailure", **call, error="stopped", is_interrupt=True)
     assert isinstance(stopped, Returned)
-    assert stopped.outcome is Outcome.INTERRUPTED
+    assert stopped.outcome is CallOutcome.INTERRUPTED
     denied = one("PermissionDenied", **call, reason="no")
     assert isinstance(denied, Returned)
-    assert (denied.outcome, denied.output) == (Outcome.DENIED, "no")
+    assert (denied.outcome, denied.output) == (CallOutcome.DENIED, "no")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,19 @@
 from typing import Any
 
 from decklog.agents.claude.transcript import Transcript
-from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said, Thought
+from decklog.agents.events import (
+    AgentMessage,
+    Answered,
+    Begun,
+    CallOutcome,
+    Compacted,
+    Prompted,
+    Rested,
+    Returned,
+    SessionEvent,
+    Thought,
+    ToolCalled,
+)
 from decklog.agents.reading import Reading
 
 
@@ -17,7 +29,7 @@ def said(*blocks: dict[str, Any], answer: str = "msg_1", **usage: int) -> dict[s
     return line("assistant", message=message, requestId="req_1", uuid=f"{answer}-{len(blocks)}")
 
 
-def told(*lines: dict[str, Any], is_backstop: bool = True) -> list[Event]:
+def told(*lines: dict[str, Any], is_backstop: bool = True) -> list[SessionEvent]:
     reader = Transcript(Reading(is_backstop=is_backstop))
     return [event for each in lines for event in reader.events(each)] + list(reader.rest())
 
@@ -30,7 +42,7 @@ def test_an_answer_of_several_lines_is_paid_for_once_with_what_it_had_at_the_end
     events = told(said(TEXT, input_tokens=10, output_tokens=1), said(USE, input_tokens=10, output_tokens=30))
     answers = [event for event in events if isinstance(event, Answered)]
     assert [(event.answer_id, event.input_tokens, event.output_tokens) for event in answers] == [("msg_1:req_1", 10, 30)]
-    assert [type(event) for event in events] == [Said, Called, Answered]
+    assert [type(event) for event in events] == [AgentMessage, ToolCalled, Answered]
 
 
 def test_thoughts_are_read_each_with_its_number_in_the_answer() -> None:
@@ -69,16 +81,16 @@ def test_the_text_of_an_interruption_is_no_prompt() -> None:
 
 
 def test_a_call_that_a_person_stopped_is_interrupted_and_one_that_was_refused_is_denied() -> None:
-    def outcome(text: str, *, is_error: bool = True) -> Outcome:
+    def outcome(text: str, *, is_error: bool = True) -> CallOutcome:
         block = {"type": "tool_result", "tool_use_id": "t1", "content": text, "is_error": is_error}
         (event,) = told(line("user", message={"role": "user", "content": [block]}))
         assert isinstance(event, Returned)
         return event.outcome
 
-    assert outcome("The user doesn't want to take this action right now. STOP what you are doing") is Outcome.INTERRUPTED
-    assert outcome("[Request interrupted by user for tool use]") is Outcome.INTERRUPTED
-    assert outcome("The user doesn't want to proceed with this tool use. It was rejected") is Outcome.DENIED
-    assert outcome("[Request interrupted by user]", is_error=False) is Outcome.OK, "a file may hold the same words"
+    assert outcome("The user doesn't want to take this action right now. STOP what you are doing") is CallOutcome.INTERRUPTED
+    assert outcome("[Request interrupted by user for tool use]") is CallOutcome.INTERRUPTED
+    assert outcome("The user doesn't want to proceed with this tool use. It was rejected") is CallOutcome.DENIED
+    assert outcome("[Request interrupted by user]", is_error=False) is CallOutcome.OK, "a file may hold the same words"
 
 
 def test_results_tell_how_a_call_ended() -> None:
@@ -88,11 +100,11 @@ def test_results_tell_how_a_call_ended() -> None:
         assert isinstance(event, Returned)
         return event
 
-    assert (result().outcome, result().output) == (Outcome.OK, "out")
+    assert (result().outcome, result().output) == (CallOutcome.OK, "out")
     assert result(toolUseResult={"stdout": "a", "stderr": "b"}).output == "a\nb"
-    assert result(is_error=True, toolUseResult="Error: Exit code 3").outcome is Outcome.FAILED
-    assert result(is_error=True, toolDenialKind="hook").outcome is Outcome.DENIED
-    assert result(toolUseResult={"stdout": "", "interrupted": True}).outcome is Outcome.INTERRUPTED
+    assert result(is_error=True, toolUseResult="Error: Exit code 3").outcome is CallOutcome.FAILED
+    assert result(is_error=True, toolDenialKind="hook").outcome is CallOutcome.DENIED
+    assert result(toolUseResult={"stdout": "", "interrupted": True}).outcome is CallOutcome.INTERRUPTED
 
 
 def test_prompts_have_the_id_that_hooks_know_them_by() -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from decklog import Busy
-from decklog.agents.context.claims import Claims
-from decklog.agents.context.worker import Process, Worker, own_process
+from decklog.agents.context.claims import RememberedClaims
+from decklog.agents.context.worker import SystemProcess, Worker, own_process
 from tests.waiting import wait_until
 
 
 def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_anew(tmp_path: Path) -> None:
     worker = Worker("dev", "shell", own_process(), is_named=True)
-    with Claims(str(tmp_path), worker).alone(1.0):
+    with RememberedClaims(str(tmp_path), worker).alone(1.0):
         pass
     (path,) = tmp_path.iterdir()
     descriptor = os.open(path, os.O_RDWR)
@@ -25,7 +25,7 @@ def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_an
     is_inside, may_leave = threading.Event(), threading.Event()
 
     def claim() -> None:
-        with Claims(str(tmp_path), worker).alone(30.0):
+        with RememberedClaims(str(tmp_path), worker).alone(30.0):
             is_inside.set()
             may_leave.wait(30)
 
@@ -35,7 +35,7 @@ def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_an
     path.unlink()
     os.close(descriptor)
     assert is_inside.wait(30)
-    with pytest.raises(Busy), Claims(str(tmp_path), worker).alone(0.0):
+    with pytest.raises(Busy), RememberedClaims(str(tmp_path), worker).alone(0.0):
         pass
     may_leave.set()
     claiming.join()
@@ -54,10 +54,10 @@ def _open_descriptors_of(path: Path) -> int:
 
 def test_a_file_of_an_ended_worker_is_kept_while_it_is_locked(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
-        ended = Process(child.pid, "1", own_process().system)
+        ended = SystemProcess(child.pid, "1", own_process().system)
     gone, other = Worker("gone", "shell", ended, is_named=True), Worker("other", "shell", own_process())
-    with Claims(str(tmp_path), gone).alone(1.0):
-        Claims(str(tmp_path), other).clear_ended()
+    with RememberedClaims(str(tmp_path), gone).alone(1.0):
+        RememberedClaims(str(tmp_path), other).clear_ended()
         assert len(list(tmp_path.iterdir())) == 1
-    Claims(str(tmp_path), other).clear_ended()
+    RememberedClaims(str(tmp_path), other).clear_ended()
     assert not list(tmp_path.iterdir())

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from decklog import Invalid
-from decklog.agents.context.worker import Process, worker
+from decklog.agents.context.worker import SystemProcess, worker
 from tests.waiting import wait_until
 
 
@@ -27,7 +27,7 @@ def test_a_process_is_gone_once_it_was_killed_even_while_nobody_looks() -> None:
     with open(f"/proc/{child.pid}/stat") as file:
         started = file.read().rpartition(")")[2].split()[19]
     system = worker(None, {}).process.system
-    seen = Process.read(f"{child.pid} {started} {system}")
+    seen = SystemProcess.read(f"{child.pid} {started} {system}")
     assert seen is not None
     assert not seen.is_gone
     child.kill()
@@ -44,7 +44,7 @@ def test_of_another_machine_or_container_nobody_knows_and_after_a_restart_all_ar
         (f"{machine}/{boot}/other", False),
         (f"{machine}/before/{container}", True),
     ):
-        process = Process.read(f"{alive} {system}")
+        process = SystemProcess.read(f"{alive} {system}")
         assert process is not None
         assert process.is_gone is is_gone
-    assert Process.read("nonsense") is Process.read("1 2 3") is Process.read("") is None
+    assert SystemProcess.read("nonsense") is SystemProcess.read("1 2 3") is SystemProcess.read("") is None

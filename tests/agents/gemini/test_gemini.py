@@ -10,7 +10,7 @@ import pytest
 from decklog import Decklog, EntryKind, RunStatus
 from decklog.agents.events import Returned
 from decklog.agents.gemini.chat import Chat
-from decklog.agents.history import HistoryImport, Imported
+from decklog.agents.history import HistoryImport, HistorySummary
 from decklog.agents.intake import take_in
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
@@ -88,7 +88,7 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def imported(log: Decklog, tmp_path: Path) -> Imported:
+def imported(log: Decklog, tmp_path: Path) -> HistorySummary:
     return HistoryImport(log, "gemini", str(tmp_path / "tmp"), Spool(str(tmp_path / "spool"))).run()
 
 

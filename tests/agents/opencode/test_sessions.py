@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid, RunStatus
-from decklog.agents.history import HistoryImport, Imported
+from decklog.agents.history import HistoryImport, HistorySummary
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from tests.plugins.importers import claims
@@ -96,7 +96,7 @@ def build(path: Path, messages: list[tuple[str, str, dict[str, Any], list[dict[s
     return path
 
 
-def take(log: Decklog, path: Path, folder: Path, **settings: Any) -> Imported:
+def take(log: Decklog, path: Path, folder: Path, **settings: Any) -> HistorySummary:
     return HistoryImport(log, "opencode", str(path), Spool(str(folder / "spool")), **settings).run()
 
 

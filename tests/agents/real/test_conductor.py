@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.core.processes import Identity
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
 from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, INSTALLED, OPENCODE, needs
@@ -59,7 +59,7 @@ class Ground:
     # How its model has it run a command.
     run: Callable[[str], Use]
 
-    def work(self, piece: dict[str, Any] = PIECE) -> Site:
+    def work(self, piece: dict[str, Any] = PIECE) -> RunContext:
         with Decklog.open(self.target) as log:
             return Work(log, self.folder, piece).run()
 
@@ -67,9 +67,9 @@ class Ground:
         """All that the model was asked, results of tools among it."""
         return json.dumps([body for _, body in self.model.requests])
 
-    def check_landed(self, site: Site) -> None:
+    def check_landed(self, site: RunContext) -> None:
         with Decklog.open(self.target) as log:
-            there = Site(
+            there = RunContext(
                 log=log,
                 run_id=site.run_id,
                 repository=site.repository,
@@ -216,7 +216,7 @@ def of_program(name: str) -> Any:
     return pytest.param(name, marks=needs(PROGRAMS[name][0]))
 
 
-pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+pytestmark = pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 
 
 @pytest.fixture(params=[of_program(name) for name in PROGRAMS])
@@ -348,7 +348,7 @@ def test_programs_whose_conductor_is_killed_while_they_work_land_each_piece_once
         _check_charged(log, site, ground, with_supervisors=with_supervisors)
 
 
-def _check_charged(log: Decklog, site: Site, ground: Ground, *, with_supervisors: bool) -> None:
+def _check_charged(log: Decklog, site: RunContext, ground: Ground, *, with_supervisors: bool) -> None:
     """Hold what was charged against what the model gave: all of it, or at least that of the attempts that came to their end."""
     charged = sum(charge.output_tokens for charge in log.ledger.find(site.run_id, limit=200))
     given = sum(one.step.output_tokens for one in ground.model.given)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.agents.fake_model import FakeModel, Step
 from tests.agents.real.programs import CLAUDE, CODEX, needs
 from tests.agents.real.test_conductor import by_bash, by_exec, claude_settings, codex_settings
@@ -15,7 +15,7 @@ from tests.project.documents import CONSOLE, WITH_AGENTS, answers, blocks_of, sh
 
 @needs(CLAUDE)
 @needs(CODEX)
-@pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+@pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 def test_the_page_about_agents_leads_to_a_landed_change_by_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, folder = tmp_path / "home", tmp_path / "shop"
     home.mkdir()

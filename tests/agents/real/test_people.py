@@ -22,8 +22,8 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items import takeover
 from decklog.conductor.items.item import find_item, patch_of
-from decklog.conductor.site import Site
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.conductor.site import RunContext
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from decklog.guard.shell import process_tree
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.programs import CLAUDE, CODEX, needs
@@ -40,7 +40,7 @@ from tests.conductor.plans import RUNNER, Work, landed, landed_titles, make_chec
 from tests.programs import call
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+pytestmark = pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 
 EXTENDS = {"claude": "claude-code", "codex": "codex"}
 RUN: dict[str, Callable[[str], Use]] = {"claude": by_bash, "codex": by_exec}
@@ -61,10 +61,10 @@ class Shop:
     model: FakeModel
     log: Decklog = field(init=False)
 
-    def work(self, *pieces: dict[str, Any]) -> Site:
+    def work(self, *pieces: dict[str, Any]) -> RunContext:
         return Work(self.log, self.folder, *pieces).run()
 
-    def begin(self, *pieces: dict[str, Any]) -> tuple[Site, threading.Thread]:
+    def begin(self, *pieces: dict[str, Any]) -> tuple[RunContext, threading.Thread]:
         """Start a run, and work on it in another thread."""
         site = Work(self.log, self.folder, *pieces).site()
         thread = threading.Thread(target=Conductor(site).run)
@@ -236,7 +236,7 @@ def test_a_person_takes_over_and_what_they_change_lands_with_what_the_agent_did(
 # What is nobody's fault
 
 
-def reasons(site: Site, name: str) -> list[str]:
+def reasons(site: RunContext, name: str) -> list[str]:
     """List why a task was given back, by its history."""
     history = site.log.journal.history("tasks", f"{site.run_id}.{name}", limit=50)
     return [str(entry.body) for entry in history]
@@ -261,7 +261,7 @@ def test_a_check_that_is_killed_costs_no_attempt_and_the_reason_names_it(agent: 
     assert {task.failures for task in shop.log.tasks.find(site.run_id, limit=50)} == {0}
 
 
-def _kill_checks(site: Site, killed: list[int], is_over: threading.Event) -> None:
+def _kill_checks(site: RunContext, killed: list[int], is_over: threading.Event) -> None:
     while not is_over.wait(0.02) and len(killed) < 3:
         for one in process_tree.everyone():
             try:

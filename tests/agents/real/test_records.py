@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Entry
-from decklog.agents.events import Answered, Called, Event, Returned, Said, Thought
+from decklog.agents.events import AgentMessage, Answered, Returned, SessionEvent, Thought, ToolCalled
 from decklog.agents.history_files import files_of
 from decklog.agents.lines import lines_of
 from decklog.agents.opencode.sessions import events_in
 from decklog.agents.programs import program
 from decklog.agents.reading import Reading
-from decklog.conductor.site import Site
-from decklog.guard.sandbox.sandbox import Kind, best_kind
+from decklog.conductor.site import RunContext
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.agents.fake_model import Step
 from tests.agents.real.test_conductor import TEXT, Ground, of_program, prepared
 
-pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+pytestmark = pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 
 # Where each program keeps its sessions, below its home.
 KEPT = {
@@ -57,11 +57,11 @@ def transcripts(folder: Path, pattern: str, target: Path) -> Iterator[Path]:
         thread.join()
 
 
-def events_of(name: str, folder: Path) -> list[Event]:
+def events_of(name: str, folder: Path) -> list[SessionEvent]:
     """Read the transcripts of a program as an import does."""
     if name == "opencode":
         return [*events_in(str(folder / "opencode.db"), lambda: None)]
-    found: list[Event] = []
+    found: list[SessionEvent] = []
     for path in files_of(str(folder), name):
         reader = program(name).reader(Reading(path=path))
         for line, _ in lines_of(path):
@@ -70,7 +70,7 @@ def events_of(name: str, folder: Path) -> list[Event]:
     return found
 
 
-def recorded(log: Decklog, site: Site, kind: str) -> list[Entry]:
+def recorded(log: Decklog, site: RunContext, kind: str) -> list[Entry]:
     found = log.journal.find(site.run_id, subtype=f"agent.{kind}", oldest_first=True, limit=200)
     assert {entry.task_id for entry in found} <= {f"{site.run_id}.triple.w1"}, "all of it is linked to its work item"
     return [*found]
@@ -105,7 +105,9 @@ def test_every_call_result_and_token_is_in_the_record_and_in_the_transcript(work
     with Decklog.open(ground.target) as log:
         calls, results = recorded(log, site, "tool"), recorded(log, site, "result")
         check_calls(name, told, calls, results)
-        assert [entry.body for entry in recorded(log, site, "text")] == [one.text for one in told if isinstance(one, Said)]
+        assert [entry.body for entry in recorded(log, site, "text")] == [
+            one.text for one in told if isinstance(one, AgentMessage)
+        ]
         thoughts = {one.message_id: one.text for one in told if isinstance(one, Thought)}
         assert [entry.body for entry in recorded(log, site, "thought")] == [*thoughts.values()]
         assert [*thoughts.values()] == (["Three times."] if name in ("claude", "codex") else [])
@@ -114,8 +116,8 @@ def test_every_call_result_and_token_is_in_the_record_and_in_the_transcript(work
         assert paid == {kind: sum(getattr(one, kind) for one in told if isinstance(one, Answered)) for kind in FIGURES}
 
 
-def check_calls(name: str, told: list[Event], calls: list[Entry], results: list[Entry]) -> None:
-    begun = {one.call_id: one for one in told if isinstance(one, Called)}
+def check_calls(name: str, told: list[SessionEvent], calls: list[Entry], results: list[Entry]) -> None:
+    begun = {one.call_id: one for one in told if isinstance(one, ToolCalled)}
     ended: dict[str, Returned] = {}
     for one in told:
         if isinstance(one, Returned):

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from decklog.core.errors import DecklogError, Denied
 from decklog.guard.files.open_beneath import Opener
-from decklog.guard.files.path_check import DEFAULT, Op, Rules, resolve
+from decklog.guard.files.path_check import DEFAULT, AccessRules, Op, resolve
 from decklog.guard.files.root import Root
 
 CANARY = b"canary: no tool may read or change this\n"
-TASK = Rules(allowed=("src/", "docs/**", "*.md"), forbidden=("src/locked/", "/docs/legal.md"))
+TASK = AccessRules(allowed=("src/", "docs/**", "*.md"), forbidden=("src/locked/", "/docs/legal.md"))
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Case:
 
     path: str
     op: str
-    rules: Rules = DEFAULT
+    rules: AccessRules = DEFAULT
 
     def spelled(self, tree: Path) -> str:
         return self.path.replace("{root}", str(tree / "root")).replace("{out}", str(tree / "outside"))
 
 
-def _cases(op: str, *paths: str, rules: Rules = DEFAULT) -> list[Case]:
+def _cases(op: str, *paths: str, rules: AccessRules = DEFAULT) -> list[Case]:
     return [Case(path, op, rules) for path in paths]
 
 
@@ -402,7 +402,7 @@ HARMLESS = [
         rules=TASK,
     ),
     *_cases("read", "Makefile", "src/locked/a.py", "docs/legal.md", rules=TASK),
-    *_cases("read", "hard.txt", rules=Rules(allow_hardlinks=True)),
+    *_cases("read", "hard.txt", rules=AccessRules(allow_hardlinks=True)),
 ]
 
 FILES = (

@@ -8,7 +8,7 @@ import pytest
 
 from decklog.core.errors import Closed, Conflict, Denied, Invalid, NotFound, TooLarge
 from decklog.guard.files.open_beneath import Opener
-from decklog.guard.files.path_check import Op, Rules, resolve
+from decklog.guard.files.path_check import AccessRules, Op, resolve
 from decklog.guard.files.path_spelling import RULES
 from decklog.guard.files.root import Root
 from decklog.guard.search.walk import walk
@@ -113,7 +113,7 @@ def test_the_directory_a_git_pointer_names_is_guarded_too(tmp_path: Path) -> Non
 
 
 def test_a_task_writes_only_what_it_is_allowed(tmp_path: Path) -> None:
-    rules = Rules().of_task(allowed=["src/**"], forbidden=["src/generated/", "**/migrations/"])
+    rules = AccessRules().of_task(allowed=["src/**"], forbidden=["src/generated/", "**/migrations/"])
     assert resolve(tmp_path, "src/a.py", "write", rules=rules)
     for path in ("tests/a.py", "src/generated/a.py", "src/migrations/1.sql"):
         with pytest.raises(Denied):
@@ -122,7 +122,7 @@ def test_a_task_writes_only_what_it_is_allowed(tmp_path: Path) -> None:
 
 
 def test_the_list_of_secrets_is_the_callers_to_choose(tmp_path: Path) -> None:
-    rules = Rules(secrets=("private/",))
+    rules = AccessRules(secrets=("private/",))
     assert resolve(tmp_path, ".env", "read", rules=rules)
     with pytest.raises(Denied, match="secrets"):
         resolve(tmp_path, "private/notes.txt", "read", rules=rules)

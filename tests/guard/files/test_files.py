@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound, TooLarge
 from decklog.guard.files import edits
 from decklog.guard.files.files import edit_file, read_file, write_file
-from decklog.guard.files.path_check import Rules
+from decklog.guard.files.path_check import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.files.text import decode
 from decklog.guard.search.globs import full_match, name_match
@@ -268,7 +268,7 @@ def test_a_file_whose_name_is_not_utf8_is_left_out(root: Root) -> None:
 
 
 def test_a_task_is_kept_to_its_paths_by_the_tools_too(root: Root) -> None:
-    with Root(root.path, rules=Rules(allowed=("src/",))) as bound:
+    with Root(root.path, rules=AccessRules(allowed=("src/",))) as bound:
         write_file(bound, "src/a.py", "x = 1\n")
         with pytest.raises(Denied, match="allowed paths"):
             write_file(bound, "setup.py", "")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.guard.files.root import Root
 from decklog.guard.search.walk import walk
 from tests.searches import examples
@@ -54,11 +54,11 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
     ],
 )
 def test_a_pattern_lists_what_git_would_list(patterns: list[str], path: str, is_listed: bool) -> None:
-    assert Patterns(tuple(patterns)).covers(path) is is_listed
+    assert IgnoreFile(tuple(patterns)).covers(path) is is_listed
 
 
 def test_a_hostile_pattern_takes_no_time() -> None:
-    patterns = Patterns(("*a" * 30 + "b",))
+    patterns = IgnoreFile(("*a" * 30 + "b",))
     before = time.process_time()
     assert not patterns.covers("a" * 200)
     assert time.process_time() - before < 1

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
-from decklog.guard.files.path_check import Rules
+from decklog.guard.files.path_check import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.patches.apply import apply_patch
 from decklog.guard.patches.diffs import diff_texts, generate_diff
@@ -247,7 +247,7 @@ def test_a_failure_while_writing_puts_back_what_was_written(here: Path) -> None:
 
 def test_a_task_is_kept_to_its_paths_by_a_patch_too(here: Path) -> None:
     (here / "setup.py").write_text("good\n")
-    with Root(here, rules=Rules(allowed=("src/",))) as bound, pytest.raises(Denied):
+    with Root(here, rules=AccessRules(allowed=("src/",))) as bound, pytest.raises(Denied):
         apply_patch(bound, FITS.replace("good\n+", "setup.py\n+").replace("a/good", "a/setup.py"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decklog.guard.policy import Decision, Verdict, judge
+from decklog.guard.policy import CommandVerdict, Decision, judge
 from tests.searches import examples
 
 DENIED = st.sampled_from(
@@ -90,14 +90,14 @@ FRAGMENTS = st.sampled_from(
 @given(st.text(max_size=300))
 @settings(max_examples=examples(300), deadline=None)
 def test_any_text_gets_a_verdict(text: str) -> None:
-    assert isinstance(judge(text), Verdict)
+    assert isinstance(judge(text), CommandVerdict)
 
 
 @given(st.lists(FRAGMENTS, max_size=60).map("".join))
 @settings(max_examples=examples(400), deadline=None)
 def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
     start = time.process_time()
-    assert isinstance(judge(text), Verdict)
+    assert isinstance(judge(text), CommandVerdict)
     assert time.process_time() - start < 2
 
 
@@ -131,7 +131,7 @@ def test_long_and_deep_text_is_held_soon(piece: str) -> None:
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6))
 @settings(max_examples=examples(150), deadline=None)
 def test_any_list_of_arguments_gets_a_verdict(argv: list[str]) -> None:
-    assert isinstance(judge(argv), Verdict)
+    assert isinstance(judge(argv), CommandVerdict)
 
 
 @given(DENIED, st.lists(st.sampled_from(WRAPPERS), min_size=1, max_size=1))

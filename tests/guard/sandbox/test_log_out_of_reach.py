@@ -10,7 +10,7 @@ from decklog import Decklog
 from decklog.core.errors import Denied
 from decklog.guard import Sandbox, Toolbox, Unrestricted
 from decklog.guard.sandbox import landlock, mounts, sandbox
-from decklog.guard.sandbox.sandbox import Kind, Site
+from decklog.guard.sandbox.sandbox import CommandContext, SandboxKind
 
 # Each tries to change, replace, move, link or bring back the log; what it says is of no account.
 ATTEMPTS = {
@@ -54,18 +54,18 @@ ATTEMPTS = {
 }
 
 
-@pytest.fixture(params=[Kind.BUBBLEWRAP, Kind.LANDLOCK])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    if request.param is Kind.BUBBLEWRAP and not sandbox.has_bubblewrap():
+@pytest.fixture(params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
+def kind(request: pytest.FixtureRequest) -> SandboxKind:
+    if request.param is SandboxKind.BUBBLEWRAP and not sandbox.has_bubblewrap():
         pytest.skip("bubblewrap is not installed or can't make namespaces here")
-    if request.param is Kind.LANDLOCK and landlock.abi() == 0:
+    if request.param is SandboxKind.LANDLOCK and landlock.abi() == 0:
         pytest.skip("this kernel offers no Landlock")
     return request.param
 
 
 @pytest.fixture
-def mounted(kind: Kind) -> Kind:
-    if kind is Kind.LANDLOCK and not mounts.can_cover():
+def mounted(kind: SandboxKind) -> SandboxKind:
+    if kind is SandboxKind.LANDLOCK and not mounts.can_cover():
         pytest.skip("no mount namespace can be had here")
     return kind
 
@@ -100,7 +100,7 @@ def run(box: Toolbox, text: str) -> str:
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_no_command_in_a_sandbox_changes_the_log(
-    make: Callable[..., Toolbox], inner: Decklog, place: Path, mounted: Kind, attempt: str
+    make: Callable[..., Toolbox], inner: Decklog, place: Path, mounted: SandboxKind, attempt: str
 ) -> None:
     before = (place / ".decklog").stat()
     box = make(sandbox=Sandbox(kind=mounted))
@@ -115,29 +115,31 @@ def test_no_command_in_a_sandbox_changes_the_log(
         assert again.journal.verify().ok
 
 
-def test_the_log_is_not_even_seen_from_inside(make: Callable[..., Toolbox], mounted: Kind) -> None:
+def test_the_log_is_not_even_seen_from_inside(make: Callable[..., Toolbox], mounted: SandboxKind) -> None:
     box = make(sandbox=Sandbox(kind=mounted))
     assert run(box, "ls -A .decklog; cat .decklog/decklog.db 2>/dev/null; echo end") == "end\n"
 
 
-def test_beside_the_log_everything_in_the_root_can_be_written(make: Callable[..., Toolbox], place: Path, mounted: Kind) -> None:
+def test_beside_the_log_everything_in_the_root_can_be_written(
+    make: Callable[..., Toolbox], place: Path, mounted: SandboxKind
+) -> None:
     box = make(sandbox=Sandbox(kind=mounted))
     said = run(box, "echo new > top && mkdir -p a/b && mv top a/b/moved && ln a/b/moved hard && ln -s a soft && cat soft/b/moved")
     assert (said, (place / "hard").read_text()) == ("new\n", "new\n")
 
 
-def test_what_is_covered_is_on_record(make: Callable[..., Toolbox], inner: Decklog, place: Path, mounted: Kind) -> None:
+def test_what_is_covered_is_on_record(make: Callable[..., Toolbox], inner: Decklog, place: Path, mounted: SandboxKind) -> None:
     make(sandbox=Sandbox(kind=mounted)).run(["true"])
     assert inner.journal.find("run_1", subtype="run")[0].payload["sandbox"]["covered"] == [str(place / ".decklog")]
 
 
-def test_a_command_runs_as_the_same_user_behind_a_cover(make: Callable[..., Toolbox], mounted: Kind) -> None:
+def test_a_command_runs_as_the_same_user_behind_a_cover(make: Callable[..., Toolbox], mounted: SandboxKind) -> None:
     assert run(make(sandbox=Sandbox(kind=mounted)), "id -u") == f"{os.getuid()}\n"
 
 
 @pytest.mark.parametrize("leads_to", ["place/data", "outside"])
 def test_a_log_behind_a_link_that_a_command_could_lead_elsewhere_is_refused(
-    place: Path, tmp_path: Path, kind: Kind, leads_to: str
+    place: Path, tmp_path: Path, kind: SandboxKind, leads_to: str
 ) -> None:
     (tmp_path / leads_to).mkdir()
     (place / ".decklog").symlink_to(tmp_path / leads_to)
@@ -149,7 +151,9 @@ def test_a_log_behind_a_link_that_a_command_could_lead_elsewhere_is_refused(
 
 
 @pytest.mark.parametrize("where", ["decklog.db", "deep/er/decklog.db"])
-def test_a_log_that_no_cover_can_hold_is_refused_in_plain_words(place: Path, tmp_path: Path, kind: Kind, where: str) -> None:
+def test_a_log_that_no_cover_can_hold_is_refused_in_plain_words(
+    place: Path, tmp_path: Path, kind: SandboxKind, where: str
+) -> None:
     (place / where).parent.mkdir(parents=True, exist_ok=True)
     with Decklog.open(place / where) as log:
         log.runs.start("a goal", run_id="run_1")
@@ -161,7 +165,7 @@ def test_a_log_that_no_cover_can_hold_is_refused_in_plain_words(place: Path, tmp
 
 
 def test_a_log_outside_of_the_root_needs_no_cover(
-    make_box: Callable[..., Toolbox], log: Decklog, run_id: str, kind: Kind
+    make_box: Callable[..., Toolbox], log: Decklog, run_id: str, kind: SandboxKind
 ) -> None:
     make_box(sandbox=Sandbox(kind=kind)).run(["true"])
     assert "covered" not in log.journal.find(run_id, subtype="run")[0].payload["sandbox"]
@@ -169,8 +173,8 @@ def test_a_log_outside_of_the_root_needs_no_cover(
 
 def test_bubblewrap_is_told_to_cover_the_log_after_everything_else_was_opened(place: Path, tmp_path: Path) -> None:
     (place / ".decklog").mkdir()
-    site = Site(str(place), tmp_path / "scratch", {}, str(place / ".decklog" / "decklog.db"))
-    words = sandbox.wrapped(["true"], sandbox.ground_of(Sandbox(kind=Kind.BUBBLEWRAP), site), site, str(place))
+    site = CommandContext(str(place), tmp_path / "scratch", {}, str(place / ".decklog" / "decklog.db"))
+    words = sandbox.wrapped(["true"], sandbox.ground_of(Sandbox(kind=SandboxKind.BUBBLEWRAP), site), site, str(place))
     folder = str(place / ".decklog")
     assert words[words.index("--tmpfs", words.index(str(place))) :][:4] == ["--tmpfs", folder, "--remount-ro", folder]
     assert "--bind-try" not in words[words.index(folder) :]
@@ -188,7 +192,7 @@ class TestWithoutMountNamespaces:
 
     def test_a_log_in_the_root_is_refused_with_the_way_out(self, make: Callable[..., Toolbox], place: Path) -> None:
         with pytest.raises(Denied, match="no mount namespace can be had here") as refused:
-            make(sandbox=Sandbox(kind=Kind.LANDLOCK)).run(["touch", "made"])
+            make(sandbox=Sandbox(kind=SandboxKind.LANDLOCK)).run(["touch", "made"])
         assert "decklog init --outside" in str(refused.value.hint)
         assert not (place / "made").exists()
 
@@ -197,6 +201,6 @@ class TestWithoutMountNamespaces:
     ) -> None:
         (place / ".decklog").mkdir()
         (place / ".decklog" / "address").write_text(f"{log.db.target}\n")
-        make_box(sandbox=Sandbox(kind=Kind.LANDLOCK)).run(["true"])
+        make_box(sandbox=Sandbox(kind=SandboxKind.LANDLOCK)).run(["true"])
         uncovered = log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["uncovered"]
         assert f"{place}/.decklog, which says where the log lies" in uncovered

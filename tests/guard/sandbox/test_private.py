@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog.guard.sandbox.private import parts_of
-from decklog.guard.sandbox.sandbox import Site, _programs
+from decklog.guard.sandbox.sandbox import CommandContext, _programs
 
 
 def test_what_came_to_be_private_is_seen_by_a_program_that_looked_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,5 +25,7 @@ def test_what_came_to_be_private_is_seen_by_a_program_that_looked_before(tmp_pat
 
 
 def test_a_folder_whose_name_begins_as_the_systems_is_none_of_them(tmp_path: Path) -> None:
-    site = Site(str(tmp_path), tmp_path, {"PATH": "/usr/bin:/optional/tools/bin:/opt/one/bin:/opt", "HOME": str(tmp_path)})
+    site = CommandContext(
+        str(tmp_path), tmp_path, {"PATH": "/usr/bin:/optional/tools/bin:/opt/one/bin:/opt", "HOME": str(tmp_path)}
+    )
     assert _programs(site) == ["/optional/tools"]

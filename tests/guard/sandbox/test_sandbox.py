@@ -13,23 +13,23 @@ from decklog import Decklog, Invalid
 from decklog.core.errors import TimedOut, Unavailable
 from decklog.guard import Sandbox, Toolbox
 from decklog.guard.sandbox import landlock, sandbox, seccomp
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.guard.shell.process_tree import carriers
 from tests.guard.shell.test_shell import STUBBORN, is_running
 from tests.waiting import wait_until
 
 
-@pytest.fixture(params=[Kind.BUBBLEWRAP, Kind.LANDLOCK])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    if request.param is Kind.BUBBLEWRAP and not sandbox.has_bubblewrap():
+@pytest.fixture(params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
+def kind(request: pytest.FixtureRequest) -> SandboxKind:
+    if request.param is SandboxKind.BUBBLEWRAP and not sandbox.has_bubblewrap():
         pytest.skip("bubblewrap is not installed or can't make namespaces here")
-    if request.param is Kind.LANDLOCK and landlock.abi() == 0:
+    if request.param is SandboxKind.LANDLOCK and landlock.abi() == 0:
         pytest.skip("this kernel offers no Landlock")
     return request.param
 
 
 @pytest.fixture
-def held(make_box: Callable[..., Toolbox], kind: Kind) -> Toolbox:
+def held(make_box: Callable[..., Toolbox], kind: SandboxKind) -> Toolbox:
     return make_box(sandbox=Sandbox(kind=kind))
 
 
@@ -61,7 +61,7 @@ def test_a_link_out_of_the_root_leads_nowhere(held: Toolbox, place: Path, tmp_pa
 
 
 def test_the_users_home_is_out_of_reach(
-    make_box: Callable[..., Toolbox], kind: Kind, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -76,7 +76,7 @@ def test_the_users_home_is_out_of_reach(
     assert list(home.iterdir()) == [home / ".netrc"]
 
 
-def test_further_paths_can_be_opened(make_box: Callable[..., Toolbox], kind: Kind, place: Path, tmp_path: Path) -> None:
+def test_further_paths_can_be_opened(make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path, tmp_path: Path) -> None:
     for name in ("read", "write"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(f"{name}\n")
@@ -94,7 +94,7 @@ def test_further_paths_can_be_opened(make_box: Callable[..., Toolbox], kind: Kin
 
 
 def test_a_command_runs_where_our_own_interpreter_is_out_of_its_reach(
-    make_box: Callable[..., Toolbox], kind: Kind, monkeypatch: pytest.MonkeyPatch
+    make_box: Callable[..., Toolbox], kind: SandboxKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     box = make_box(sandbox=Sandbox(kind=kind))
@@ -111,7 +111,7 @@ def test_a_command_has_no_handles_but_its_own_and_ignores_no_signal(held: Toolbo
 
 
 def test_what_was_replaced_or_has_come_since_the_last_command_is_in_reach(
-    make_box: Callable[..., Toolbox], kind: Kind, tmp_path: Path
+    make_box: Callable[..., Toolbox], kind: SandboxKind, tmp_path: Path
 ) -> None:
     read, late = tmp_path / "read", tmp_path / "late"
     read.write_text("first\n")
@@ -126,7 +126,7 @@ def test_what_was_replaced_or_has_come_since_the_last_command_is_in_reach(
 
 
 def test_a_folder_that_was_moved_away_is_out_of_reach_of_the_next_command(
-    make_box: Callable[..., Toolbox], kind: Kind, tmp_path: Path
+    make_box: Callable[..., Toolbox], kind: SandboxKind, tmp_path: Path
 ) -> None:
     once, away = tmp_path / "once", tmp_path / "away"
     once.mkdir()
@@ -138,8 +138,8 @@ def test_a_folder_that_was_moved_away_is_out_of_reach_of_the_next_command(
     assert sorted(os.listdir(away)) == ["made"]
 
 
-def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: Kind, place: Path) -> None:
-    if kind is Kind.LANDLOCK and landlock.abi() < 4:
+def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path) -> None:
+    if kind is SandboxKind.LANDLOCK and landlock.abi() < 4:
         pytest.skip("this Landlock has no rules for the network")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -149,9 +149,9 @@ def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: K
 
 
 def test_without_the_network_no_datagram_leaves_and_the_machine_still_talks_to_itself(
-    make_box: Callable[..., Toolbox], kind: Kind, place: Path
+    make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path
 ) -> None:
-    if kind is Kind.LANDLOCK and not seccomp.is_available():
+    if kind is SandboxKind.LANDLOCK and not seccomp.is_available():
         pytest.skip("this kernel takes no filter of system calls")
     (place / "send.py").write_text(
         "import socket\n"
@@ -187,8 +187,8 @@ def test_what_is_for_root_alone_is_out_of_reach_of_an_agent_that_runs_as_root(he
     assert (place / "seen").read_text().startswith("root:")
 
 
-def test_a_process_outside_gets_no_signal(held: Toolbox, kind: Kind, place: Path) -> None:
-    if kind is Kind.LANDLOCK and landlock.abi() < 6:
+def test_a_process_outside_gets_no_signal(held: Toolbox, kind: SandboxKind, place: Path) -> None:
+    if kind is SandboxKind.LANDLOCK and landlock.abi() < 6:
         pytest.skip("this Landlock has no rules for signals")
     ran = held.run(script(place, f"kill -0 {os.getpid()} && echo reached"))
     assert "reached" not in ran.output
@@ -222,7 +222,9 @@ def test_an_interrupt_reaches_the_command_and_not_only_its_wrapper(held: Toolbox
     assert "tidied" in held.process_logs(started.process_id)
 
 
-def test_a_process_keeps_its_home_when_the_toolbox_is_closed(make_box: Callable[..., Toolbox], kind: Kind, place: Path) -> None:
+def test_a_process_keeps_its_home_when_the_toolbox_is_closed(
+    make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path
+) -> None:
     first, second = make_box(sandbox=Sandbox(kind=kind)), make_box(sandbox=Sandbox(kind=kind))
     started = first.start_process(script(place, "until [ -e go ]; do sleep 0.02; done; echo x > $HOME/a && mktemp && echo kept"))
     first.close()
@@ -231,17 +233,17 @@ def test_a_process_keeps_its_home_when_the_toolbox_is_closed(make_box: Callable[
     assert "kept" in second.process_logs(started.process_id)
 
 
-def test_which_sandbox_applied_is_on_record(log: Decklog, run_id: str, held: Toolbox, kind: Kind) -> None:
+def test_which_sandbox_applied_is_on_record(log: Decklog, run_id: str, held: Toolbox, kind: SandboxKind) -> None:
     assert held.run(["true"]).sandbox == kind.value
     report = log.journal.find(run_id, subtype="run")[0].payload["sandbox"]
     assert report["kind"] == kind.value
-    if kind is Kind.LANDLOCK:
+    if kind is SandboxKind.LANDLOCK:
         assert report["abi"] == landlock.abi()
         assert report["uncovered"]
 
 
 def test_a_kind_that_does_not_exist_is_refused() -> None:
-    assert Sandbox(kind="none").kind is Kind.NONE  # type: ignore[arg-type]
+    assert Sandbox(kind="none").kind is SandboxKind.NONE  # type: ignore[arg-type]
     with pytest.raises(Invalid, match="no kind of sandbox"):
         Sandbox(kind="cage")  # type: ignore[arg-type]
 
@@ -260,7 +262,7 @@ def test_a_sandbox_that_was_named_and_is_missing_is_refused(
 ) -> None:
     monkeypatch.setattr(sandbox, "has_bubblewrap", lambda: False)
     monkeypatch.setattr(landlock, "abi", lambda: 0)
-    for kind in (Kind.BUBBLEWRAP, Kind.LANDLOCK):
+    for kind in (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK):
         with pytest.raises(Unavailable):
             make_box(sandbox=Sandbox(kind=kind)).run(["true"])
 
@@ -270,12 +272,12 @@ def test_the_record_of_a_repository_is_hidden_in_bubblewrap(make_box: Callable[.
         pytest.skip("bubblewrap is not installed or can't make namespaces here")
     (place / ".decklog").mkdir()
     (place / ".decklog" / "decklog.db").write_text("canary")
-    box = make_box(sandbox=Sandbox(kind=Kind.BUBBLEWRAP))
+    box = make_box(sandbox=Sandbox(kind=SandboxKind.BUBBLEWRAP))
     box.run(script(place, "cat .decklog/decklog.db; echo x > .decklog/decklog.db"))
     assert (place / ".decklog" / "decklog.db").read_text() == "canary"
 
 
-def test_git_commits_in_a_linked_worktree(make_box: Callable[..., Toolbox], kind: Kind, tmp_path: Path) -> None:
+def test_git_commits_in_a_linked_worktree(make_box: Callable[..., Toolbox], kind: SandboxKind, tmp_path: Path) -> None:
     import subprocess
 
     main, linked = tmp_path / "main", tmp_path / "linked"

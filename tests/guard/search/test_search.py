@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.core.errors import Denied, Invalid, NotFound
-from decklog.guard.files.path_check import Rules
+from decklog.guard.files.path_check import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.search.search import Finder, _compiled, grep
 from tests.searches import examples
@@ -70,7 +70,7 @@ def test_what_was_left_out_for_safety_is_told(project: Root) -> None:
 
 
 def test_hard_links_are_searched_where_they_are_allowed(project: Root) -> None:
-    with Root(project.path, rules=Rules(allow_hardlinks=True)) as linked:
+    with Root(project.path, rules=AccessRules(allow_hardlinks=True)) as linked:
         assert ("b.py", 2) in _found(linked, "needle")
 
 

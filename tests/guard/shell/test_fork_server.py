@@ -10,7 +10,7 @@ import pytest
 
 from decklog.core.processes import stat_of
 from decklog.guard.shell.fork_server import LONGEST_MARK
-from decklog.guard.shell.launch import ForkServer, Order, Supervised, launch
+from decklog.guard.shell.launch import ForkServer, LaunchOrder, Supervised, launch
 from decklog.guard.shell.process_tree import carriers
 from tests.waiting import wait_until
 
@@ -22,14 +22,14 @@ def server() -> Iterator[ForkServer]:
     server.close()
 
 
-def order(folder: Path, mark: str, *argv: str, grace_seconds: float = 20.0) -> Order:
+def order(folder: Path, mark: str, *argv: str, grace_seconds: float = 20.0) -> LaunchOrder:
     folder.mkdir()
     cwd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     env = {"PATH": os.environ["PATH"], "GIVEN": "yes"}
-    return Order(mark=mark, argv=list(argv), env=env, cwd_fd=cwd, folder=folder, grace_seconds=grace_seconds)
+    return LaunchOrder(mark=mark, argv=list(argv), env=env, cwd_fd=cwd, folder=folder, grace_seconds=grace_seconds)
 
 
-def started(server: ForkServer, wanted: Order) -> Supervised:
+def started(server: ForkServer, wanted: LaunchOrder) -> Supervised:
     try:
         return launch(wanted, server)
     finally:

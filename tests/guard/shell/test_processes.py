@@ -186,12 +186,12 @@ def test_a_process_is_judged_before_it_starts(log: Decklog, run_id: str, box: To
 
 def test_processes_of_another_run_are_not_ours_to_stop(log: Decklog, box: Toolbox, place: Path, tmp_path: Path) -> None:
     from decklog.guard import Sandbox, Unrestricted
-    from decklog.guard.sandbox.sandbox import Kind
+    from decklog.guard.sandbox.sandbox import SandboxKind
 
     started = box.start_process("sleep 600")
     other = log.runs.start("other").id
     with Toolbox(
-        log, other, root=place, trust=Unrestricted(), sandbox=Sandbox(kind=Kind.NONE), state=tmp_path / "state"
+        log, other, root=place, trust=Unrestricted(), sandbox=Sandbox(kind=SandboxKind.NONE), state=tmp_path / "state"
     ) as theirs:
         for tool in ("stop_process", "process_logs"):
             with pytest.raises(NotFound, match="another run"):

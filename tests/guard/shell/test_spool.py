@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.guard.shell.output import read_output
-from decklog.guard.shell.spool import STREAMS, Spool
+from decklog.guard.shell.spool import STREAMS, OutputSpool
 
 PIECES = st.lists(st.tuples(st.sampled_from(STREAMS), st.binary(min_size=1, max_size=60)), max_size=40)
 
 
 def kept(folder: str, pieces: list[tuple[str, bytes]], cap: int) -> None:
-    spool = Spool(folder, cap)
+    spool = OutputSpool(folder, cap)
     for stream, data in pieces:
         spool.take(stream, data)
     spool.close()

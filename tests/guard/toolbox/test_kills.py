@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.effects import DONE, PENDING, Driver, Ground
 
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.sandbox.sandbox import SandboxKind
 from tests.waiting import wait_until
 
 KILLS = 40 if "DECKLOG_TEST_FULL" in os.environ else 4
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:
 
 
 def test_killed_steps_happen_once_and_are_never_lost(tmp_path: Path) -> None:
-    tally = Driver(Ground(tmp_path, kind=Kind.NONE), seed=7).run(KILLS)
+    tally = Driver(Ground(tmp_path, kind=SandboxKind.NONE), seed=7).run(KILLS)
     assert tally.kills >= KILLS
     assert tally.twice == []
     assert tally.lost == []
 
 
 def test_a_step_goes_on_when_its_maker_is_killed_and_its_result_is_kept(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, kind=Kind.NONE)
+    ground = Ground(tmp_path, kind=SandboxKind.NONE)
     (ground.root / "push.sh").write_text(
         "echo begun >> begun.txt; until [ -e go.txt ]; do sleep 0.05; done; echo ended >> ended.txt\n"
     )

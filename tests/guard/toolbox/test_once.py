@@ -12,7 +12,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid
 from decklog.core.errors import Refused, StillPending, TimedOut, TooLarge, Unavailable
 from decklog.core.processes import Identity
-from decklog.guard import Finding, Tool, Toolbox
+from decklog.guard import EffectCheck, Tool, Toolbox
 from decklog.guard.toolbox.once import key_of
 from decklog.stores.effects.effects import Effect
 
@@ -138,9 +138,11 @@ def test_a_command_that_may_have_run_is_for_a_check_or_a_person(log: Decklog, bo
     assert f"decklog effects reconcile {effect.id}" in (caught.value.hint or "")
     asked = []
 
-    def check(one: Effect) -> Finding:
+    def check(one: Effect) -> EffectCheck:
         asked.append(one.id)
-        return Finding(True, {"exit_code": 0, "signal": None, "chunks": [], "cut_bytes": 0, "duration_ms": 1, "sandbox": "none"})
+        return EffectCheck(
+            True, {"exit_code": 0, "signal": None, "chunks": [], "cut_bytes": 0, "duration_ms": 1, "sandbox": "none"}
+        )
 
     assert box.call("run", arguments, step="s1", check=check).exit_code == 0
     assert asked == [effect.id]
@@ -215,7 +217,7 @@ def test_an_interrupted_tool_leaves_an_unknown_effect(log: Decklog, run_id: str,
     assert [one.state for one in log.effects.find(run_id)] == ["unknown"]
     with pytest.raises(Conflict, match="KeyboardInterrupt"):
         box.launch_rocket("a", step="s1")
-    assert box.launch_rocket("a", step="s1", check=lambda _: Finding(False)) == "a is up"
+    assert box.launch_rocket("a", step="s1", check=lambda _: EffectCheck(False)) == "a is up"
     assert box.launch_rocket("a", step="s1") == "a is up"
     assert calls == ["a", "a"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.models.asking import Voices, nobody, voices_of
-from decklog.models.conversation.talking import Conversation, Outcome
+from decklog.models.conversation.talking import Conversation, MessageOutcome
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply
+from decklog.models.provider import ModelReply
 from decklog.models.providers.scripted import Scripted
 
 PASSWORD = "correct horse " + "battery"
@@ -38,20 +38,20 @@ class Person:
         self.log.trust.bind(self.name, "cli", password=PASSWORD)
         return self
 
-    def voices(self, says: "object | Callable[[Prompt], str | Reply]" = None) -> Voices:
+    def voices(self, says: "object | Callable[[Prompt], str | ModelReply]" = None) -> Voices:
         if says is None:
             return nobody()
 
-        def script(prompt: Prompt) -> "str | Reply":
+        def script(prompt: Prompt) -> "str | ModelReply":
             self.prompts.append(prompt)
             said = says(prompt) if callable(says) else says
-            return said if isinstance(said, (str, Reply)) else json.dumps(said)
+            return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
 
         from pathlib import Path
 
         return voices_of(self.log, FILES.get, Path("/nowhere"), make=lambda _: Scripted(script))
 
-    def say(self, body: str, says: object = None, *, proves: bool = False, **given: Any) -> Outcome:
+    def say(self, body: str, says: object = None, *, proves: bool = False, **given: Any) -> MessageOutcome:
         """Say something, and prove to be the manager if that is asked for."""
         message = self.log.inbox.post(self.name, body, **given)
         proof = (lambda: self.log.proving(password=PASSWORD)) if proves else nullcontext

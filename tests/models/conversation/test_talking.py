@@ -8,7 +8,7 @@ from decklog import Decklog, Denied
 from decklog.models.conversation.handling import Handler
 from decklog.models.conversation.intents import COMMANDS, Intent, command_in
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply, Wish
+from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
 from decklog.models.providers.scripted import Scripted
 from tests.conftest import on_both
@@ -55,9 +55,9 @@ def test_a_sentence_that_only_begins_like_a_command_is_none(body: str) -> None:
 def test_a_message_is_acknowledged_and_kept_before_any_model_is_asked(ana: Person) -> None:
     heard: list[Any] = []
 
-    def script(_: object) -> Reply:
+    def script(_: object) -> ModelReply:
         heard.extend(ana.log.inbox.find())
-        return Reply(error_class="timeout", error="too slow")
+        return ModelReply(error_class="timeout", error="too slow")
 
     outcome = ana.say("How does the lexer stand?", script, severity="question")
     assert [(one.ack_sent_at, one.state) for one in heard] == [(heard[0].received_at, "pending")]
@@ -148,7 +148,7 @@ def test_a_stranger_orders_nothing_and_is_not_asked_for_a_proof(log: Decklog, bo
         ),
         ("pause the lexer, of course", "not JSON alone"),
         (guess("pause", signature="ana"), "was not asked for"),
-        (Reply(error_class="overload", error="busy", retry_seconds=1e6), "met overload"),
+        (ModelReply(error_class="overload", error="busy", retry_seconds=1e6), "met overload"),
     ],
 )
 def test_a_guess_that_is_unsure_or_no_answer_means_nothing(
@@ -215,10 +215,10 @@ def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Perso
 
 
 def test_model_that_guesses_an_intent_is_asked_with_temperature_zero(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    wishes: list[Wish] = []
+    wishes: list[ModelRequest] = []
     reply = Scripted.reply
 
-    def noting(self: Scripted, prompt: Prompt, wish: Wish) -> Reply:
+    def noting(self: Scripted, prompt: Prompt, wish: ModelRequest) -> ModelReply:
         wishes.append(wish)
         return reply(self, prompt, wish)
 
@@ -231,5 +231,5 @@ def test_model_that_guesses_an_intent_is_asked_with_temperature_zero(ana: Person
 def test_temperature_is_sent_to_both_providers_where_it_is_given() -> None:
     prompt = Prompt(parts=())
     for request in (anthropic_api.request, openai_api.request):
-        assert request("m", prompt, Wish(schema={}, most_output_tokens=1, seconds=1, temperature=0))["temperature"] == 0
-        assert "temperature" not in request("m", prompt, Wish(schema={}, most_output_tokens=1, seconds=1))
+        assert request("m", prompt, ModelRequest(schema={}, most_output_tokens=1, seconds=1, temperature=0))["temperature"] == 0
+        assert "temperature" not in request("m", prompt, ModelRequest(schema={}, most_output_tokens=1, seconds=1))

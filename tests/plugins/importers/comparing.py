@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from decklog import Decklog
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 
 # Made anew by every import: the ids of what had none.
 _MADE = {"charges": ("id",), "learnings": ("id",), "self_edits": ("id",), "sightings": ("id", "lesson_id")}
@@ -16,7 +16,7 @@ _MADE = {"charges": ("id",), "learnings": ("id",), "self_edits": ("id",), "sight
 
 def rows_of(path: Path, tables: Iterable[str]) -> dict[str, list[dict[str, object]]]:
     """Give the rows of each table in an order of their own."""
-    with Source(str(path)) as source:
+    with SqliteSource(str(path)) as source:
         return {table: in_order([_meant(row) for row in source.rows(table)]) for table in tables}
 
 

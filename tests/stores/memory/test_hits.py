@@ -212,7 +212,7 @@ def test_the_best_come_first_however_few_are_looked_at(clock: ManualClock) -> No
     draw = Random(7)
     lessons = [_drawn(draw, number, clock) for number in range(60)]
     match = {lesson.id: draw.choice((0.2, 0.4, 0.4, 0.41, 0.6, 1.0)) for lesson in lessons}
-    asked = ranking.Question("two locks", clock.now())
+    asked = ranking.RankingQuestion("two locks", clock.now())
     ranked = ranking.Ranking(lessons, asked, match, {"text": match})
     whole = sorted(map(ranked.of, lessons), key=lambda one: (-one.score, one.lesson.id))
     few = ranking.Ranking(lessons, asked, match, {"text": match}).best_first()

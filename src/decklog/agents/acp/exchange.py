@@ -21,7 +21,7 @@ _PROGRAMS = ("claude", "codex", "gemini", "opencode")
 
 
 @dataclass(frozen=True)
-class Seen:
+class AcpMessage:
     """What a message is: its method, or that of the request which it answers, and the session that it is about."""
 
     method: str
@@ -36,24 +36,24 @@ class Exchange:
 
     def __init__(self, command: str) -> None:
         self._command = command
-        self._open: dict[tuple[str, object], Seen] = {}
+        self._open: dict[tuple[str, object], AcpMessage] = {}
         self._agent: dict[str, Any] = {}
         self._client: dict[str, Any] = {}
         self._protocol: object = None
         # The folder that each session is about.
         self.folders: dict[str, str] = {}
 
-    def see(self, sender: str, message: "Message") -> Seen | None:
+    def see(self, sender: str, message: "Message") -> AcpMessage | None:
         """Take note of a message; None of one that answers nothing that was asked."""
         if isinstance(method := message.get("method"), str):
             return self._asked(sender, method, message)
         return self._answered(sender, message)
 
-    def _asked(self, sender: str, method: str, message: "Message") -> Seen:
+    def _asked(self, sender: str, method: str, message: "Message") -> AcpMessage:
         params = params_of(message)
         if method == "initialize":
             self._client = dict_of(params.get("clientInfo")) or dict_of(params.get("info"))
-        seen = Seen(method, text_or_none(params.get("sessionId")), asked=_told(method, params))
+        seen = AcpMessage(method, text_or_none(params.get("sessionId")), asked=_told(method, params))
         if "id" in message and isinstance(number := message["id"], str | int | float):
             if len(self._open) >= _MOST_OPEN:
                 self._open.pop(next(iter(self._open)))
@@ -62,7 +62,7 @@ class Exchange:
             self._place(seen.session, seen)
         return seen
 
-    def _answered(self, sender: str, message: "Message") -> Seen | None:
+    def _answered(self, sender: str, message: "Message") -> AcpMessage | None:
         number = message.get("id")
         asker = EDITOR if sender == AGENT else AGENT
         request = self._open.pop((asker, number), None) if isinstance(number, str | int | float) else None
@@ -77,9 +77,9 @@ class Exchange:
             session = text_or_none(result.get("sessionId")) or session
             if session and "error" not in message:
                 self._place(session, request)
-        return Seen(request.method, session, is_answer=True, asked=request.asked)
+        return AcpMessage(request.method, session, is_answer=True, asked=request.asked)
 
-    def _place(self, session: str, request: Seen) -> None:
+    def _place(self, session: str, request: AcpMessage) -> None:
         if folder := text_or_none(request.asked.get("cwd")):
             self.folders[session] = folder
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.acp.messages import dict_of, list_of
 from decklog.agents.claude.payloads import output_of
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.texts import as_text, text_or_none
 
 if TYPE_CHECKING:
@@ -128,11 +128,11 @@ def diffs_of(call: "Call") -> "list[dict[str, Any]]":
     return [part for part in list_of(call.get("content")) if part.get("type") == "diff"]
 
 
-def outcome_of(call: "Call", *, is_rejected: bool) -> Outcome:
+def outcome_of(call: "Call", *, is_rejected: bool) -> CallOutcome:
     """Say how a call ended that has ended; some call a command completed whatever its exit code was."""
     if call.get("not_run") or (is_rejected and call.get("status") != "completed"):
-        return Outcome.DENIED if is_rejected or call.get("not_run") == "permission-rule" else Outcome.INTERRUPTED
-    return Outcome.FAILED if call.get("status") == "failed" or exit_code_of(call) else Outcome.OK
+        return CallOutcome.DENIED if is_rejected or call.get("not_run") == "permission-rule" else CallOutcome.INTERRUPTED
+    return CallOutcome.FAILED if call.get("status") == "failed" or exit_code_of(call) else CallOutcome.OK
 
 
 def exit_code_of(call: "Call") -> int | None:

@@ -27,7 +27,19 @@ from decklog.agents.acp.messages import (
     result_of,
 )
 from decklog.agents.acp.transcripts import transcripts_of_session
-from decklog.agents.events import Begun, Called, Ended, Event, Noted, Outcome, Prompted, Rested, Returned, Said, Thought
+from decklog.agents.events import (
+    AgentMessage,
+    Begun,
+    CallOutcome,
+    Ended,
+    Noted,
+    Prompted,
+    Rested,
+    Returned,
+    SessionEvent,
+    Thought,
+    ToolCalled,
+)
 from decklog.agents.texts import as_text, text_or_none
 
 if TYPE_CHECKING:
@@ -44,7 +56,7 @@ _MOST_REMEMBERED = 200
 _SHOWN = 2000
 
 
-class Wire:
+class AcpReader:
     """Reads the lines of one session in one connection; `kept` is what reading on needs to know."""
 
     def __init__(self, program: str, session_id: str, kept: "dict[str, Any] | None" = None) -> None:
@@ -55,7 +67,7 @@ class Wire:
         self._at: datetime | None = None
         self._line = ""
         # Reads on in the files that the program itself keeps of the session, if it keeps any.
-        self.own_files: Callable[[], Iterator[Event]] = lambda: iter(())
+        self.own_files: Callable[[], Iterator[SessionEvent]] = lambda: iter(())
         # Whether a turn came to its end with the line that was read last, and whether the whole connection did.
         self.is_at_rest = False
         self.is_over = False
@@ -65,7 +77,7 @@ class Wire:
         found: dict[str, Any] = json.loads(json.dumps(self._kept))
         return found
 
-    def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[Event]":
+    def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[SessionEvent]":
         """Give what a line tells that was not read before."""
         self.is_at_rest, self._facts = False, facts
         number = int(facts.get("n") or 0)
@@ -95,7 +107,7 @@ class Wire:
 
     # What each side says
 
-    def _told(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[Event]":
+    def _told(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[SessionEvent]":
         params = params_of(message)
         if method == PROMPT:
             yield from self._flush()
@@ -113,7 +125,7 @@ class Wire:
             words = [as_text(params.get("command")), *map(str, params.get("args") or ())]
             yield self._note("terminal", " ".join(words), cwd=params.get("cwd"))
 
-    def _answered(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[Event]":
+    def _answered(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[SessionEvent]":
         error = dict_of(message.get("error"))
         if method in OPENING and not error:
             yield from self._begun(method, facts, result_of(message))
@@ -126,7 +138,7 @@ class Wire:
         elif method in SETTING:
             yield self._set(dict_of(facts.get("asked")), error)
 
-    def _begun(self, method: str, facts: "dict[str, Any]", result: "dict[str, Any]") -> "Iterator[Event]":
+    def _begun(self, method: str, facts: "dict[str, Any]", result: "dict[str, Any]") -> "Iterator[SessionEvent]":
         asked, about = dict_of(facts.get("asked")), dict_of(facts.get("about"))
         self._kept["model"] = spending.model_of(result)
         if method == "session/load":
@@ -145,7 +157,7 @@ class Wire:
         if made := facts.get("enforced"):
             yield self._note("guard", "The agent is made to ask: " + "; ".join(map(str, made)))
 
-    def _set(self, asked: "dict[str, Any]", error: "dict[str, Any]") -> Event:
+    def _set(self, asked: "dict[str, Any]", error: "dict[str, Any]") -> SessionEvent:
         what = asked.get("configId") or ("model" if "modelId" in asked else "mode")
         value = asked.get("modeId") or asked.get("modelId") or asked.get("value")
         if what == "model" and not error:
@@ -155,14 +167,14 @@ class Wire:
 
     # Turns
 
-    def _turn_answered(self, message: "Message", error: "dict[str, Any]") -> "Iterator[Event]":
+    def _turn_answered(self, message: "Message", error: "dict[str, Any]") -> "Iterator[SessionEvent]":
         result = result_of(message)
         if "messageId" in result and "stopReason" not in result:
             # The second version answers at once; the turn ends with an update.
             return
         yield from self._turn_ended(result, as_text(error.get("message")) or None)
 
-    def _turn_ended(self, told: "dict[str, Any]", error: str | None) -> "Iterator[Event]":
+    def _turn_ended(self, told: "dict[str, Any]", error: str | None) -> "Iterator[SessionEvent]":
         self.is_at_rest = True
         yield from self._flush()
         reason = text_or_none(told.get("stopReason"))
@@ -173,31 +185,31 @@ class Wire:
         stopped = reason if reason not in (None, "end_turn") else None
         yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
 
-    def _close_calls(self, reason: str | None) -> "Iterator[Event]":
+    def _close_calls(self, reason: str | None) -> "Iterator[SessionEvent]":
         """End the calls that the agent leaves open when its turn is over."""
         calls: dict[str, Any] = self._kept.get("calls") or {}
         for call_id, call in list(calls.items()):
             if call.get("rejected"):
-                yield from self._returned(call_id, call, Outcome.DENIED)
+                yield from self._returned(call_id, call, CallOutcome.DENIED)
             elif reason == "cancelled":
-                yield from self._returned(call_id, call, Outcome.INTERRUPTED)
+                yield from self._returned(call_id, call, CallOutcome.INTERRUPTED)
 
-    def _closed(self, reason: str) -> "Iterator[Event]":
+    def _closed(self, reason: str) -> "Iterator[SessionEvent]":
         yield from self._rest()
         yield Ended(**self._place(), reason=reason, connection=str(self._facts.get("c")))
         self._kept = {"n": self._kept.get("n")}
 
-    def _rest(self) -> "Iterator[Event]":
+    def _rest(self) -> "Iterator[SessionEvent]":
         yield from self._flush()
         for call_id, call in list((self._kept.get("calls") or {}).items()):
             if call.get("rejected"):
-                yield from self._returned(call_id, call, Outcome.DENIED)
+                yield from self._returned(call_id, call, CallOutcome.DENIED)
             else:
                 yield from self._called(call_id, call)
 
     # Updates
 
-    def _update(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _update(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         kind = str(update.get("sessionUpdate") or update.get("type") or "")
         read = _UPDATES.get(kind)
         if read is not None:
@@ -206,7 +218,7 @@ class Wire:
             shown = {name: value for name, value in update.items() if name != "sessionUpdate"}
             yield self._note(kind, None, told=json.dumps(shown, ensure_ascii=False)[:_SHOWN])
 
-    def _chunk(self, kind: str, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _chunk(self, kind: str, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         content = update.get("content")
         text = as_text([content] if isinstance(content, dict) else content)
         message_id = text_or_none(update.get("messageId"))
@@ -228,7 +240,7 @@ class Wire:
         """Say whether it was said in an earlier connection; what has an id is known by that."""
         return message_id is None and bool(self._kept.get("replayed")) and not self._kept.get("prompted")
 
-    def _flush(self) -> "Iterator[Event]":
+    def _flush(self) -> "Iterator[SessionEvent]":
         """Tell what was said, now that it is over."""
         piece = self._kept.pop("piece", None)
         if piece is None or not piece["text"].strip():
@@ -239,11 +251,11 @@ class Wire:
         count = counts[place] = counts.pop(place, 0) + 1
         while len(counts) > _MOST_REMEMBERED:
             counts.pop(next(iter(counts)))
-        said = Said if piece["kind"] == "said" else Thought
+        said = AgentMessage if piece["kind"] == "said" else Thought
         at = {"at": _moment(piece["at"])} if piece["at"] else {}
         yield said(**{**self._place(), **at}, text=piece["text"], message_id=name if count == 1 else f"{name}:{count}")
 
-    def _call(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _call(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         call_id = text_or_none(update.get("toolCallId"))
         if call_id is None or call_id in self._kept.get("ended", ()):
             return
@@ -264,7 +276,7 @@ class Wire:
             outcome = tool_calls.outcome_of(call, is_rejected=bool(call.get("rejected")))
             yield from self._returned(call_id, call, outcome)
 
-    def _called(self, call_id: str, call: "dict[str, Any]") -> "Iterator[Event]":
+    def _called(self, call_id: str, call: "dict[str, Any]") -> "Iterator[SessionEvent]":
         if call.get("told"):
             return
         call["told"] = True
@@ -272,24 +284,26 @@ class Wire:
             # What the call does is not told here; where the session's own files have it, they tell it first.
             yield from self.own_files()
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
-        yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
+        yield ToolCalled(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
 
-    def _returned(self, call_id: str, call: "dict[str, Any]", outcome: Outcome) -> "Iterator[Event]":
+    def _returned(self, call_id: str, call: "dict[str, Any]", outcome: CallOutcome) -> "Iterator[SessionEvent]":
         yield from self._called(call_id, call)
         self._kept["calls"].pop(call_id, None)
         self._kept["ended"] = [*self._kept.get("ended", ()), call_id][-_MOST_REMEMBERED:]
-        if outcome in (Outcome.OK, Outcome.FAILED):
+        if outcome in (CallOutcome.OK, CallOutcome.FAILED):
             yield from changes.changed(self._place(), call_id, call)
-        if outcome in (Outcome.OK, Outcome.FAILED) and not tool_calls.output_of_call(call):
+        if outcome in (CallOutcome.OK, CallOutcome.FAILED) and not tool_calls.output_of_call(call):
             # What it gave back is not told here either.
             yield from self.own_files()
         code = tool_calls.exit_code_of(call)
-        output = str(call["rejected"]) if outcome is Outcome.DENIED and call.get("rejected") else tool_calls.output_of_call(call)
+        output = (
+            str(call["rejected"]) if outcome is CallOutcome.DENIED and call.get("rejected") else tool_calls.output_of_call(call)
+        )
         tool = tool_calls.tool_of(call_id, call)
         facts = {"exit_code": code} if code is not None else {}
         yield Returned(**self._place(), call_id=call_id, tool=tool, outcome=outcome, output=output, facts=facts)
 
-    def _terminal(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _terminal(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Lay what a terminal printed over the call that shows it."""
         name = update.get("terminalId")
         for call_id, call in (self._kept.get("calls") or {}).items():
@@ -297,20 +311,20 @@ class Wire:
                 self._kept["calls"][call_id] = tool_calls.with_terminal(call, update)
         yield from ()
 
-    def _plan(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _plan(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         entries = list_of(update.get("entries")) or list_of(dict_of(update.get("plan")).get("entries"))
         text = "\n".join(f"[{entry.get('status') or 'pending'}] {as_text(entry.get('content'))}" for entry in entries)
         if text and text != self._kept.get("plan"):
             self._kept["plan"] = text
             yield self._note("plan", text)
 
-    def _mode(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _mode(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         mode = update.get("currentModeId") or update.get("modeId")
         if mode != self._kept.get("mode"):
             self._kept["mode"] = mode
             yield self._note("mode", f"mode: {as_text(mode)}")
 
-    def _options(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _options(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         found = {str(each.get("id") or each.get("configId")): each.get("currentValue") for each in _options_of(update)}
         before, self._kept["options"] = self._kept.get("options") or {}, found
         if isinstance(model := found.get("model"), str):
@@ -319,36 +333,36 @@ class Wire:
             if before and before.get(name) != value:
                 yield self._note(name, f"{name}: {as_text(value)}")
 
-    def _commands(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _commands(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Tell how many commands an agent offers; their texts are its maker's, and only their digest is kept."""
         commands = list_of(update.get("availableCommands"))
         digest = hashlib.sha256(json.dumps(commands, sort_keys=True).encode()).hexdigest()
         facts = {"commands": len(commands), "sha256": digest}
         yield Noted(**self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}")
 
-    def _used(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _used(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         spending.keep_cost(update, self._kept)
         yield from ()
 
-    def _state(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _state(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         if update.get("state") == "idle":
             yield from self._turn_ended(update, None)
 
-    def _title(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _title(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         title = text_or_none(update.get("title"))
         if title and title != self._kept.get("title"):
             self._kept["title"] = title
             yield self._note("title", title)
 
-    def _said(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _said(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         yield from self._chunk("said", update)
 
-    def _thought(self, update: "dict[str, Any]") -> "Iterator[Event]":
+    def _thought(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
         yield from self._chunk("thought", update)
 
     # Permissions
 
-    def _asked(self, request: "Message") -> "Iterator[Event]":
+    def _asked(self, request: "Message") -> "Iterator[SessionEvent]":
         """Tell that a permission was asked for, and for what: the request may say no more than the call's id."""
         told = call_of(request)
         call_id = text_or_none(told.get("toolCallId"))
@@ -363,7 +377,7 @@ class Wire:
         title = text_or_none(call.get("title")) or text_or_none(params_of(request).get("title")) or "a tool"
         yield self._note("permission", f"asked: {title}", call=call_id, options=options)
 
-    def _decided(self, message: "Message", by: str, reason: str | None) -> "Iterator[Event]":
+    def _decided(self, message: "Message", by: str, reason: str | None) -> "Iterator[SessionEvent]":
         asked = (self._kept.get("asked") or {}).pop(str(message.get("id")), {})
         outcome = dict_of(result_of(message).get("outcome"))
         option = outcome.get("optionId")
@@ -374,7 +388,7 @@ class Wire:
         text = f"{kind} by {by}" + (f": {reason}" if reason else "")
         yield self._note("permission", text, call=asked.get("call"), by=by, decision=kind, option=option, reason=reason)
 
-    def _refused(self, facts: "dict[str, Any]", message: "Message", reason: str) -> "Iterator[Event]":
+    def _refused(self, facts: "dict[str, Any]", message: "Message", reason: str) -> "Iterator[SessionEvent]":
         if facts.get("from") == OURS and facts.get("re") == PERMISSION:
             yield from self._decided(message, "policy", reason)
         else:
@@ -382,22 +396,22 @@ class Wire:
             yield self._note("denied", f"{what} denied by policy: {reason}", by="policy", reason=reason, asked=facts.get("asked"))
 
 
-_UPDATES: "dict[str, Callable[[Wire, dict[str, Any]], Iterator[Event]]]" = {
-    "agent_message_chunk": Wire._said,
-    "agent_message": Wire._said,
-    "agent_thought_chunk": Wire._thought,
-    "agent_thought": Wire._thought,
-    "tool_call": Wire._call,
-    "tool_call_update": Wire._call,
-    "terminal_update": Wire._terminal,
-    "plan": Wire._plan,
-    "plan_update": Wire._plan,
-    "current_mode_update": Wire._mode,
-    "config_option_update": Wire._options,
-    "available_commands_update": Wire._commands,
-    "usage_update": Wire._used,
-    "state_update": Wire._state,
-    "session_info_update": Wire._title,
+_UPDATES: "dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]]]" = {
+    "agent_message_chunk": AcpReader._said,
+    "agent_message": AcpReader._said,
+    "agent_thought_chunk": AcpReader._thought,
+    "agent_thought": AcpReader._thought,
+    "tool_call": AcpReader._call,
+    "tool_call_update": AcpReader._call,
+    "terminal_update": AcpReader._terminal,
+    "plan": AcpReader._plan,
+    "plan_update": AcpReader._plan,
+    "current_mode_update": AcpReader._mode,
+    "config_option_update": AcpReader._options,
+    "available_commands_update": AcpReader._commands,
+    "usage_update": AcpReader._used,
+    "state_update": AcpReader._state,
+    "session_info_update": AcpReader._title,
 }
 # Told by the request itself, or again by what is told.
 _TOLD_ELSEWHERE = frozenset(["user_message_chunk", "user_message"])

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from decklog.agents.acp.wire import Wire
+from decklog.agents.acp.wire import AcpReader
 
 if TYPE_CHECKING:
     from decklog.agents.spool import Spool
@@ -14,19 +14,19 @@ class Wires:
 
     def __init__(self, spool: "Spool") -> None:
         self._spool = spool
-        self._open: dict[str, Wire] = {}
+        self._open: dict[str, AcpReader] = {}
 
-    def of(self, program: str, session: str, connection: str) -> Wire:
+    def of(self, program: str, session: str, connection: str) -> AcpReader:
         """Give a session as it was left."""
         place = os.path.join("acp", connection, f"{program}-{session}")
         if place not in self._open:
-            self._open[place] = Wire(program, session, self._spool.mark(place))
+            self._open[place] = AcpReader(program, session, self._spool.mark(place))
         return self._open[place]
 
     def copied(self) -> "Wires":
         """Give all as they are now, to go back to."""
         copy = Wires(self._spool)
-        copy._open = {place: Wire(wire.program, wire.session, wire.kept()) for place, wire in self._open.items()}
+        copy._open = {place: AcpReader(wire.program, wire.session, wire.kept()) for place, wire in self._open.items()}
         return copy
 
     def keep(self) -> None:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
     Begun,
-    Called,
+    CallOutcome,
     Compacted,
     Ended,
-    Event,
     Joined,
     Noted,
-    Outcome,
     Prompted,
     Rested,
     Returned,
+    SessionEvent,
     Spawned,
+    ToolCalled,
 )
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text, text_or_none
@@ -35,7 +35,7 @@ _SESSION = ("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_i
 _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_type"])
 
 
-def events_of(payload: "Payload", at: "datetime | None") -> list[Event]:
+def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
     """Give what a payload tells. One without a session, and one that only announces, tells nothing."""
     session = payload.get("session_id")
     if not isinstance(session, str) or not session:
@@ -74,7 +74,7 @@ def transcripts_below(path: str) -> list[tuple[str, str]]:
     return [(os.path.join(folder, name), name.removeprefix("agent-").removesuffix(".jsonl")) for name in own]
 
 
-def _begun(payload: "Payload", place: "dict[str, Any]") -> Event:
+def _begun(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     return Begun(
         **{**place, "agent_id": None},
         source=str(payload.get("source") or "startup"),
@@ -85,17 +85,17 @@ def _begun(payload: "Payload", place: "dict[str, Any]") -> Event:
     )
 
 
-def _prompted(payload: "Payload", place: "dict[str, Any]") -> Event:
+def _prompted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     text = as_text(payload.get("prompt"))
     by = "program" if text.startswith(_NOTICE) or payload.get("source") not in (None, "user", "sdk") else "person"
     return Prompted(**place, prompt_id=text_or_none(payload.get("prompt_id")), text=text, by=by)
 
 
-def _called(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+def _called(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     call, arguments = payload.get("tool_use_id"), payload.get("tool_input")
     if not isinstance(call, str):
         return None
-    return Called(
+    return ToolCalled(
         **place,
         call_id=call,
         tool=str(payload.get("tool_name") or "tool"),
@@ -103,14 +103,14 @@ def _called(payload: "Payload", place: "dict[str, Any]") -> Event | None:
     )
 
 
-def _returned(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     call = payload.get("tool_use_id")
     if not isinstance(call, str):
         return None
     response, error = payload.get("tool_response"), payload.get("error")
-    outcome = Outcome.OK if error is None else Outcome.INTERRUPTED if payload.get("is_interrupt") else Outcome.FAILED
+    outcome = CallOutcome.OK if error is None else CallOutcome.INTERRUPTED if payload.get("is_interrupt") else CallOutcome.FAILED
     if isinstance(response, dict) and response.get("interrupted"):
-        outcome = Outcome.INTERRUPTED
+        outcome = CallOutcome.INTERRUPTED
     return Returned(
         **place,
         call_id=call,
@@ -134,7 +134,7 @@ def output_of(response: "Any") -> str:
     return as_text({name: value for name, value in response.items() if name not in ("originalFile", "content")})
 
 
-def _denied(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+def _denied(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     call = payload.get("tool_use_id")
     if not isinstance(call, str):
         return None
@@ -142,48 +142,48 @@ def _denied(payload: "Payload", place: "dict[str, Any]") -> Event | None:
         **place,
         call_id=call,
         tool=text_or_none(payload.get("tool_name")),
-        outcome=Outcome.DENIED,
+        outcome=CallOutcome.DENIED,
         output=as_text(payload.get("reason")),
     )
 
 
-def _spawned(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+def _spawned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     return Spawned(**place, role=str(payload.get("agent_type") or "")) if place["agent_id"] else None
 
 
-def _joined(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+def _joined(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     # A compaction is told as the end of a sub-agent without a kind.
     if not place["agent_id"] or not payload.get("agent_type"):
         return None
     return Joined(**place, text=as_text(payload.get("last_assistant_message")) or None)
 
 
-def _compacting(payload: "Payload", place: "dict[str, Any]") -> Event:
+def _compacting(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     return Compacted(**place, trigger=str(payload.get("trigger") or "auto"), is_over=False)
 
 
-def _compacted(payload: "Payload", place: "dict[str, Any]") -> Event:
+def _compacted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     return Compacted(
         **place, trigger=str(payload.get("trigger") or "auto"), summary=as_text(payload.get("compact_summary")) or None
     )
 
 
-def _rested(payload: "Payload", place: "dict[str, Any]") -> Event:
+def _rested(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     # What the agent said last is in the transcript, by its own id.
     return Rested(**place, error=as_text(payload["error"]) if payload.get("error") else None)
 
 
-def _ended(payload: "Payload", place: "dict[str, Any]") -> Event:
+def _ended(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     told, outcome = text_or_none(payload.get("text")), payload.get("outcome")
     return Ended(
         **{**place, "agent_id": None},
         reason=text_or_none(payload.get("reason")),
         text=told,
-        outcome=Outcome(outcome) if outcome in tuple(Outcome) else Outcome.OK,
+        outcome=CallOutcome(outcome) if outcome in tuple(CallOutcome) else CallOutcome.OK,
     )
 
 
-def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> Event:
+def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     facts = {key: value for key, value in payload.items() if key not in _BASE}
     return Noted(**place, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
 
@@ -192,7 +192,7 @@ def _told_elsewhere(_payload: "Payload", _place: "dict[str, Any]") -> None:
     """Leave out what its calls tell one by one."""
 
 
-_EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], Event | None]]" = {
+_EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]]" = {
     "SessionStart": _begun,
     "UserPromptSubmit": _prompted,
     "PreToolUse": _called,

@@ -8,17 +8,17 @@ from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import (
     IMPORTED,
     INTERRUPTED,
+    AgentMessage,
     Answered,
     Begun,
-    Called,
+    CallOutcome,
     Compacted,
-    Event,
-    Outcome,
     Prompted,
     Rested,
     Returned,
-    Said,
+    SessionEvent,
     Thought,
+    ToolCalled,
 )
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
@@ -100,7 +100,7 @@ class Transcript:
             "is_own": self._is_own,
         }
 
-    def events(self, line: "Line") -> "Iterator[Event]":
+    def events(self, line: "Line") -> "Iterator[SessionEvent]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
         kind, session = line.get("type"), self._reading.session_id or line.get("sessionId")
         if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
@@ -127,7 +127,7 @@ class Transcript:
             facts = line.get("compactMetadata")
             yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"), is_read=True)
 
-    def rest(self) -> "Iterator[Event]":
+    def rest(self) -> "Iterator[SessionEvent]":
         """Give the answer whose lines may be over: call it at the end, and when a turn is known to have ended."""
         answer, self._answer = self._answer, None
         if answer is None or not any(answer.tokens):
@@ -137,7 +137,7 @@ class Transcript:
         self._last = (answer.answer_id, answer.tokens)
         yield _answered(answer.place, answer.answer_id, answer.model, answer.tokens)
 
-    def _settle(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _settle(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Give what a session took besides the answers that its transcripts have, by the totals that it ends a process with.
 
         Compactions are paid for in this way only.
@@ -147,7 +147,7 @@ class Transcript:
             return
         known = {model: list(tokens) for model, tokens in self.answers.items()}
         for told in self._reading.below() if self._reading.below else ():
-            if isinstance(told, Event):
+            if isinstance(told, SessionEvent):
                 yield told
             else:
                 for model, tokens in told.items():
@@ -168,7 +168,7 @@ class Transcript:
         self._has_begun = True
         return Begun(**place, source=IMPORTED, cwd=line.get("cwd"), branch=line.get("gitBranch"), version=line.get("version"))
 
-    def _assistant(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _assistant(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         message = line.get("message")
         if not isinstance(message, dict) or message.get("model") == _SYNTHETIC or line.get("isApiErrorMessage"):
             if isinstance(message, dict) and line.get("isApiErrorMessage") and not self._reading.is_backstop:
@@ -184,7 +184,7 @@ class Transcript:
             kind = block.get("type")
             if kind == "tool_use" and isinstance(block.get("id"), str):
                 arguments = block.get("input")
-                yield Called(
+                yield ToolCalled(
                     **place,
                     call_id=str(block["id"]),
                     tool=str(block.get("name") or "tool"),
@@ -192,12 +192,12 @@ class Transcript:
                 )
             elif kind == "text" and (text := as_text(block.get("text"))).strip():
                 self._said = _counted(self._said, message, line)
-                yield Said(**place, text=text, message_id=_numbered(self._said))
+                yield AgentMessage(**place, text=text, message_id=_numbered(self._said))
             elif kind == "thinking" and (text := as_text(block.get("thinking"))).strip():
                 self._thoughts = _counted(self._thoughts, message, line)
                 yield Thought(**place, text=text, message_id=_numbered(self._thoughts))
 
-    def _user(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _user(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         message = line.get("message")
         if not isinstance(message, dict) or line.get("isMeta") or line.get("isCompactSummary"):
             return
@@ -264,10 +264,10 @@ def _result(line: "Line", block: "Line", place: "dict[str, Any]") -> Returned:
     is_interrupted = isinstance(result, dict) and bool(result.get("interrupted"))
     told = as_text(block.get("content")) if block.get("is_error") else ""
     if line.get("toolDenialKind") or told.startswith(_NOT_ALLOWED):
-        outcome = Outcome.DENIED
+        outcome = CallOutcome.DENIED
     elif is_interrupted or told.startswith(_NOT_FINISHED):
-        outcome = Outcome.INTERRUPTED
+        outcome = CallOutcome.INTERRUPTED
     else:
-        outcome = Outcome.FAILED if block.get("is_error") else Outcome.OK
-    output = output_of(result) if isinstance(result, dict) and outcome is Outcome.OK else as_text(block.get("content"))
+        outcome = CallOutcome.FAILED if block.get("is_error") else CallOutcome.OK
+    output = output_of(result) if isinstance(result, dict) and outcome is CallOutcome.OK else as_text(block.get("content"))
     return Returned(**place, call_id=str(block["tool_use_id"]), outcome=outcome, output=output)

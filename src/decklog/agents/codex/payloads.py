@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import Event, Prompted, Rested
+from decklog.agents.events import Prompted, Rested, SessionEvent
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text
 
@@ -18,7 +18,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(
 )
 
 
-def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
+def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
     """Give what a payload tells."""
     event, session = told.get("hook_event_name"), told.get("session_id")
     if event in _TOLD_BY_THE_ROLLOUT or not isinstance(session, str) or not session:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
     IMPORTED,
+    AgentMessage,
     Answered,
     Begun,
-    Called,
+    CallOutcome,
     Compacted,
-    Event,
-    Outcome,
     Prompted,
     Rested,
     Returned,
-    Said,
+    SessionEvent,
     Thought,
+    ToolCalled,
 )
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
@@ -58,11 +58,11 @@ class Rollout:
             "answers": self.answers,
         }
 
-    def rest(self) -> "Iterator[Event]":
+    def rest(self) -> "Iterator[SessionEvent]":
         """Nothing is held back."""
         yield from ()
 
-    def events(self, line: "dict[str, Any]") -> "Iterator[Event]":
+    def events(self, line: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
         payload, kind = line.get("payload"), line.get("type")
         if not isinstance(payload, dict):
@@ -84,7 +84,7 @@ class Rollout:
         elif kind == "compacted" and not self._is_backstop:
             yield Compacted(**place, trigger="auto", summary=as_text(payload.get("message")) or None, is_read=True)
 
-    def _begin(self, payload: "dict[str, Any]", at: "Any") -> "Iterator[Event]":
+    def _begin(self, payload: "dict[str, Any]", at: "Any") -> "Iterator[SessionEvent]":
         thread, session = payload.get("id"), payload.get("session_id") or payload.get("id")
         if not isinstance(session, str):
             return
@@ -106,13 +106,13 @@ class Rollout:
 
     # What was spent
 
-    def _record(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _record(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         self._has_records = True
         response = payload.get("response_id")
         if isinstance(response, str):
             yield from self._answered(place, response, _tokens(payload.get("usage")))
 
-    def _counted(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _counted(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Read what older versions tell only as a running total."""
         info = payload.get("info")
         if self._has_records or not isinstance(info, dict):
@@ -125,7 +125,7 @@ class Rollout:
         self._total = total
         yield from self._answered(place, f"{self._agent_id or self._session_id}:total:{'-'.join(map(str, total))}", taken)
 
-    def _answered(self, place: "dict[str, Any]", answer_id: str, tokens: list[int]) -> "Iterator[Event]":
+    def _answered(self, place: "dict[str, Any]", answer_id: str, tokens: list[int]) -> "Iterator[SessionEvent]":
         if any(tokens):
             add(self.answers, self._model, tokens)
             given, read, created, output = tokens
@@ -141,7 +141,7 @@ class Rollout:
 
     # What was said and done
 
-    def _item(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _item(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         kind, call = payload.get("type"), payload.get("call_id")
         if kind == "reasoning":
             yield from _thought(place, payload.get("id"), payload.get("summary"))
@@ -150,14 +150,14 @@ class Rollout:
         if kind in ("function_call", "custom_tool_call"):
             name, arguments = _call(payload)
             self._calls[call] = name
-            yield Called(**place, call_id=call, tool=name, arguments=arguments)
+            yield ToolCalled(**place, call_id=call, tool=name, arguments=arguments)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = as_text(payload.get("output"))
-            stopped = Outcome.INTERRUPTED if _ABORTED.match(output) else Outcome.OK
-            outcome = Outcome.DENIED if output.startswith(_DENIED) else stopped
+            stopped = CallOutcome.INTERRUPTED if _ABORTED.match(output) else CallOutcome.OK
+            outcome = CallOutcome.DENIED if output.startswith(_DENIED) else stopped
             yield Returned(**place, call_id=call, tool=self._calls.get(call), outcome=outcome, output=output)
 
-    def _message(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _message(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         kind, item = payload.get("type"), payload.get("item")
         if kind == "token_count":
             yield from self._counted(payload, place)
@@ -168,14 +168,14 @@ class Rollout:
             reason = as_text(error.get("message")) if isinstance(error, dict) else as_text(payload.get("reason"))
             yield Rested(**place, error=reason or None, is_read=True)
 
-    def _completed(self, item: "dict[str, Any]", turn: "Any", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _completed(self, item: "dict[str, Any]", turn: "Any", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         name = str(item.get("id") or "")
         match item.get("type"):
             case "UserMessage":
                 by = "program" if self._agent_id else "person"
                 yield Prompted(**place, prompt_id=str(turn or name), text=as_text(item.get("content")), by=by)
             case "AgentMessage":
-                yield Said(**place, text=as_text(item.get("content")), message_id=name or None)
+                yield AgentMessage(**place, text=as_text(item.get("content")), message_id=name or None)
             case "Reasoning":
                 yield from _thought(place, name, item.get("summary_text"))
             case "CommandExecution":
@@ -190,7 +190,7 @@ class Rollout:
                 yield Returned(**place, call_id=name, tool=tool, outcome=_outcome(item), output=as_text(item.get("result")))
 
 
-def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[Event]":
+def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[SessionEvent]":
     """Yield what the model shows of its thoughts; both kinds of lines that tell it have the same id."""
     parts = summary if isinstance(summary, list) else []
     text = "\n\n".join(part for part in (one if isinstance(one, str) else as_text([one]) for one in parts) if part.strip())
@@ -221,11 +221,11 @@ def _call(payload: "dict[str, Any]") -> "tuple[str, dict[str, Any]]":
     return (f"{space}__{name}" if isinstance(space, str) and space else name), arguments
 
 
-def _outcome(item: "dict[str, Any]") -> Outcome:
+def _outcome(item: "dict[str, Any]") -> CallOutcome:
     match item.get("status"):
         case "completed":
-            return Outcome.OK
+            return CallOutcome.OK
         case "declined":
-            return Outcome.DENIED
+            return CallOutcome.DENIED
         case _:
-            return Outcome.FAILED
+            return CallOutcome.FAILED

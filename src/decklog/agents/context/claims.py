@@ -11,7 +11,7 @@ import time
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.agents.context.worker import Process
+from decklog.agents.context.worker import SystemProcess
 from decklog.core.errors import Busy, Denied
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.agents.context.worker import Worker
-    from decklog.location.locate import Place
+    from decklog.location.locate import LogLocation
 
 _FOLDER = "claims"
 _NAME_LENGTH = 16
@@ -43,7 +43,7 @@ class Remembered:
         self.asked = False
 
 
-class Claims:
+class RememberedClaims:
     """The claims that callers of one log remember, as seen by one of them."""
 
     def __init__(self, folder: str, worker: "Worker") -> None:
@@ -155,7 +155,7 @@ def _is_same_file(descriptor: int, path: str) -> bool:
         return False
 
 
-def folder_beside(place: "Place") -> str:
+def folder_beside(place: "LogLocation") -> str:
     """Say where the claims of a log are remembered."""
     from decklog.location.locate import beside
 
@@ -189,7 +189,7 @@ def _read(path: str) -> "dict[str, Any]":
 
 
 def _is_of_ended_process(told: "dict[str, Any]") -> bool:
-    process = Process.read(str(told.get("process", "")))
+    process = SystemProcess.read(str(told.get("process", "")))
     return process is not None and process.is_gone
 
 

@@ -24,7 +24,7 @@ _ENDED = ("Z", "X", "x")
 _UNKNOWN = "-"
 
 
-class Process:
+class SystemProcess:
     """A process as the system tells it; its start, and which system that was, tell it from others of the same number."""
 
     def __init__(self, number: int, started: str, system: str) -> None:
@@ -36,7 +36,7 @@ class Process:
         return f"{self.number} {self.started} {self.system}"
 
     @classmethod
-    def read(cls, spelled: str) -> "Process | None":
+    def read(cls, spelled: str) -> "SystemProcess | None":
         """Read a process from what `spelled` wrote; None for anything else."""
         parts = spelled.split(" ")
         is_one = len(parts) == 3 and parts[0].isdecimal() and parts[2].count("/") == 2
@@ -59,7 +59,7 @@ class Worker:
     A name that was given identifies the worker in every shell. A name that was derived belongs to one instance.
     """
 
-    def __init__(self, name: str, instance: str, process: Process, *, is_named: bool = False) -> None:
+    def __init__(self, name: str, instance: str, process: SystemProcess, *, is_named: bool = False) -> None:
         self.name = name
         self.instance = instance
         self.process = process
@@ -90,22 +90,22 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None, pr
     return Worker(f"{user}@{os.uname().nodename}-{process.number}", instance, process)
 
 
-def own_process() -> Process:
+def own_process() -> SystemProcess:
     """Give this process itself, for callers of whom only the connection to it is known."""
     seen = _look_at(os.getpid())
-    return Process(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
+    return SystemProcess(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
 
 
-def calling_process() -> Process:
+def calling_process() -> SystemProcess:
     """Return the program that calls: the nearest ancestor that is not a wrapper such as `env` or `sh -c`."""
     number = os.getppid()
     while (seen := _look_at(number)) is not None:
         program, fields = seen
         if not _stands_between(number, program):
-            return Process(number, fields[_STARTED], _system())
+            return SystemProcess(number, fields[_STARTED], _system())
         number = int(fields[_PARENT])
     # Started from outside, as into a container: all calls from there are one caller's.
-    return Process(number, _UNKNOWN, _system())
+    return SystemProcess(number, _UNKNOWN, _system())
 
 
 def _stands_between(number: int, program: str) -> bool:

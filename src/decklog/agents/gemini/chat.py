@@ -3,7 +3,18 @@
 import os
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import IMPORTED, Answered, Begun, Called, Event, Outcome, Prompted, Returned, Said, Thought
+from decklog.agents.events import (
+    IMPORTED,
+    AgentMessage,
+    Answered,
+    Begun,
+    CallOutcome,
+    Prompted,
+    Returned,
+    SessionEvent,
+    Thought,
+    ToolCalled,
+)
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, text_or_none, whole
 from decklog.agents.times import as_time
@@ -46,7 +57,7 @@ class Chat:
         """Give what reading on from here needs to know."""
         return {"session": self._session_id, "agent": self._agent_id, "answers": self.answers}
 
-    def events(self, line: "Line") -> "Iterator[Event]":
+    def events(self, line: "Line") -> "Iterator[SessionEvent]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
         name = line.get("id")
         if isinstance(name, str) and line.get("type") in ("user", "gemini"):
@@ -60,13 +71,13 @@ class Chat:
             self._session_id = self._session_id or session
             yield from self._begun(line, as_time(line.get("startTime")))
 
-    def rest(self) -> "Iterator[Event]":
+    def rest(self) -> "Iterator[SessionEvent]":
         """Give the messages that could have grown."""
         held, self._held = self._held, {}
         for line in held.values():
             yield from self._message(line)
 
-    def _begun(self, line: "Line", at: "datetime | None") -> "Iterator[Event]":
+    def _begun(self, line: "Line", at: "datetime | None") -> "Iterator[SessionEvent]":
         if self._has_begun or self._is_backstop or self._session_id is None:
             return
         self._has_begun = True
@@ -75,7 +86,7 @@ class Chat:
         place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
         yield Begun(**place, source=IMPORTED, cwd=text_or_none(cwd) or _project_of(self._path))
 
-    def _message(self, line: "Line") -> "Iterator[Event]":
+    def _message(self, line: "Line") -> "Iterator[SessionEvent]":
         if self._session_id is None:
             return
         at = as_time(line.get("timestamp"))
@@ -89,14 +100,14 @@ class Chat:
         if thoughts := _thoughts(line):
             yield Thought(**place, text=thoughts, message_id=name)
         if text.strip():
-            yield Said(**place, text=text, message_id=name)
+            yield AgentMessage(**place, text=text, message_id=name)
         yield from self._spent(line, place)
         calls = line.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict) and isinstance(call.get("id"), str):
                 yield from _used(call, place)
 
-    def _spent(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
+    def _spent(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         """Tell what an answer took: what was given counts what the cache had, and thoughts are paid for as what was said."""
         tokens = line.get("tokens")
         if not isinstance(tokens, dict):
@@ -144,12 +155,12 @@ def _thoughts(line: "Line") -> str:
     return "\n".join(filter(None, parts))
 
 
-def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
+def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
     """Tell of a tool's use, and of its end where that is there."""
     name, tool, arguments = str(call["id"]), str(call.get("name") or "tool"), call.get("args")
     at = as_time(call.get("timestamp")) or place["at"]
     given = arguments if isinstance(arguments, dict) else {"input": arguments}
-    yield Called(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), arguments=given)
+    yield ToolCalled(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), arguments=given)
     status = call.get("status")
     if status in ("success", "error", *_DENIED):
         output, facts = _printed(_output(call)) if tool in _TOOLS else (_output(call), {})
@@ -159,11 +170,11 @@ def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
         )
 
 
-def _outcome(status: str, output: str, facts: "dict[str, Any]") -> Outcome:
+def _outcome(status: str, output: str, facts: "dict[str, Any]") -> CallOutcome:
     if status in _DENIED or (status == "error" and output.startswith(_HELD)):
-        return Outcome.DENIED
+        return CallOutcome.DENIED
     # A command that failed is a success to the program: it did run.
-    return Outcome.FAILED if status == "error" or facts else Outcome.OK
+    return CallOutcome.FAILED if status == "error" or facts else CallOutcome.OK
 
 
 def _printed(told: str) -> "tuple[str, dict[str, Any]]":

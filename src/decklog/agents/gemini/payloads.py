@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import Called, Compacted, Event, Joined, Outcome, Prompted, Rested, Returned
+from decklog.agents.events import CallOutcome, Compacted, Joined, Prompted, Rested, Returned, SessionEvent, ToolCalled
 from decklog.agents.texts import as_name, as_text
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _TOLD_BY_THE_CHAT = frozenset(["BeforeAgent", "BeforeTool", "AfterTool"])
 _AFTER_WHICH_IT_IS_READ = frozenset(["SessionStart", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"])
 
 
-def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
+def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
     """Give what a payload tells; what the chat file tells is left to that, where there is one."""
     event, session = str(told.get("hook_event_name") or ""), told.get("session_id")
     if not isinstance(session, str) or not session or (event in _TOLD_BY_THE_CHAT and transcripts_named(told)):
@@ -37,21 +37,21 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
             return claude.events_of(told, at)
 
 
-def _joined(told: "dict[str, Any]", place: "dict[str, Any]") -> list[Event]:
+def _joined(told: "dict[str, Any]", place: "dict[str, Any]") -> list[SessionEvent]:
     """Tell that the sub-agents are done: no turn ends before they are, and nobody else says so."""
     return [Joined(**place, agent_id=agent) for _, agent in transcripts_named(told) if agent is not None]
 
 
-def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> Event:
+def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> SessionEvent:
     """Tell of a tool's use by its moment, for want of an id."""
     name, moment = str(told.get("tool_name") or "tool"), told.get("timestamp") or place["at"]
     if event == "BeforeTool":
         arguments = told.get("tool_input")
         given = arguments if isinstance(arguments, dict) else {"input": arguments}
-        return Called(**place, call_id=f"{name}:{moment}", tool=name, arguments=given)
+        return ToolCalled(**place, call_id=f"{name}:{moment}", tool=name, arguments=given)
     response = told.get("tool_response")
     error = response.get("error") if isinstance(response, dict) else None
-    outcome = Outcome.FAILED if error else Outcome.OK
+    outcome = CallOutcome.FAILED if error else CallOutcome.OK
     return Returned(**place, call_id=f"{name}:{moment}", tool=name, outcome=outcome, output=as_text(error or response))
 
 

@@ -7,7 +7,7 @@ from decklog.agents.openai_agents.payloads import events_of
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.agents.reading import Reader, Reading
+    from decklog.agents.reading import Reading, TranscriptReader
 
 __all__ = ["events_of", "reader", "transcripts_of"]
 
@@ -17,6 +17,6 @@ def transcripts_of(_told: "dict[str, Any]") -> list[tuple[str, str | None]]:
     return []
 
 
-def reader(_reading: "Reading") -> "Reader":
+def reader(_reading: "Reading") -> "TranscriptReader":
     """Read nothing: there are no transcripts."""
     raise AssertionError("the OpenAI Agents SDK leaves no transcripts")

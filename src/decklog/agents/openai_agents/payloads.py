@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
+    AgentMessage,
     Answered,
     Begun,
-    Called,
+    CallOutcome,
     Ended,
-    Event,
     Joined,
     Noted,
-    Outcome,
     Prompted,
     Returned,
-    Said,
+    SessionEvent,
     Spawned,
+    ToolCalled,
 )
 from decklog.agents.texts import as_text, text_or_none, whole
 from decklog.agents.times import as_time
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Place = dict[str, Any]
 
 
-def events_of(payload: "Payload", at: "datetime | None") -> list[Event]:
+def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
     """Give what a payload tells; of a kind that is not known, that it was there."""
     name = str(payload.get("hook_event_name") or "")
     place: Place = {
@@ -39,7 +39,7 @@ def events_of(payload: "Payload", at: "datetime | None") -> list[Event]:
     return list(_EVENTS.get(name, _other)(payload, place))
 
 
-def _begun(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _begun(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     yield Begun(
         **place,
         source=str(payload.get("source") or "startup"),
@@ -52,11 +52,11 @@ def _begun(payload: "Payload", place: "Place") -> "Iterator[Event]":
         yield Noted(**place, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
 
 
-def _ended(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _ended(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     yield Ended(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
 
 
-def _agent_begun(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _agent_begun(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     name = as_text(payload.get("name")) or "agent"
     if payload.get("is_below"):
         yield Spawned(**place, role=name)
@@ -65,20 +65,20 @@ def _agent_begun(payload: "Payload", place: "Place") -> "Iterator[Event]":
     yield Noted(**place, name="step", text=name, facts=facts, note_id=f"step:{span}")
 
 
-def _agent_ended(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _agent_ended(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), _outcome(payload)
     facts = {"step": span, "name": name, "outcome": outcome.value}
     text = as_text(payload.get("error")) or f"{name}: {outcome.value}"
     yield Noted(**place, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
 
 
-def _joined(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _joined(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     yield Joined(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")))
 
 
-def _called(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _called(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     arguments = payload.get("arguments")
-    yield Called(
+    yield ToolCalled(
         **place,
         call_id=str(payload["span"]),
         tool=as_text(payload.get("name")) or "tool",
@@ -86,7 +86,7 @@ def _called(payload: "Payload", place: "Place") -> "Iterator[Event]":
     )
 
 
-def _returned(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _returned(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     yield Returned(
         **place,
         call_id=str(payload["span"]),
@@ -97,13 +97,13 @@ def _returned(payload: "Payload", place: "Place") -> "Iterator[Event]":
     )
 
 
-def _answered(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _answered(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     span, answer = str(payload["span"]), str(payload.get("answer") or payload["span"])
     for number, text in payload.get("prompts") or ():
         yield Prompted(**place, prompt_id=f"{place['agent_id'] or place['session_id']}:{number}", text=as_text(text))
     for number, text in enumerate(payload.get("said") or (), 1):
-        yield Said(**place, text=as_text(text), message_id=answer if number == 1 else f"{answer}:{number}")
-    if payload.get("error") or _outcome(payload) is not Outcome.OK:
+        yield AgentMessage(**place, text=as_text(text), message_id=answer if number == 1 else f"{answer}:{number}")
+    if payload.get("error") or _outcome(payload) is not CallOutcome.OK:
         text = as_text(payload.get("error")) or _outcome(payload).value
         yield Noted(**place, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
     usage = payload.get("usage")
@@ -111,7 +111,7 @@ def _answered(payload: "Payload", place: "Place") -> "Iterator[Event]":
         yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", place)
 
 
-def _paid(usage: "Payload", answer: str, model: str, place: "Place") -> "Iterator[Event]":
+def _paid(usage: "Payload", answer: str, model: str, place: "Place") -> "Iterator[SessionEvent]":
     """Read the four kinds of tokens: those from and into a cache are counted among the input there."""
     details = usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -130,21 +130,21 @@ def _paid(usage: "Payload", answer: str, model: str, place: "Place") -> "Iterato
         )
 
 
-def _guardrail(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _guardrail(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     name, is_tripped = as_text(payload.get("name")) or "guardrail", bool(payload.get("triggered"))
     outcome = _outcome(payload)
-    told = "tripped" if is_tripped else "passed" if outcome is Outcome.OK else outcome.value
+    told = "tripped" if is_tripped else "passed" if outcome is CallOutcome.OK else outcome.value
     facts = {"guardrail": name, "triggered": is_tripped, "outcome": outcome.value, "error": payload.get("error")}
     yield Noted(**place, name="guardrail", text=f"{name}: {told}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
 
 
-def _handoff(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _handoff(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     facts = {name: payload.get(name) for name in ("from", "to", "error")}
     text = f"{as_text(payload.get('from')) or 'agent'} → {as_text(payload.get('to')) or 'nobody'}"
     yield Noted(**place, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
 
 
-def _other(payload: "Payload", place: "Place") -> "Iterator[Event]":
+def _other(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     known = ("session_id", "agent_id", "hook_event_name", "at", "name")
     facts = {name: value for name, value in payload.items() if name not in known}
     name = str(payload.get("hook_event_name") or "unknown")
@@ -152,12 +152,12 @@ def _other(payload: "Payload", place: "Place") -> "Iterator[Event]":
     yield Noted(**place, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
 
 
-def _outcome(payload: "Payload") -> Outcome:
+def _outcome(payload: "Payload") -> CallOutcome:
     found = payload.get("outcome")
-    return Outcome(found) if found in tuple(Outcome) else Outcome.OK
+    return CallOutcome(found) if found in tuple(CallOutcome) else CallOutcome.OK
 
 
-_EVENTS: "dict[str, Callable[[Payload, Place], Iterator[Event]]]" = {
+_EVENTS: "dict[str, Callable[[Payload, Place], Iterator[SessionEvent]]]" = {
     "trace": _begun,
     "trace.ended": _ended,
     "agent": _agent_begun,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import Answered, Event, Said, Spawned, Thought
+from decklog.agents.events import AgentMessage, Answered, SessionEvent, Spawned, Thought
 from decklog.agents.texts import as_text, text_or_none, whole
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _MOST_DOLLARS = 10**6
 
 
-def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
+def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
     """Give what a payload tells."""
     session, name = told.get("session_id"), told.get("message_id")
     if not isinstance(session, str) or not session:
@@ -22,7 +22,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
     match told.get("hook_event_name"):
         case "AssistantText" if isinstance(name, str):
             text = as_text(told.get("text"))
-            return [Said(**place, text=text, message_id=name)] if text.strip() else []
+            return [AgentMessage(**place, text=text, message_id=name)] if text.strip() else []
         case "AssistantThought" if isinstance(name, str):
             text = as_text(told.get("text"))
             return [Thought(**place, text=text, message_id=name)] if text.strip() else []
@@ -34,7 +34,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
             return claude.events_of(told, at)
 
 
-def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[Event]:
+def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[SessionEvent]:
     """Give what an answer took, by its tokens, and what it cost where that is said."""
     tokens = told.get("tokens")
     if not isinstance(tokens, dict):

@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
     IMPORTED,
+    AgentMessage,
     Begun,
-    Called,
+    CallOutcome,
     Compacted,
     Ended,
-    Event,
     Joined,
     Noted,
-    Outcome,
     Prompted,
     Returned,
-    Said,
+    SessionEvent,
     Spawned,
     Thought,
+    ToolCalled,
 )
 from decklog.agents.opencode.payloads import answered
 from decklog.agents.texts import as_text, text_or_none
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,9 +38,9 @@ _DENIED = ("rejected permission", "permission to use this specific tool call", "
 _ABORTED = "aborted"
 
 
-def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[Event]":
+def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[SessionEvent]":
     """Give what happened in all sessions of a database, in the order of its messages; `unread` counts rows that tell nothing."""
-    with Source(path) as source:
+    with SqliteSource(path) as source:
         missing = [table for table in _TABLES if table not in source]
         if missing:
             raise Invalid(f"{path} is no database of opencode's: it has no {', '.join(missing)}", path=path)
@@ -57,7 +57,7 @@ def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[Event]":
 class _Parts:
     """The parts of messages, read beside these in the same order: only those of one message are in memory."""
 
-    def __init__(self, source: Source, unread: "Callable[[], None]") -> None:
+    def __init__(self, source: SqliteSource, unread: "Callable[[], None]") -> None:
         self._rows = source.rows("part", ("message_id", "id"))
         self._unread = unread
         self._next = next(self._rows, None)
@@ -74,7 +74,7 @@ class _Parts:
 
 
 class _Sessions:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SqliteSource) -> None:
         self._rows = {str(row["id"]): row for row in source.rows("session", ("time_created", "id")) if row.get("id")}
         self._last: dict[str, datetime | None] = {}
 
@@ -86,7 +86,7 @@ class _Sessions:
             seen.add(top)
         return {"session_id": top, "agent_id": None if top == session else session, "at": at}
 
-    def begun(self) -> "Iterator[Event]":
+    def begun(self) -> "Iterator[SessionEvent]":
         """Tell of every session that it began, those above others first."""
         for name, row in self._rows.items():
             place = self._place(name, _time(row.get("time_created")))
@@ -98,7 +98,7 @@ class _Sessions:
             cwd, version = text_or_none(row.get("directory")), text_or_none(row.get("version"))
             yield Begun(**place, source=IMPORTED, cwd=cwd, version=version)
 
-    def ended(self) -> "Iterator[Event]":
+    def ended(self) -> "Iterator[SessionEvent]":
         """Tell of every session that no more is known of it, those below others first."""
         for name, at in reversed(self._last.items()):
             place = self._place(name, at)
@@ -106,7 +106,7 @@ class _Sessions:
 
     def message(
         self, session: str, name: str, data: "Data", parts: "list[tuple[str, Data]]", created: object
-    ) -> "Iterator[Event]":
+    ) -> "Iterator[SessionEvent]":
         """Give what a message tells."""
         times = data.get("time")
         at = _time(times.get("created") if isinstance(times, dict) else created)
@@ -119,7 +119,7 @@ class _Sessions:
             yield from _answer(place, name, data, parts, is_over=is_over)
 
 
-def _asked(place: "dict[str, Any]", name: str, parts: "list[tuple[str, Data]]") -> "Iterator[Event]":
+def _asked(place: "dict[str, Any]", name: str, parts: "list[tuple[str, Data]]") -> "Iterator[SessionEvent]":
     texts = [as_text(part.get("text")) for _, part in parts if part.get("type") == "text" and not part.get("synthetic")]
     if "".join(texts).strip():
         yield Prompted(**place, prompt_id=name, text="\n".join(texts), by="program" if place["agent_id"] else "person")
@@ -130,7 +130,7 @@ def _asked(place: "dict[str, Any]", name: str, parts: "list[tuple[str, Data]]") 
 
 def _answer(
     place: "dict[str, Any]", name: str, data: "Data", parts: "list[tuple[str, Data]]", *, is_over: bool
-) -> "Iterator[Event]":
+) -> "Iterator[SessionEvent]":
     number = 0
     for part_id, part in parts:
         times = part.get("time")
@@ -139,7 +139,7 @@ def _answer(
         if part.get("type") == "text":
             number += 1
             if is_whole and text.strip():
-                yield Said(**place, text=text, message_id=name if number == 1 else f"{name}:{number}")
+                yield AgentMessage(**place, text=text, message_id=name if number == 1 else f"{name}:{number}")
         elif part.get("type") == "reasoning" and is_whole and text.strip():
             yield Thought(**place, text=text, message_id=part_id)
         elif part.get("type") == "tool":
@@ -153,7 +153,7 @@ def _answer(
         yield Noted(**place, name="error", text=said or as_text(error.get("name")), note_id=f"error:{name}")
 
 
-def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[Event]":
+def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[SessionEvent]":
     """Tell of a tool's use, and of its end where that is there."""
     found = part.get("state")
     state: Data = found if isinstance(found, dict) else {}
@@ -167,22 +167,22 @@ def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[Event]":
         arguments = {**arguments, "file_path": arguments["filePath"]}
     word = str(part.get("tool") or "tool")
     tool = _NAMES.get(word, word)
-    yield Called(**{**place, "at": began or place["at"]}, call_id=call, tool=tool, arguments=arguments)
+    yield ToolCalled(**{**place, "at": began or place["at"]}, call_id=call, tool=tool, arguments=arguments)
     if state.get("status") in ("completed", "error"):
         outcome, output = _came_to(state)
         yield Returned(**{**place, "at": ended or place["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
 
 
-def _came_to(state: "Data") -> tuple[Outcome, str]:
+def _came_to(state: "Data") -> tuple[CallOutcome, str]:
     if state["status"] == "error":
         error = as_text(state.get("error"))
         if any(words in error for words in _DENIED):
-            return Outcome.DENIED, error
-        return Outcome.INTERRUPTED if _ABORTED in error else Outcome.FAILED, error
+            return CallOutcome.DENIED, error
+        return CallOutcome.INTERRUPTED if _ABORTED in error else CallOutcome.FAILED, error
     facts = state.get("metadata")
     code = facts.get("exit") if isinstance(facts, dict) else None
     output = as_text(state.get("output"))
-    return (Outcome.FAILED, f"Exit code {code}\n{output}") if code else (Outcome.OK, output)
+    return (CallOutcome.FAILED, f"Exit code {code}\n{output}") if code else (CallOutcome.OK, output)
 
 
 def _data(row: "Data", unread: "Callable[[], None]") -> "Data | None":

@@ -12,7 +12,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
-from decklog.agents.setup.parts import Part, program_called
+from decklog.agents.setup.parts import FilePart, program_called
 from decklog.core.errors import Conflict, Invalid, Unavailable
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _hook(told: "Any") -> ListedHook | None:
 
 
 @dataclass(frozen=True)
-class Trust(Part):
+class CodexTrust(FilePart):
     """Tables of Codex's settings, one for each of our hooks in a file; comments and everything else stay as they are."""
 
     path: str
@@ -153,13 +153,13 @@ class Trust(Part):
         return state if isinstance(state, dict) else {}
 
 
-def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> Trust | None:
+def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> CodexTrust | None:
     """Give what Codex's settings should say of our hooks in a file, leaving to others what they said; None when it lists none."""
     ours = {hook.key: hook.hash for hook in hooks if files.real(hook.path) == files.real(hooks_file)}
     if not ours:
         return None
     text = files.read(files.real(path)) or ""
-    empty = Trust(path, next(iter(ours)).rsplit(":", 3)[0], {})
+    empty = CodexTrust(path, next(iter(ours)).rsplit(":", 3)[0], {})
     others = empty.states(empty.without(text) or "")
     said = {key: state.get("trusted_hash") for key, state in others.items() if isinstance(state, dict)}
-    return Trust(path, empty.hooks_file, {key: value for key, value in ours.items() if said.get(key) != value})
+    return CodexTrust(path, empty.hooks_file, {key: value for key, value in ours.items() if said.get(key) != value})

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
-from decklog.agents.setup.parts import Part, WholeFile, is_blank, parse_file
+from decklog.agents.setup.parts import FilePart, WholeFile, is_blank, parse_file
 from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _SERVERS = "agent_servers"
 
 
 @dataclass(frozen=True)
-class Agent:
+class EditorAgent:
     """An agent that speaks the protocol, and how it is started."""
 
     name: str
@@ -32,16 +32,16 @@ class Agent:
 AGENTS = {
     agent.name: agent
     for agent in (
-        Agent("claude", "Claude Code", ("claude-agent-acp",), "npm install -g @agentclientprotocol/claude-agent-acp"),
-        Agent("codex", "Codex", ("codex-acp",), "npm install -g @agentclientprotocol/codex-acp"),
-        Agent("gemini", "Gemini CLI", ("gemini", "--acp"), "npm install -g @google/gemini-cli"),
-        Agent("opencode", "opencode", ("opencode", "acp"), "npm install -g opencode-ai"),
+        EditorAgent("claude", "Claude Code", ("claude-agent-acp",), "npm install -g @agentclientprotocol/claude-agent-acp"),
+        EditorAgent("codex", "Codex", ("codex-acp",), "npm install -g @agentclientprotocol/codex-acp"),
+        EditorAgent("gemini", "Gemini CLI", ("gemini", "--acp"), "npm install -g @google/gemini-cli"),
+        EditorAgent("opencode", "opencode", ("opencode", "acp"), "npm install -g opencode-ai"),
     )
 }
 
 
 @dataclass(frozen=True)
-class Entry:
+class EditorEntry:
     """What an editor shows, and the words that it starts: absolute, since editors begin with a poor path."""
 
     title: str
@@ -50,7 +50,7 @@ class Entry:
 
 def entries(
     names: tuple[str, ...], call: tuple[str, ...], environment: "Mapping[str, str]", *, is_enforced: bool = False
-) -> list[Entry]:
+) -> list[EditorEntry]:
     """Give an entry for each agent that was named, or else for each that is on the path."""
     path = environment.get("PATH", os.defpath)
     found = {agent.name: shutil.which(agent.command[0], path=path) for agent in AGENTS.values()}
@@ -61,7 +61,7 @@ def entries(
     options = ("--enforce",) if is_enforced else ()
     own = [*call, "acp", *options, "--"]
     return [
-        Entry(f"{agent.title}, on record", (*own, os.path.abspath(where), *agent.command[1:]))
+        EditorEntry(f"{agent.title}, on record", (*own, os.path.abspath(where), *agent.command[1:]))
         for agent in AGENTS.values()
         if (where := found[agent.name]) is not None and agent.name in (names or AGENTS)
     ]
@@ -77,11 +77,11 @@ def is_ours(entry: "Any") -> bool:
 
 
 @dataclass(frozen=True)
-class Servers(Part):
+class Servers(FilePart):
     """Entries below `agent_servers`, as Zed and JetBrains keep them."""
 
     path: str
-    agents: tuple[Entry, ...]
+    agents: tuple[EditorEntry, ...]
     # Zed wants to be told that the agent is not one of its own.
     kind: str | None = None
 
@@ -143,7 +143,7 @@ return agents
 """
 
 
-def neovim_module(path: str, agents: tuple[Entry, ...]) -> Part:
+def neovim_module(path: str, agents: tuple[EditorEntry, ...]) -> FilePart:
     """Give a module for Neovim, whose settings are a program: only its user can put a line of it into them."""
     names = {f"{agent.title}, on record": agent.name for agent in AGENTS.values()}
     commands = {names[entry.title]: entry.words for entry in agents}

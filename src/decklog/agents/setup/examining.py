@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.codex_trust import BY_HAND, listed
-from decklog.agents.setup.installing import State, state_of
-from decklog.agents.setup.supported import Program, Scope, Setting, has_plugin
+from decklog.agents.setup.installing import SetupState, state_of
+from decklog.agents.setup.supported import Setting, SetupScope, SupportedProgram, has_plugin
 from decklog.agents.spool import DROPPED
 from decklog.core.errors import DecklogError
 from decklog.core.extras import install_hint
@@ -30,7 +30,7 @@ _SESSION = "decklog-doctor"
 _OF_A_TASK = ("DECKLOG_RUN", "DECKLOG_RUN_ID", "DECKLOG_TASK", "DECKLOG_TASK_ID", "DECKLOG_FENCE")
 
 
-class Findings:
+class SetupFindings:
     """What was found, each with what mends it."""
 
     def __init__(self) -> None:
@@ -52,12 +52,12 @@ def version_of(executable: str) -> str | None:
     return lines[0][:80] if done.returncode == 0 and lines else None
 
 
-def registered(program: Program, settings: dict[Scope, Setting], findings: Findings) -> dict[str, str]:
+def registered(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> dict[str, str]:
     """Say for each scope how the program's files stand to what should be in them."""
     return {scope.value: _registered(program, settings[scope], findings) for scope in program.scopes}
 
 
-def _registered(program: Program, setting: Setting, findings: Findings) -> str:
+def _registered(program: SupportedProgram, setting: Setting, findings: SetupFindings) -> str:
     try:
         found = [(part, state_of(part)) for part in program.parts(setting)]
         is_plugin = program.name == "claude" and has_plugin(setting)
@@ -65,23 +65,23 @@ def _registered(program: Program, setting: Setting, findings: Findings) -> str:
         findings.add(program.name, problem.message, problem.hint or "Mend the file by hand.")
         return "can't be read"
     for part, state in found:
-        if state is State.DIFFERS:
+        if state is SetupState.DIFFERS:
             again = f"decklog setup {program.name} --{setting.scope.value}"
             findings.add(program.name, f"{part.path} has other entries of ours than this version writes", again)
-        for warning in part.warnings(files.read(files.real(part.path)) or "{}") if state is not State.MISSING else ():
+        for warning in part.warnings(files.read(files.real(part.path)) or "{}") if state is not SetupState.MISSING else ():
             findings.add(program.name, warning, "Take the comments out of it.")
     state = _worst([state for _, state in found])
-    return "plugin" if is_plugin and state is State.MISSING else state.value
+    return "plugin" if is_plugin and state is SetupState.MISSING else state.value
 
 
-def _worst(states: list[State]) -> State:
-    for state in (State.DIFFERS, State.MISSING):
-        if state in states and (state is State.DIFFERS or set(states) == {State.MISSING}):
+def _worst(states: list[SetupState]) -> SetupState:
+    for state in (SetupState.DIFFERS, SetupState.MISSING):
+        if state in states and (state is SetupState.DIFFERS or set(states) == {SetupState.MISSING}):
             return state
-    return State.DIFFERS if State.MISSING in states else State.INSTALLED
+    return SetupState.DIFFERS if SetupState.MISSING in states else SetupState.INSTALLED
 
 
-def codex_trust(executable: str, project: str, environment: "Mapping[str, str]", findings: Findings) -> str:
+def codex_trust(executable: str, project: str, environment: "Mapping[str, str]", findings: SetupFindings) -> str:
     """Say how many of our hooks Codex trusts."""
     try:
         hooks = listed(executable, project, environment)
@@ -95,7 +95,7 @@ def codex_trust(executable: str, project: str, environment: "Mapping[str, str]",
     return f"{trusted} of {len(hooks)}" + (", by a plugin" if any(hook.is_of_plugin for hook in hooks) else "")
 
 
-def probe(program: str, setting: Setting, log: "Decklog", spool: "Spool", findings: Findings) -> bool:
+def probe(program: str, setting: Setting, log: "Decklog", spool: "Spool", findings: SetupFindings) -> bool:
     """Send an event as a program does, and look for it in the log."""
     mark = f"probe {uuid.uuid4().hex}"
     # A start takes in what waits before it answers, so what was told before it is in the log by then.
@@ -144,7 +144,7 @@ def _is_there(log: "Decklog", run_id: str, mark: str, spool: "Spool") -> bool:
         time.sleep(0.05)
 
 
-def waiting_in(spool: "Spool", findings: Findings) -> dict[str, int]:
+def waiting_in(spool: "Spool", findings: SetupFindings) -> dict[str, int]:
     """Count the events that wait beside the log, and those that found no room."""
     counts = {name: len(spool.read(name)[0]) for name in spool.waiting()}
     dropped = counts.pop(DROPPED, 0)
@@ -157,7 +157,7 @@ def waiting_in(spool: "Spool", findings: Findings) -> dict[str, int]:
     return {"waiting": sum(counts.values()), "dropped": dropped}
 
 
-def server_answers(setting: Setting, findings: Findings) -> str:
+def server_answers(setting: Setting, findings: SetupFindings) -> str:
     """Start the MCP server as a program does, and say how many tools it offers."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "decklog-doctor", "version": "1"}}
     lines: list[dict[str, Any]] = [
@@ -202,11 +202,11 @@ def _tools_of(process: "subprocess.Popen[bytes]", lines: "list[dict[str, Any]]")
     raise ValueError("it ended without an answer")
 
 
-def _silent(why: str, findings: Findings) -> str:
+def _silent(why: str, findings: SetupFindings) -> str:
     findings.add("mcp", f"`decklog mcp` does not answer: {why[:200]}", f"{install_hint('mcp')}, or run it by hand.")
     return "no answer"
 
 
-def found_program(program: Program, environment: "Mapping[str, str]") -> str | None:
+def found_program(program: SupportedProgram, environment: "Mapping[str, str]") -> str | None:
     """Give the path of a program that is installed."""
     return shutil.which(program.executable, path=environment.get("PATH", os.defpath)) if program.executable else None

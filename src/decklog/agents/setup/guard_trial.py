@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from decklog.agents.setup import files
 from decklog.agents.setup.parts import Hooks, WholeFile
-from decklog.agents.setup.supported import Program, Setting
+from decklog.agents.setup.supported import Setting, SupportedProgram
 from decklog.core.errors import DecklogError
 
 COMMAND = "rm -rf ~"
@@ -21,12 +21,12 @@ _EVENTS = ("PreToolUse", "BeforeTool")
 _PLUGIN_CALL = re.compile(r"^const CALL = (\[.*\])$", re.MULTILINE)
 
 
-def tried(program: Program, setting: Setting) -> dict[str, str | None]:
+def tried(program: SupportedProgram, setting: Setting) -> dict[str, str | None]:
     """Try every hook of a program that is installed in a scope; return what went wrong by file, None where it blocked."""
     return {path: _problem(event, words, setting.environment) for path, event, words in _installed(program, setting)}
 
 
-def _installed(program: Program, setting: Setting) -> Iterator[tuple[str, str, list[str]]]:
+def _installed(program: SupportedProgram, setting: Setting) -> Iterator[tuple[str, str, list[str]]]:
     """Yield each file with a hook before tools, the event, and the words that the file has the program run."""
     try:
         texts = [(part, files.read(files.real(part.path))) for part in program.parts(setting)]

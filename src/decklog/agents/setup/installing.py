@@ -5,15 +5,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
-from decklog.agents.setup.kept import Change, Kept, digest
+from decklog.agents.setup.kept import SavedChanges, SetupChange, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.agents.setup.parts import Part
+    from decklog.agents.setup.parts import FilePart
 
 
-class State(StrEnum):
+class SetupState(StrEnum):
     """How a file stands to what should be in it."""
 
     INSTALLED = "installed"
@@ -22,14 +22,14 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Step:
+class SetupStep:
     """What is done to one file."""
 
-    part: "Part"
+    part: "FilePart"
     path: str
     before: str | None
     after: str | None
-    change: Change | None = None
+    change: SetupChange | None = None
     # Folders that were made for the file and go with it.
     folders: tuple[str, ...] = ()
 
@@ -38,31 +38,33 @@ class Step:
         return self.before != self.after
 
 
-def state_of(part: "Part") -> State:
+def state_of(part: "FilePart") -> SetupState:
     """Say how a part's file stands now."""
     text = files.read(files.real(part.path))
     present = part.present(text) if text else None
     if not present:
-        return State.MISSING
-    return State.INSTALLED if present == part.wanted else State.DIFFERS
+        return SetupState.MISSING
+    return SetupState.INSTALLED if present == part.wanted else SetupState.DIFFERS
 
 
 class Installer:
     """Plans every step before the first is taken."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: SavedChanges) -> None:
         self._kept = kept
 
-    def putting_in(self, parts: "list[Part]") -> list[Step]:
+    def putting_in(self, parts: "list[FilePart]") -> list[SetupStep]:
         """Plan how the files come to have what is wanted; one that has it stays as it is, however it is written."""
         return self._one_after_the_other(parts, self._put_in)
 
-    def taking_out(self, parts: "list[Part]") -> list[Step]:
+    def taking_out(self, parts: "list[FilePart]") -> list[SetupStep]:
         """Plan how the files lose what is ours: back to what they were, or, when a person edited them, without our entries."""
         # What was put in last goes first: so each finds the text that it made.
         return self._one_after_the_other(parts[::-1], self._take_out)
 
-    def _one_after_the_other(self, parts: "list[Part]", plan: "Callable[[Part, str, str | None], Step]") -> list[Step]:
+    def _one_after_the_other(
+        self, parts: "list[FilePart]", plan: "Callable[[FilePart, str, str | None], SetupStep]"
+    ) -> list[SetupStep]:
         """Plan a step for each part, from the text that those before it leave behind."""
         texts: dict[str, str | None] = {}
         steps = []
@@ -72,7 +74,7 @@ class Installer:
             texts[path] = steps[-1].after
         return steps
 
-    def carry_out(self, steps: list[Step]) -> None:
+    def carry_out(self, steps: list[SetupStep]) -> None:
         """Take the steps, once it is known that each can be taken."""
         for step in steps:
             if step.is_change:
@@ -84,22 +86,24 @@ class Installer:
         gone = {folder for step in steps if step.after is None for folder in step.folders}
         files.remove_folders(sorted(gone, key=len))
 
-    def _put_in(self, part: "Part", path: str, text: str | None) -> Step:
+    def _put_in(self, part: "FilePart", path: str, text: str | None) -> SetupStep:
         if text is not None and part.present(text) == part.wanted:
-            return Step(part, path, text, text)
+            return SetupStep(part, path, text, text)
         base, known = self._base(part, path, text)
         insertions = part.insertions(base)
         after = part.completed(base)
         # What is ours must be found again in what was written, or it could never be taken out.
         assert part.present(after) == part.wanted, path
         folders = known.folders if known else []
-        return Step(part, path, text, after, Change(base if base is None else digest(base), digest(after), insertions, folders))
+        return SetupStep(
+            part, path, text, after, SetupChange(base if base is None else digest(base), digest(after), insertions, folders)
+        )
 
-    def _take_out(self, part: "Part", path: str, text: str | None) -> Step:
+    def _take_out(self, part: "FilePart", path: str, text: str | None) -> SetupStep:
         base, known = self._base(part, path, text)
-        return Step(part, path, text, base, folders=tuple(known.folders) if known else ())
+        return SetupStep(part, path, text, base, folders=tuple(known.folders) if known else ())
 
-    def _base(self, part: "Part", path: str, text: str | None) -> tuple[str | None, Change | None]:
+    def _base(self, part: "FilePart", path: str, text: str | None) -> tuple[str | None, SetupChange | None]:
         """Give a file's text as it was without us, and what is known of how it came to be."""
         if text is None:
             return None, None
@@ -112,7 +116,7 @@ class Installer:
             return text, None
         return part.without(text), changes[0] if changes else None
 
-    def _carry_out(self, step: Step) -> None:
+    def _carry_out(self, step: SetupStep) -> None:
         if step.change is None:
             files.replace(step.path, step.before, step.after)
             self._kept.forget(step.path, step.part.owner)
@@ -123,4 +127,4 @@ class Installer:
         self._kept.keep(step.path, owner, [step.change, *earlier])
         made = files.replace(step.path, step.before, step.after)
         folders = [*step.change.folders, *made]
-        self._kept.keep(step.path, owner, [Change(step.change.before, step.change.after, step.change.insertions, folders)])
+        self._kept.keep(step.path, owner, [SetupChange(step.change.before, step.change.after, step.change.insertions, folders)])

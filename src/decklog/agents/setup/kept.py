@@ -14,7 +14,7 @@ from decklog.core.disk import sync_descriptor
 
 
 @dataclass(frozen=True)
-class Change:
+class SetupChange:
     """How a file became what it is: what was put in where, and what else was made for it."""
 
     before: str | None
@@ -36,13 +36,13 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Kept:
+class SavedChanges:
     """A folder of changes, a file for each owner's share of a file that was changed."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def of(self, path: str, owner: str) -> list[Change]:
+    def of(self, path: str, owner: str) -> list[SetupChange]:
         """Give what is known of a file, newest first; what can't be read is as good as nothing."""
         try:
             with open(self._file(path, owner), encoding="utf-8") as file:
@@ -50,7 +50,7 @@ class Kept:
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return []
 
-    def keep(self, path: str, owner: str, changes: list[Change]) -> None:
+    def keep(self, path: str, owner: str, changes: list[SetupChange]) -> None:
         """Remember changes, before they are made: should that fail, they fit nothing and do no harm."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         fresh = f"{self._file(path, owner)}.new"
@@ -70,5 +70,5 @@ class Kept:
         return os.path.join(self._folder, f"{name}.json")
 
 
-def _change(before: str | None, after: str, insertions: list[list[object]], folders: list[str]) -> Change:
-    return Change(before, after, [(int(str(place)), str(text)) for place, text in insertions], folders)
+def _change(before: str | None, after: str, insertions: list[list[object]], folders: list[str]) -> SetupChange:
+    return SetupChange(before, after, [(int(str(place)), str(text)) for place, text in insertions], folders)

@@ -3,7 +3,7 @@
 import os
 
 from decklog.agents.setup import files
-from decklog.agents.setup.parts import Block, Part, WholeFile
+from decklog.agents.setup.parts import FilePart, TextBlock, WholeFile
 
 TITLE = "The record of this work: Decklog"
 COMMANDS = """\
@@ -25,18 +25,18 @@ reach the goal another way, or ask."""
 _OTHERS = ("CLAUDE.md", "GEMINI.md")
 
 
-def agents_md(project: str) -> list[Part]:
+def agents_md(project: str) -> list[FilePart]:
     """Name the files that agents read in a project: AGENTS.md, and those that a program reads in its place."""
     main = os.path.join(project, "AGENTS.md")
     others = [os.path.join(project, name) for name in _OTHERS]
-    return [Block(path, block()) for path in (main, *(path for path in others if _is_read_instead(path, main)))]
+    return [TextBlock(path, block()) for path in (main, *(path for path in others if _is_read_instead(path, main)))]
 
 
 def block() -> str:
     return f"## {TITLE}\n\n{COMMANDS}"
 
 
-def cursor_rule(project: str) -> list[Part]:
+def cursor_rule(project: str) -> list[FilePart]:
     """Give the rule that Cursor reads at every request."""
     head = "---\ndescription: How to work with the Decklog log of this repository\nalwaysApply: true\n---\n"
     mark = "<!-- Written by `decklog setup cursor`; --remove takes it out. -->"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Part(ABC):
+class FilePart(ABC):
     """One file's share. A text is given as it was read; None stands for no file."""
 
     path: str
@@ -65,7 +65,7 @@ def program_called(handler: "Any", marker: str = "hook") -> str | None:
 
 
 @dataclass(frozen=True)
-class Hooks(Part):
+class Hooks(FilePart):
     """Groups of hooks below `hooks`, a list an event, as Claude Code, Codex and Gemini CLI keep them."""
 
     path: str
@@ -164,7 +164,7 @@ def parse_file(path: str, text: str) -> "Any":
 
 
 @dataclass(frozen=True)
-class Block(Part):
+class TextBlock(FilePart):
     """A block between two marks at the end of a text for people and agents."""
 
     path: str
@@ -208,7 +208,7 @@ def _ended(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class WholeFile(Part):
+class WholeFile(FilePart):
     """A file that is ours alone, and says so."""
 
     path: str

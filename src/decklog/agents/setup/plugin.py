@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup.notes import COMMANDS, TITLE
-from decklog.agents.setup.parts import Part, WholeFile
+from decklog.agents.setup.parts import FilePart, WholeFile
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,7 +16,9 @@ NAME = "decklog"
 _ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy denies."
 
 
-def plugin(folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False) -> list[Part]:
+def plugin(
+    folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False
+) -> list[FilePart]:
     """Give the files of a marketplace with one plugin, for events with the seconds that each may take."""
     texts = {
         ".claude-plugin/marketplace.json": _json(_market(version)),

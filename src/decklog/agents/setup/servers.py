@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
-from decklog.agents.setup.parts import Part, is_blank, parse_file
+from decklog.agents.setup.parts import FilePart, is_blank, parse_file
 from decklog.core.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def called(entry: "Any") -> bool:
 
 
 @dataclass(frozen=True)
-class JsonServer(Part):
+class JsonServer(FilePart):
     """An entry below an object of servers, such as `mcpServers`."""
 
     path: str
@@ -80,7 +80,7 @@ _TABLE = re.compile(
 
 
 @dataclass(frozen=True)
-class TomlServer(Part):
+class TomlServer(FilePart):
     """A table of Codex's settings; comments and everything else stay as they are."""
 
     path: str

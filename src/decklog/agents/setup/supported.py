@@ -10,7 +10,7 @@ from decklog.agents.setup import files
 from decklog.agents.setup.editors import Servers, entries, neovim_module
 from decklog.agents.setup.notes import agents_md, cursor_rule
 from decklog.agents.setup.opencode_plugin import opencode_plugin
-from decklog.agents.setup.parts import Hooks, Part, parse_file
+from decklog.agents.setup.parts import FilePart, Hooks, parse_file
 from decklog.agents.setup.plugin import MARKET, NAME, plugin
 from decklog.agents.setup.servers import JsonServer, TomlServer
 from decklog.core.errors import Invalid
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Scope(StrEnum):
+class SetupScope(StrEnum):
     """For whom a program is set up."""
 
     USER = "user"
@@ -32,7 +32,7 @@ class Setting:
     """Where a program is set up, and how: the words that call Decklog, the folders, and what was asked for."""
 
     call: tuple[str, ...]
-    scope: Scope
+    scope: SetupScope
     home: str
     project: str
     version: str = "0"
@@ -47,12 +47,12 @@ class Setting:
 
     def folder(self, name: str, variable: str | None = None) -> str:
         """Give the folder of a program's settings: in the project, where its variable says, or in the home."""
-        if self.scope is Scope.PROJECT:
+        if self.scope is SetupScope.PROJECT:
             return os.path.join(self.project, name)
         named = self.environment.get(variable) if variable else None
         return named or os.path.join(self.home, name)
 
-    def with_server(self, parts: list[Part], server: Part) -> list[Part]:
+    def with_server(self, parts: list[FilePart], server: FilePart) -> list[FilePart]:
         """Add the entry of the MCP server, where it is asked for or there by now."""
         if self.has_server is None:
             text = files.read(files.real(server.path))
@@ -66,22 +66,22 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Program:
+class SupportedProgram:
     """A program, as far as setting it up goes."""
 
     name: str
     title: str
-    parts: "Callable[[Setting], list[Part]]"
+    parts: "Callable[[Setting], list[FilePart]]"
     # Where it is set up unless said otherwise; one alone where there is no other.
-    scopes: tuple[Scope, ...]
+    scopes: tuple[SetupScope, ...]
     # The program to run; none is known of what only reads files.
     executable: str | None = None
     guard: str = ""
     next: tuple[str, ...] = ()
 
-    def scope(self, *, user: bool, project: bool) -> Scope:
+    def scope(self, *, user: bool, project: bool) -> SetupScope:
         """Give the scope that was asked for, or the usual one; refuse one that the program does not have."""
-        asked = Scope.USER if user else Scope.PROJECT if project else self.scopes[0]
+        asked = SetupScope.USER if user else SetupScope.PROJECT if project else self.scopes[0]
         if asked not in self.scopes:
             raise Invalid(f"{self.title} has no settings of this kind for a {asked.value}", hint=f"Leave out --{asked.value}.")
         return asked
@@ -131,13 +131,13 @@ _MILLISECONDS = 1000
 _OPENCODE_FILES = ("opencode.json", "opencode.jsonc")
 
 
-def _claude(setting: Setting) -> list[Part]:
+def _claude(setting: Setting) -> list[FilePart]:
     if setting.plugin_folder is not None:
         # Names that Claude Code does not know would make it ignore the file; Codex leaves out those that it does not know.
         events = {**_CLAUDE, "SessionEnd": 3}
         return plugin(setting.plugin_folder, setting.call, events, setting.version, has_server=bool(setting.has_server))
     # The paths are this machine's, so they are nothing for the file that a project shares.
-    name = "settings.json" if setting.scope is Scope.USER else "settings.local.json"
+    name = "settings.json" if setting.scope is SetupScope.USER else "settings.local.json"
     path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), name)
     is_enforced = _is_enforced(path) if setting.is_enforced is None else setting.is_enforced
     groups = {event: _claude_group(setting.call, seconds) for event, seconds in _CLAUDE.items()}
@@ -145,7 +145,7 @@ def _claude(setting: Setting) -> list[Part]:
         groups["PreToolUse"]["hooks"][0]["onFailure"] = "block"
     # Claude Code has its servers in files of their own: one in a project, and the one that it keeps about everything.
     folder = setting.environment.get("CLAUDE_CONFIG_DIR") or setting.home
-    file = (setting.project, ".mcp.json") if setting.scope is Scope.PROJECT else (folder, ".claude.json")
+    file = (setting.project, ".mcp.json") if setting.scope is SetupScope.PROJECT else (folder, ".claude.json")
     server = JsonServer(os.path.join(*file), {"type": "stdio", **setting.server})
     return setting.with_server([Hooks(path, "claude", groups)], server)
 
@@ -175,7 +175,7 @@ def codex_folder(setting: Setting) -> str:
     return setting.folder(".codex", "CODEX_HOME")
 
 
-def _codex(setting: Setting) -> list[Part]:
+def _codex(setting: Setting) -> list[FilePart]:
     command = shlex.join([*setting.call, "hook", "codex"])
     events = {
         event: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]} for event, seconds in _CODEX.items()
@@ -186,7 +186,7 @@ def _codex(setting: Setting) -> list[Part]:
     return setting.with_server([hooks], server)
 
 
-def _gemini(setting: Setting) -> list[Part]:
+def _gemini(setting: Setting) -> list[FilePart]:
     command = shlex.join([*setting.call, "hook", "gemini"])
     events = {
         event: {"hooks": [{"name": "decklog", "type": "command", "command": command, "timeout": seconds * _MILLISECONDS}]}
@@ -196,7 +196,7 @@ def _gemini(setting: Setting) -> list[Part]:
     return setting.with_server([Hooks(path, "gemini", events, takes_comments=True)], JsonServer(path, setting.server))
 
 
-def _servers(setting: Setting, path: str, kind: str | None = None) -> list[Part]:
+def _servers(setting: Setting, path: str, kind: str | None = None) -> list[FilePart]:
     is_enforced = bool(setting.is_enforced)
     found = entries(setting.agents, setting.call, setting.environment, is_enforced=is_enforced)
     return [Servers(path, tuple(found), kind)]
@@ -206,39 +206,39 @@ def _settings_home(setting: Setting) -> str:
     return setting.environment.get("XDG_CONFIG_HOME") or os.path.join(setting.home, ".config")
 
 
-def _zed(setting: Setting) -> list[Part]:
+def _zed(setting: Setting) -> list[FilePart]:
     return _servers(setting, os.path.join(_settings_home(setting), "zed", "settings.json"), "custom")
 
 
-def _jetbrains(setting: Setting) -> list[Part]:
+def _jetbrains(setting: Setting) -> list[FilePart]:
     return _servers(setting, os.path.join(setting.home, ".jetbrains", "acp.json"))
 
 
-def _neovim(setting: Setting) -> list[Part]:
+def _neovim(setting: Setting) -> list[FilePart]:
     found = entries(setting.agents, setting.call, setting.environment, is_enforced=bool(setting.is_enforced))
     return [neovim_module(os.path.join(_settings_home(setting), "nvim", "lua", "decklog_agents.lua"), tuple(found))]
 
 
-def _opencode(setting: Setting) -> list[Part]:
+def _opencode(setting: Setting) -> list[FilePart]:
     own = os.path.join(_settings_home(setting), "opencode")
-    folder = os.path.join(setting.project, ".opencode") if setting.scope is Scope.PROJECT else own
+    folder = os.path.join(setting.project, ".opencode") if setting.scope is SetupScope.PROJECT else own
     entry = {"type": "local", "command": [*setting.call, "mcp"], "enabled": True}
-    beside = setting.project if setting.scope is Scope.PROJECT else folder
+    beside = setting.project if setting.scope is SetupScope.PROJECT else folder
     path = next(
         (path for name in _OPENCODE_FILES if os.path.exists(path := os.path.join(beside, name))),
         os.path.join(beside, _OPENCODE_FILES[0]),
     )
-    parts: list[Part] = [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
+    parts: list[FilePart] = [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
     return setting.with_server(parts, JsonServer(path, entry, "mcp"))
 
 
-def _cursor(setting: Setting) -> list[Part]:
+def _cursor(setting: Setting) -> list[FilePart]:
     server = JsonServer(os.path.join(setting.project, ".cursor", "mcp.json"), setting.server)
     return setting.with_server(cursor_rule(setting.project), server)
 
 
-_EITHER = (Scope.PROJECT, Scope.USER)
-_USER_FIRST = (Scope.USER, Scope.PROJECT)
+_EITHER = (SetupScope.PROJECT, SetupScope.USER)
+_USER_FIRST = (SetupScope.USER, SetupScope.PROJECT)
 _ASKED = (
     "What an agent asks for and the policy denies does not run; what it does not ask for can't be held, so it is only advice."
 )
@@ -246,7 +246,7 @@ _OPEN = "a hook that fails, is missing or takes too long lets the call through"
 PROGRAMS = {
     program.name: program
     for program in (
-        Program(
+        SupportedProgram(
             name="claude",
             title="Claude Code",
             parts=_claude,
@@ -254,7 +254,7 @@ PROGRAMS = {
             executable="claude",
             guard=f"A denied call does not run, but {_OPEN}, unless --enforce was given (2.1.325 has it, 2.1.197 not).",
         ),
-        Program(
+        SupportedProgram(
             name="codex",
             title="Codex",
             parts=_codex,
@@ -263,7 +263,7 @@ PROGRAMS = {
             executable="codex",
             guard=f"A denied call does not run, but {_OPEN}, and one that Codex does not trust never runs: it is only advice.",
         ),
-        Program(
+        SupportedProgram(
             name="gemini",
             title="Gemini CLI",
             parts=_gemini,
@@ -271,7 +271,7 @@ PROGRAMS = {
             executable="gemini",
             guard=f"A denied call does not run, but {_OPEN}, and in an editor (ACP) no hook of a tool runs: it is only advice.",
         ),
-        Program(
+        SupportedProgram(
             name="opencode",
             title="opencode",
             parts=_opencode,
@@ -279,27 +279,27 @@ PROGRAMS = {
             executable="opencode",
             guard="A denied call does not run, but a plugin that fails to load lets every call through: it is only advice.",
         ),
-        Program(
+        SupportedProgram(
             name="cursor",
             title="Cursor",
             parts=_cursor,
-            scopes=(Scope.PROJECT,),
+            scopes=(SetupScope.PROJECT,),
             guard="It is told the commands, and nothing is recorded or held by itself: it is only advice.",
         ),
-        Program(
+        SupportedProgram(
             name="agents-md",
             title="AGENTS.md",
             parts=lambda setting: agents_md(setting.project),
-            scopes=(Scope.PROJECT,),
+            scopes=(SetupScope.PROJECT,),
             guard="Agents are told the commands, and nothing is recorded or held by itself: it is only advice.",
         ),
-        Program(name="zed", title="Zed", parts=_zed, scopes=(Scope.USER,), guard=_ASKED),
-        Program(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(Scope.USER,), guard=_ASKED),
-        Program(
+        SupportedProgram(name="zed", title="Zed", parts=_zed, scopes=(SetupScope.USER,), guard=_ASKED),
+        SupportedProgram(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(SetupScope.USER,), guard=_ASKED),
+        SupportedProgram(
             name="neovim",
             title="Neovim",
             parts=_neovim,
-            scopes=(Scope.USER,),
+            scopes=(SetupScope.USER,),
             guard=_ASKED,
             next=(
                 'CodeCompanion: adapters = { acp = require("decklog_agents").codecompanion() }',

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.setup.examining import (
-    Findings,
+    SetupFindings,
     codex_trust,
     found_program,
     probe,
@@ -17,23 +17,23 @@ from decklog.agents.setup.examining import (
 )
 from decklog.agents.setup.guard_trial import COMMAND, tried
 from decklog.agents.setup.servers import JsonServer, TomlServer
-from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting
+from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_programs.setting_up import project, setting_of
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import DecklogError
-from decklog.location.locate import Place, locate, spool_folder
+from decklog.location.locate import LogLocation, locate, spool_folder
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-def examine(call: Call) -> int:
+def examine(call: Invocation) -> int:
     """Show what each program tells, and what is wrong with it."""
-    findings = Findings()
+    findings = SetupFindings()
     facts = _programs(locate(call.db), findings)
     if call.json:
         first = findings.all[0] if findings.all else None
@@ -56,15 +56,17 @@ def _show(facts: "dict[str, Any]") -> None:
         say("No program of an agent is on the path.")
 
 
-def _programs(place: Place, findings: Findings) -> "dict[str, Any]":
-    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in Scope}
+def _programs(place: LogLocation, findings: SetupFindings) -> "dict[str, Any]":
+    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in SetupScope}
     here = [
-        (program, path) for program in PROGRAMS.values() if (path := found_program(program, settings[Scope.USER].environment))
+        (program, path)
+        for program in PROGRAMS.values()
+        if (path := found_program(program, settings[SetupScope.USER].environment))
     ]
     facts = [_program(program, path, settings, findings) for program, path in here]
     if started := [row for row in facts if row.get("mcp")]:
         # All of them start the same server: it is asked once.
-        answered = server_answers(settings[Scope.PROJECT], findings)
+        answered = server_answers(settings[SetupScope.PROJECT], findings)
         for row in started:
             row["mcp"] = answered
     try:
@@ -73,21 +75,23 @@ def _programs(place: Place, findings: Findings) -> "dict[str, Any]":
             spool = Spool(spool_folder(place))
             waiting = waiting_in(spool, findings)
             for (program, _), row in zip(here, facts, strict=True):
-                row["events_arrive"] = probe(program.name, settings[Scope.PROJECT], log, spool, findings)
+                row["events_arrive"] = probe(program.name, settings[SetupScope.PROJECT], log, spool, findings)
     except DecklogError as problem:
         findings.add("log", problem.message, problem.hint or "Run `decklog doctor`.")
         waiting = {}
     return {"log": place.shown, **waiting, "programs": facts}
 
 
-def _program(program: Program, path: str, settings: dict[Scope, Setting], findings: Findings) -> "dict[str, Any]":
+def _program(
+    program: SupportedProgram, path: str, settings: dict[SetupScope, Setting], findings: SetupFindings
+) -> "dict[str, Any]":
     row: dict[str, Any] = {"program": program.name, "path": path, "version": version_of(path)}
     if row["version"] is None:
         findings.add(program.name, f"{path} --version does not answer", "Install it anew.")
     states = registered(program, settings, findings)
     row["set_up"] = ", ".join(f"{scope} {state}" for scope, state in states.items())
     if program.name == "codex":
-        row["trusted"] = codex_trust(path, settings[Scope.PROJECT].project, settings[Scope.USER].environment, findings)
+        row["trusted"] = codex_trust(path, settings[SetupScope.PROJECT].project, settings[SetupScope.USER].environment, findings)
     if _has_server(program, settings, states):
         row["mcp"] = True
     if set(states.values()) == {"missing"}:
@@ -100,13 +104,13 @@ def _program(program: Program, path: str, settings: dict[Scope, Setting], findin
 
 def guard_findings() -> tuple[dict[str, str], list[dict[str, str]]]:
     """Try the guard of every program that is set up here; return what happened by program, and what is wrong."""
-    findings = Findings()
-    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in Scope}
+    findings = SetupFindings()
+    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in SetupScope}
     found = {program.name: _tried(program, settings, findings) for program in PROGRAMS.values()}
     return {name: "; ".join(results) for name, results in found.items() if results}, findings.all
 
 
-def _tried(program: Program, settings: dict[Scope, Setting], findings: Findings) -> list[str]:
+def _tried(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> list[str]:
     """Send a dangerous command through each installed hook of a program; return what happened, each as a line."""
     found = {(scope, path): problem for scope in program.scopes for path, problem in tried(program, settings[scope]).items()}
     for (scope, path), problem in found.items():
@@ -116,7 +120,7 @@ def _tried(program: Program, settings: dict[Scope, Setting], findings: Findings)
     return [f"{scope.value}: `{COMMAND}` was {'NOT judged' if problem else 'blocked'}" for (scope, _), problem in found.items()]
 
 
-def _has_server(program: Program, settings: dict[Scope, Setting], states: dict[str, str]) -> bool:
+def _has_server(program: SupportedProgram, settings: dict[SetupScope, Setting], states: dict[str, str]) -> bool:
     """Say whether a program is set up to start the MCP server, by its settings or by the plugin."""
     if "plugin" in states.values():
         return True

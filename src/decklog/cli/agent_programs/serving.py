@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from decklog.mcp.token import Token
 
 
-def serve_mcp(call: Call, port: int | None, token_file: str | None) -> int:
+def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     """Answer on standard input and output, or on HTTP."""
     if token_file is not None and port is None:
-        raise Usage("--token-file is for HTTP", hint="Add --http PORT, or leave it out.")
+        raise WrongUsage("--token-file is for HTTP", hint="Add --http PORT, or leave it out.")
     _prepare()
     try:
         from decklog.mcp.server import build
-        from decklog.mcp.source import Source
+        from decklog.mcp.source import LogSource
     except ModuleNotFoundError as missing:
         what = f"the MCP server needs the package mcp, and {missing.name} is not installed"
         raise Unavailable(what, hint=install_hint("mcp")) from None
-    source = Source(call.db)
+    source = LogSource(call.db)
     if port is not None:
         return _over_http(build(source), port, token_file)
     from decklog.mcp.stdio import serve
@@ -57,7 +57,7 @@ def _over_http(server: object, port: int, token_file: str | None) -> int:
 
     token = find_token(token_file, os.environ)
     if token.is_new and not sys.stderr.isatty():
-        raise Usage(
+        raise WrongUsage(
             "a new token would be shown to nobody, since this is no terminal",
             hint=f"Name a file for it: --token-file FILE, or set {VARIABLE}.",
         )

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from decklog import __version__
 from decklog.agents.setup import files
-from decklog.agents.setup.codex_trust import BY_HAND, ListedHook, Trust, listed, trust_of
+from decklog.agents.setup.codex_trust import BY_HAND, CodexTrust, ListedHook, listed, trust_of
 from decklog.agents.setup.examining import found_program
 from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.installing import Installer, State, Step, state_of
-from decklog.agents.setup.kept import Kept
-from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting, codex_folder, has_plugin
+from decklog.agents.setup.installing import Installer, SetupState, SetupStep, state_of
+from decklog.agents.setup.kept import SavedChanges
+from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
 from decklog.cli import terminal
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.core.errors import DecklogError, Unavailable
 from decklog.core.extras import install_hint
@@ -26,12 +26,12 @@ from decklog.location.locate import locate, repository, users_own
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.agents.setup.parts import Part
+    from decklog.agents.setup.parts import FilePart
 
-_EXITS = {State.INSTALLED: 0, State.MISSING: 3, State.DIFFERS: 5}
+_EXITS = {SetupState.INSTALLED: 0, SetupState.MISSING: 3, SetupState.DIFFERS: 5}
 
 
-def setting_of(scope: Scope, *, project: str, **more: "Any") -> Setting:
+def setting_of(scope: SetupScope, *, project: str, **more: "Any") -> Setting:
     """Say where and how a program is set up from here."""
     home = os.path.expanduser("~")
     return Setting(call=own_call(), scope=scope, home=home, project=project, version=__version__, environment=os.environ, **more)
@@ -42,10 +42,10 @@ def project() -> str | None:
     return repository(os.getcwd()) or locate(None, environment={}).folder
 
 
-def _meant_project(scope: Scope, plugin_folder: str | None) -> str:
+def _meant_project(scope: SetupScope, plugin_folder: str | None) -> str:
     found = project()
-    if found is None and scope is Scope.PROJECT and plugin_folder is None:
-        raise Usage(
+    if found is None and scope is SetupScope.PROJECT and plugin_folder is None:
+        raise WrongUsage(
             f"{os.getcwd()} is in no repository and has no log, so which project is meant is not clear",
             hint="Run `decklog init` here first, or say --user where the program has settings of the user's.",
         )
@@ -59,12 +59,14 @@ def own_call() -> tuple[str, ...]:
 
 
 def installer() -> Installer:
-    return Installer(Kept(os.path.join(os.path.dirname(users_own().target), "setup")))
+    return Installer(SavedChanges(os.path.join(os.path.dirname(users_own().target), "setup")))
 
 
-def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: bool = False, **more: "Any") -> int:
+def set_up(
+    call: Invocation, program: SupportedProgram, asked: dict[str, bool], *, is_trusted: bool = False, **more: "Any"
+) -> int:
     if sum(asked[name] for name in ("check", "remove", "printing")) > 1 or (asked["user"] and asked["project"]):
-        raise Usage("--check, --remove and --print exclude each other, and so do --user and --project")
+        raise WrongUsage("--check, --remove and --print exclude each other, and so do --user and --project")
     scope = program.scope(user=asked["user"], project=asked["project"])
     has_server = _has_server(asked, is_plugin=bool(more.get("plugin_folder")))
     setting = setting_of(scope, project=_meant_project(scope, more.get("plugin_folder")), has_server=has_server, **more)
@@ -105,21 +107,21 @@ def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
     return is_here if is_plugin else asked.get("mcp") or None
 
 
-def _check(call: Call, parts: "list[Part]", trust: dict[str, State]) -> int:
+def _check(call: Invocation, parts: "list[FilePart]", trust: dict[str, SetupState]) -> int:
     states = {part.path: state_of(part) for part in parts} | trust
     show([{"path": path, "state": state.value} for path, state in states.items()], as_json=call.json)
     return max(_EXITS[state] for state in states.values())
 
 
-def _remove(call: Call, program: Program, setting: Setting, parts: "list[Part]") -> int:
+def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: "list[FilePart]") -> int:
     if program.name == "codex":
-        parts = [*parts, Trust(_config(setting), files.real(parts[0].path), {})]
+        parts = [*parts, CodexTrust(_config(setting), files.real(parts[0].path), {})]
     steps = installer().taking_out(parts)
     installer().carry_out(steps)
     return _report(call, program, setting, steps, [])
 
 
-def _print(call: Call, steps: list[Step]) -> int:
+def _print(call: Invocation, steps: list[SetupStep]) -> int:
     """Show the lines that would be added, with those around them."""
     shown = [{"path": step.path, "change": _difference(step)} for step in steps]
     if call.json:
@@ -129,14 +131,14 @@ def _print(call: Call, steps: list[Step]) -> int:
     return 0
 
 
-def _difference(step: Step) -> str:
+def _difference(step: SetupStep) -> str:
     before = (step.before or "").splitlines()
     after = (step.after or "").splitlines()
     name = step.path if step.before is not None else os.devnull
     return "\n".join(unified_diff(before, after, name, step.path, n=1, lineterm=""))
 
 
-def _report(call: Call, program: Program, setting: Setting, steps: list[Step], warnings: list[str]) -> int:
+def _report(call: Invocation, program: SupportedProgram, setting: Setting, steps: list[SetupStep], warnings: list[str]) -> int:
     rows = [{"path": step.path, "state": _done(step)} for step in steps]
     facts = {"program": program.name, "scope": setting.scope.value, "files": rows}
     is_out = all(step.after is None or not step.part.present(step.after) for step in steps)
@@ -153,7 +155,7 @@ def _report(call: Call, program: Program, setting: Setting, steps: list[Step], w
     return 0
 
 
-def _done(step: Step) -> str:
+def _done(step: SetupStep) -> str:
     if not step.is_change:
         return "already" if step.after and step.part.present(step.after) else "nothing of ours there"
     if step.change is not None:
@@ -161,7 +163,7 @@ def _done(step: Step) -> str:
     return "removed" if step.after is None else "taken out"
 
 
-def _warnings(program: Program, setting: Setting, steps: list[Step]) -> list[str]:
+def _warnings(program: SupportedProgram, setting: Setting, steps: list[SetupStep]) -> list[str]:
     warnings = [warning for step in steps for warning in step.part.warnings(step.after or "")]
     place = locate(None, setting.project)
     if not place.exists:
@@ -177,14 +179,14 @@ def _warnings(program: Program, setting: Setting, steps: list[Step]) -> list[str
     return warnings if setting.plugin_folder else warnings + _told_twice(program, setting)
 
 
-def _told_twice(program: Program, setting: Setting) -> list[str]:
+def _told_twice(program: SupportedProgram, setting: Setting) -> list[str]:
     """Say when the program is set up in another way as well."""
     others = [replace(setting, scope=scope) for scope in program.scopes]
     try:
         twice = [
             f"for the {other.scope.value}"
             for other in others
-            if other != setting and any(state_of(part) is not State.MISSING for part in program.parts(other))
+            if other != setting and any(state_of(part) is not SetupState.MISSING for part in program.parts(other))
         ]
         if program.name == "claude" and any(has_plugin(other) for other in others):
             twice.append("as a plugin")
@@ -208,7 +210,7 @@ def _is_ignored(path: str) -> bool:
 
 def _config(setting: Setting) -> str:
     """Name the settings that hold Codex's trust, which are the user's for a project's hooks too."""
-    return os.path.join(codex_folder(replace(setting, scope=Scope.USER)), "config.toml")
+    return os.path.join(codex_folder(replace(setting, scope=SetupScope.USER)), "config.toml")
 
 
 def _listed(setting: Setting) -> list[ListedHook]:
@@ -218,14 +220,14 @@ def _listed(setting: Setting) -> list[ListedHook]:
     return listed(executable, setting.project, setting.environment)
 
 
-def _trust_state(setting: Setting, hooks_file: str) -> dict[str, State]:
+def _trust_state(setting: Setting, hooks_file: str) -> dict[str, SetupState]:
     """Say whether Codex trusts every hook of ours in a file, whoever said yes to it."""
     ours = [hook for hook in _listed(setting) if files.real(hook.path) == files.real(hooks_file)]
     is_trusted = bool(ours) and all(hook.is_trusted for hook in ours)
-    return {_config(setting): State.INSTALLED if is_trusted else State.MISSING}
+    return {_config(setting): SetupState.INSTALLED if is_trusted else SetupState.MISSING}
 
 
-def _trusted(setting: Setting, hooks_file: str) -> tuple[list[Step], str | None]:
+def _trusted(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | None]:
     """Write the user's yes to our hooks into Codex's settings; where Codex can't be asked, say what to do by hand."""
     try:
         hooks = _listed(setting)

@@ -9,9 +9,9 @@ from decklog.agents.setup.editors import AGENTS, entries
 from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
-from decklog.cli.meant import Group
+from decklog.cli.meant import SuggestingGroup
 from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SERVER = click.option("--mcp", is_flag=True, help="Have the program start `deck
 
 
 @for_the_manager
-@click.group(cls=Group)
+@click.group(cls=SuggestingGroup)
 def setup() -> None:
     """Record the sessions of a coding agent here; --remove takes it back."""
 
@@ -48,7 +48,7 @@ def _with_options(function: "Callable[..., int]") -> "Callable[..., int]":
 @click.option("--plugin", metavar="FOLDER", help="Write a plugin's folder instead, which Codex takes too.")
 @_SERVER
 @_with_options
-def claude(call: Call, enforce: bool | None, plugin: str | None, **asked: bool) -> int:
+def claude(call: Invocation, enforce: bool | None, plugin: str | None, **asked: bool) -> int:
     """Register hooks with Claude Code: in .claude/settings.local.json of the repository, or --user in ~/.claude/settings.json.
 
     Entries of others and comments stay as they are.
@@ -58,7 +58,9 @@ def claude(call: Call, enforce: bool | None, plugin: str | None, **asked: bool) 
     marketplace add FOLDER` and `codex plugin add decklog@decklog`, and trust its hooks there with /hooks.
     """
     if enforce and plugin:
-        raise Usage("--enforce is for the settings; a plugin that Codex takes too can't have it", hint="Leave one of them out.")
+        raise WrongUsage(
+            "--enforce is for the settings; a plugin that Codex takes too can't have it", hint="Leave one of them out."
+        )
     folder = os.path.abspath(plugin) if plugin else None
     return set_up(call, PROGRAMS["claude"], asked, is_enforced=enforce, plugin_folder=folder)
 
@@ -67,7 +69,7 @@ def claude(call: Call, enforce: bool | None, plugin: str | None, **asked: bool) 
 @click.option("--trust", is_flag=True, help="Say yes for Codex to these hooks, as /hooks in Codex does; it runs no others.")
 @_SERVER
 @_with_options
-def codex(call: Call, trust: bool, **asked: bool) -> int:
+def codex(call: Invocation, trust: bool, **asked: bool) -> int:
     """Register hooks with Codex: in ~/.codex/hooks.json, or --project in .codex/hooks.json of the repository.
 
     Codex runs only hooks that its user trusts, without a message. --trust asks Codex for the hashes and writes them to its
@@ -79,7 +81,7 @@ def codex(call: Call, trust: bool, **asked: bool) -> int:
 @setup.command()
 @_SERVER
 @_with_options
-def gemini(call: Call, **asked: bool) -> int:
+def gemini(call: Invocation, **asked: bool) -> int:
     """Register hooks with Gemini CLI: in ~/.gemini/settings.json, or --project in .gemini/settings.json of the repository."""
     return set_up(call, PROGRAMS["gemini"], asked)
 
@@ -87,7 +89,7 @@ def gemini(call: Call, **asked: bool) -> int:
 @setup.command()
 @_SERVER
 @_with_options
-def opencode(call: Call, **asked: bool) -> int:
+def opencode(call: Invocation, **asked: bool) -> int:
     """Write a plugin for opencode, which has no hooks: in ~/.config/opencode/plugins, or --project in .opencode/plugins.
 
     It records prompts, tools and ends of sessions, and blocks what the policy denies.
@@ -98,14 +100,14 @@ def opencode(call: Call, **asked: bool) -> int:
 @setup.command()
 @_SERVER
 @_with_options
-def cursor(call: Call, **asked: bool) -> int:
+def cursor(call: Invocation, **asked: bool) -> int:
     """Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing."""
     return set_up(call, PROGRAMS["cursor"], asked)
 
 
 @setup.command("agents-md")
 @_with_options
-def agents_md(call: Call, **asked: bool) -> int:
+def agents_md(call: Invocation, **asked: bool) -> int:
     """Write the commands that an agent needs as a marked block into AGENTS.md, and CLAUDE.md and GEMINI.md if they are there.
 
     A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs no block.
@@ -117,7 +119,7 @@ def agents_md(call: Call, **asked: bool) -> int:
 @click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="On HTTP of this machine; 0 takes any.")
 @click.option("--token-file", metavar="FILE", help="The token is in this file, or is put there if there is none.")
 @click.pass_obj
-def mcp(call: Call, port: int | None, token_file: str | None) -> int:
+def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     """Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol.
 
     On standard input and output, for the program that starts it. A log that is not there yet is looked for at every call.
@@ -137,7 +139,7 @@ def _of_editors(function: "Callable[..., int]") -> "Callable[..., int]":
     return named(enforced(_with_options(function)))
 
 
-def _set_up_editor(call: Call, name: str, agents: tuple[str, ...], enforce: bool, asked: dict[str, bool]) -> int:
+def _set_up_editor(call: Invocation, name: str, agents: tuple[str, ...], enforce: bool, asked: dict[str, bool]) -> int:
     is_taken_out = asked["remove"]
     if not (agents or is_taken_out or entries((), (), os.environ)):
         sources = ", ".join(agent.source for agent in AGENTS.values())
@@ -147,7 +149,7 @@ def _set_up_editor(call: Call, name: str, agents: tuple[str, ...], enforce: bool
 
 @setup.command()
 @_of_editors
-def zed(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+def zed(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
 
     They appear in Zed's list of agents as "Claude Code, on record" and so on.
@@ -157,14 +159,14 @@ def zed(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> in
 
 @setup.command()
 @_of_editors
-def jetbrains(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+def jetbrains(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json."""
     return _set_up_editor(call, "jetbrains", agents, enforce, asked)
 
 
 @setup.command()
 @_of_editors
-def neovim(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+def neovim(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Write a module for Neovim, lua/decklog_agents.lua, with agents that start by `decklog acp`.
 
     Your own settings use it with one line: for CodeCompanion adapters = { acp = require("decklog_agents").codecompanion() }, for
@@ -178,7 +180,7 @@ def neovim(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) ->
 @click.option("--enforce", is_flag=True, help="Make the agent ask before it acts, as far as it can be made to; on record.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_obj
-def acp(call: Call, enforce: bool, command: tuple[str, ...]) -> int:
+def acp(call: Invocation, enforce: bool, command: tuple[str, ...]) -> int:
     """Stand between an editor and an agent that it starts: put on record what passes, and guard.
 
     An editor calls this in the place of an agent that speaks the Agent Client Protocol, with the agent's own command behind --:

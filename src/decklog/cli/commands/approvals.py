@@ -2,7 +2,7 @@
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.screens.approval import lines
 from decklog.cli.screens.lines import say
 from decklog.cli.show import show as shown
@@ -12,7 +12,7 @@ from decklog.cli.terminal import width
 @click.command()
 @click.argument("approval_id")
 @click.pass_obj
-def show(call: Call, approval_id: str) -> int:
+def show(call: Invocation, approval_id: str) -> int:
     """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
     The check is one of: matches; parts redacted, where the thing had secrets; not in the log, where only its digest was given.

@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from decklog.cli.call import Call
-from decklog.cli.progress import Meter
+from decklog.cli.call import Invocation
+from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
 
 _TAKE_OVER = "take-over"
@@ -17,7 +17,7 @@ _TAKE_OVER = "take-over"
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def bazinga(call: Call, words: tuple[str, ...]) -> int:
+def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
     """Answer as bazinga-db does, so that agents' prompts and scripts for it go on working.
 
     `decklog bazinga take-over [PROJECT]` turns a project that bazinga-db itself kept into one that Decklog keeps.
@@ -36,7 +36,7 @@ def bazinga(call: Call, words: tuple[str, ...]) -> int:
 @click.argument("project", required=False)
 @click.option("--accept-losses", is_flag=True, help="go on though some rows can't be read or kept")
 @click.pass_obj
-def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
+def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int:
     """Take a bazinga project over in place: the one named, or the one around this folder.
 
     Its records go into a Decklog log and its scripts call Decklog, so agents and prompts go on as they are; bazinga.db stays
@@ -48,7 +48,7 @@ def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
     from decklog.plugins.legacy.bazinga.base import Desk
     from decklog.plugins.legacy.bazinga.places import detect
 
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
     # What readers open is brought up to date where the project was taken over before.
     with Desk(taken["database"]) as desk:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import click
 
-from decklog.cli.call import Call, Usage
-from decklog.cli.progress import Meter
+from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.progress import ProgressMeter
 from decklog.cli.screens.lines import say
 from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
@@ -26,14 +26,14 @@ from decklog.log import Decklog
     "--until", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), metavar="TIME", help="with --big: when it ends, default now"
 )
 @click.pass_obj
-def demo(call: Call, conductor: bool, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
+def demo(call: Invocation, conductor: bool, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
     """Watch workers share a run, one of them killed in the middle, and nothing lost.
 
     It makes a database in a temporary folder (or at --db) and needs no network. With --conductor agents work on a repository, and
     what conducts them is killed. With --big it makes a log to look around in, the same one for the same size, seed and end.
     """
     if not big and (size, seed, until) != (None, None, None):
-        raise Usage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
+        raise WrongUsage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
     if conductor:
         return _conductor(call)
     target = call.db or os.path.join(tempfile.mkdtemp(prefix="decklog-demo-"), "decklog.db")
@@ -51,7 +51,7 @@ def demo(call: Call, conductor: bool, big: bool, size: int | None, seed: int | N
     return 0 if result.ok else 1
 
 
-def _conductor(call: Call) -> int:
+def _conductor(call: Invocation) -> int:
     from pathlib import Path
 
     from decklog.conductor.demonstration import Demonstration
@@ -71,12 +71,12 @@ def _conductor(call: Call) -> int:
     return 0 if is_whole else 1
 
 
-def _big(call: Call, target: str, size: int, seed: int, until: datetime | None) -> int:
+def _big(call: Invocation, target: str, size: int, seed: int, until: datetime | None) -> int:
     from decklog.demo.big import Big, opened
 
     end = datetime.now(UTC) if until is None else until.replace(tzinfo=UTC)
     log, clock = opened(target, end, seed)
-    with log, Meter() as meter:
+    with log, ProgressMeter() as meter:
         runs = Big(log, clock, end, size, seed, lambda done, whole: meter("making entries", done, whole)).run()
         entries = sum(head["seq"] for head in log.journal.heads())
     if call.json:

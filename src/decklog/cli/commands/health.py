@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import Trouble, print_findings
-from decklog.cli.progress import Meter
+from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import Damaged, Invalid
@@ -30,7 +30,7 @@ class NotWhole(Invalid):
 @click.option("--since-anchor", is_flag=True, help="only what was written after the anchor, or after the last run of verify")
 @click.option("--anew", is_flag=True, help="begin with the first entry, also after an interrupted run")
 @click.pass_obj
-def verify(call: Call, stream: str | None, anchor: str | None, since_anchor: bool, anew: bool) -> int:
+def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, anew: bool) -> int:
     """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).
 
     An interrupted run of the last day is continued. With --since-anchor, older entries and indexes are not read.
@@ -39,8 +39,8 @@ def verify(call: Call, stream: str | None, anchor: str | None, since_anchor: boo
     from decklog.transfer.verified import verify_since_anchor
 
     if stream is not None and since_anchor:
-        raise Usage("--since-anchor is for all streams; leave out the stream")
-    with call.open(writing=False) as log, Meter() as meter:
+        raise WrongUsage("--since-anchor is for all streams; leave out the stream")
+    with call.open(writing=False) as log, ProgressMeter() as meter:
         if stream is not None:
             result = log.journal.verify(stream, anchor=anchor)
         else:
@@ -67,7 +67,7 @@ def verify(call: Call, stream: str | None, anchor: str | None, since_anchor: boo
 
 @click.command()
 @click.pass_obj
-def rebuild(call: Call) -> int:
+def rebuild(call: Invocation) -> int:
     """Make anew what the log derives from its journal: sums, counts, and the words that searches look up.
 
     Nothing is lost by it. The next search has to read all entries again.
@@ -85,7 +85,7 @@ def rebuild(call: Call) -> int:
 @click.argument("part", required=False, type=click.Choice(["agents"]))
 @click.option("--deep", is_flag=True, help="also check every page of a large file, and walk every hash chain as verify does")
 @click.pass_obj
-def doctor(call: Call, part: str | None, deep: bool) -> int:
+def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.
 
     `decklog doctor agents` looks at the programs of agents instead: which are installed and set up, whether an event of theirs
@@ -111,7 +111,7 @@ def doctor(call: Call, part: str | None, deep: bool) -> int:
     return 1 if findings else 0
 
 
-def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, str]]]":
+def _examine(call: Invocation, deep: bool) -> "tuple[dict[str, Any], list[dict[str, str]]]":
     """Gather the facts and findings; a file that is too damaged to be opened is a finding too."""
     from decklog.transfer.doctor import check_up, holders
 
@@ -119,7 +119,7 @@ def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, st
     try:
         with call.open(writing=False) as log:
             facts = {**log.db.facts(), "written_by": holders(log)}
-            with Meter() as meter:
+            with ProgressMeter() as meter:
                 return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep, progress=meter)]
     except Damaged as problem:
         mend = f"decklog recover {place.path}, or decklog restore BACKUP"

@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.show import show
 
 # click completes when this variable is set; the printed script sets it.
@@ -38,7 +38,7 @@ def completion(ctx: click.Context, shell: str) -> int:
     kind = get_completion_class(shell)
     assert kind is not None
     script = kind(ctx.find_root().command, {}, "decklog", _COMPLETING).source()
-    call: Call = ctx.obj
+    call: Invocation = ctx.obj
     if call.json:
         return show({"shell": shell, "script": script}, as_json=True)
     click.echo(script)

@@ -2,7 +2,7 @@
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.show import show, show_stream
 
 
@@ -12,7 +12,7 @@ from decklog.cli.show import show, show_stream
 @click.option("--follow/--no-follow", default=True, help="wait for what comes (the default)")
 @click.option("--timeout", type=float, metavar="SECONDS", help="stop after so long with nothing new")
 @click.pass_obj
-def watch(call: Call, stream: str | None, after: int | None, follow: bool, timeout: float | None) -> int:
+def watch(call: Invocation, stream: str | None, after: int | None, follow: bool, timeout: float | None) -> int:
     """Show entries as they happen, of one run or of all.
 
     With --json each entry is one line.
@@ -28,7 +28,7 @@ def watch(call: Call, stream: str | None, after: int | None, follow: bool, timeo
 @click.option("--limit", type=int, default=20, metavar="N", show_default=True, help="most entries to return")
 @click.option("--after", metavar="CURSOR", help="the `next` of the page before")
 @click.pass_obj
-def search(call: Call, words: tuple[str, ...], stream: str | None, limit: int, after: str | None) -> int:
+def search(call: Invocation, words: tuple[str, ...], stream: str | None, limit: int, after: str | None) -> int:
     """Find entries that have all the words, newest first; `word*` matches a beginning."""
     with call.open(writing=False) as log:
         return show(log.journal.search(" ".join(words), stream=stream, limit=limit, after=after), as_json=call.json)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.screens.cost import BY, gather, screen
 from decklog.cli.screens.lines import Line, Piece, say
 from decklog.cli.show import show
@@ -21,7 +21,7 @@ _UNLESS_TERMINAL = 100
 
 @click.command()
 @click.pass_obj
-def burn(call: Call) -> int:
+def burn(call: Invocation) -> int:
     """Show what every budget has spent, reserved and left, with the last days as a small chart."""
     with call.open(writing=False) as log:
         budgets = log.budgets.burn()
@@ -77,7 +77,7 @@ def _amount(value: int, unit: str) -> str:
 @click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="only the last N days")
 @click.option("--agent", metavar="NAME", help="only calls of this agent, such as claude or codex")
 @click.pass_obj
-def cost(call: Call, by: str, days: int | None, agent: str | None) -> int:
+def cost(call: Invocation, by: str, days: int | None, agent: str | None) -> int:
     """Show what was spent, by model, day, session or repository.
 
     A session includes its sub-agents. Days are in UTC. Calls without a known price are listed and not in the sum.

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
-from decklog.cli.meant import Group
+from decklog.cli.call import Invocation
+from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
     from decklog import Notice, NotifyRule
-    from decklog.notify.round import Told
+    from decklog.notify.round import RoundSummary
 
 # Between two rounds passes at least the first, and at most the second, in seconds.
 _SHORTEST, _LONGEST = 1.0, 15.0
 
 
-@click.group(cls=Group)
+@click.group(cls=SuggestingGroup)
 def notify() -> None:
     """Tell people what happened, by the rules of `decklog notices`.
 
@@ -32,7 +32,7 @@ def notify() -> None:
 @notify.command()
 @click.option("--watch", is_flag=True, help="go on until it is interrupted")
 @click.pass_obj
-def run(call: Call, watch: bool) -> int:
+def run(call: Invocation, watch: bool) -> int:
     """Find new events and send due notices; exit 1 when something could not be sent."""
     from decklog.notify import Round
 
@@ -49,7 +49,7 @@ def run(call: Call, watch: bool) -> int:
     return 1 if told.failed or told.unknown else 0
 
 
-def _show(call: Call, told: "Told") -> None:
+def _show(call: Invocation, told: "RoundSummary") -> None:
     if call.json:
         show(told, as_json=True)
         return
@@ -62,7 +62,7 @@ def _show(call: Call, told: "Told") -> None:
 @notify.command()
 @click.argument("rule_id", required=False)
 @click.pass_obj
-def test(call: Call, rule_id: str | None) -> int:
+def test(call: Invocation, rule_id: str | None) -> int:
     """Send a notice now, by one rule or by each, to see whether it arrives; exit 1 when one did not."""
     from decklog.notify import Round
 

@@ -5,7 +5,7 @@ import sys
 import click
 
 from decklog.cli import terminal
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.manager import for_the_manager
 from decklog.cli.screens.now import LISTED, tell_now
@@ -20,7 +20,7 @@ from decklog.cli.screens.now import LISTED, tell_now
     help=f"number of items to list of each kind, default {LISTED}",
 )
 @click.pass_obj
-def now(call: Call, limit: int) -> int:
+def now(call: Invocation, limit: int) -> int:
     """Say what needs a person, what runs, what has gone quiet and what it costs.
 
     Exit code 0 when nothing waits for a decision, 7 when something does: `decklog now --brief` fits a shell prompt.
@@ -32,13 +32,13 @@ def now(call: Call, limit: int) -> int:
 @click.command()
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="read anew so often, default 2")
 @click.pass_obj
-def top(call: Call, seconds: float) -> int:
+def top(call: Invocation, seconds: float) -> int:
     """Show `now` live, on the whole terminal: move, open, read, approve or deny, quit.
 
     `?` shows the keys. An approval is decided with a reason and, where a manager is bound, the manager's password or key.
     """
     if not (sys.stdin.isatty() and terminal.is_terminal()):
-        raise Usage("top needs a terminal", hint="decklog now prints the same once.")
+        raise WrongUsage("top needs a terminal", hint="decklog now prints the same once.")
     import curses
 
     from decklog.cli.screens.top import run
@@ -47,7 +47,7 @@ def top(call: Call, seconds: float) -> int:
         try:
             run(log, seconds=seconds)
         except curses.error as problem:
-            raise Usage(f"this terminal can't show it: {problem}", hint="decklog now prints the same once.") from None
+            raise WrongUsage(f"this terminal can't show it: {problem}", hint="decklog now prints the same once.") from None
     return 0
 
 
@@ -63,7 +63,7 @@ def top(call: Call, seconds: float) -> int:
 @click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
 @click.option("--password-file", metavar="FILE", help="whose first line other machines log in with; nobody else may read it")
 @click.pass_obj
-def serve(call: Call, /, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> int:
+def serve(call: Invocation, /, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> int:
     """Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.
 
     It listens on the loopback under its own name, unless --host is given. The link that it prints logs one browser in, once,

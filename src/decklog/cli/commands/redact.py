@@ -16,10 +16,10 @@ from decklog.redaction import redact as redact_text
 @click.option("--explain", is_flag=True, help="print what was found and the rule or features that decided, instead of the text")
 def redact(file: IO[str], jsonl: bool, explain: bool) -> int:
     """Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."""
-    from decklog.cli.call import Usage
+    from decklog.cli.call import WrongUsage
 
     if jsonl and explain:
-        raise Usage("--explain and --jsonl exclude each other")
+        raise WrongUsage("--explain and --jsonl exclude each other")
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
     if explain:
         _explain(file.read())
@@ -54,12 +54,12 @@ def _as_json(text: str) -> str:
 
 
 def _redact_line(number: int, line: str) -> str:
-    from decklog.cli.call import Usage
+    from decklog.cli.call import WrongUsage
 
     try:
         text = json.loads(line)
     except ValueError:
         text = None
     if not isinstance(text, str):
-        raise Usage(f"line {number} is not a JSON string")
+        raise WrongUsage(f"line {number} is not a JSON string")
     return redact_text(text)

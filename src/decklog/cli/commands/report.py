@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
-from decklog.cli.meant import Group
+from decklog.cli.call import Invocation
+from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, visible
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@click.group(cls=Group)
+@click.group(cls=SuggestingGroup)
 def report() -> None:
     """Sum up what happened over all runs, as Markdown or as a page to hand on."""
 
@@ -25,7 +25,7 @@ def report() -> None:
 @click.option("--html", "path", metavar="FILE", help="write a page to FILE instead of Markdown to stdout")
 @click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
 @click.pass_obj
-def week(call: Call, day: str | None, path: str | None, overwrite: bool) -> int:
+def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -> int:
     """Sum up one week over all runs: money, tasks done, answers given, what waits for a person, what was learned.
 
     A week begins on Monday, in UTC.

@@ -6,7 +6,7 @@ import click
 
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import show as shown
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.screens.lines import say as say_lines
 from decklog.cli.screens.timeline import timeline as draw
 from decklog.cli.standing import of_records
@@ -28,7 +28,7 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 @click.argument("run_id", metavar="RUN")
 @click.option("--at", metavar="ENTRY|TIME", help="as it was then")
 @click.pass_obj
-def show(call: Call, run_id: str, at: str | None) -> int:
+def show(call: Invocation, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
@@ -88,7 +88,7 @@ def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
 @click.argument("before")
 @click.argument("after")
 @click.pass_obj
-def diff(call: Call, before: str, after: str) -> int:
+def diff(call: Invocation, before: str, after: str) -> int:
     """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
     For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
@@ -115,7 +115,7 @@ def _value(value: "Any") -> str:
 @click.argument("run_id", metavar="RUN")
 @click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
 @click.pass_obj
-def timeline(call: Call, run_id: str, width: int | None) -> int:
+def timeline(call: Invocation, run_id: str, width: int | None) -> int:
     """Draw who worked on which task when, and how each attempt ended."""
     with call.open(writing=False) as log:
         if call.json:

@@ -12,7 +12,7 @@ from decklog.agents.views.listing import find_session, hits_by_session, priced
 from decklog.agents.views.listing import sessions as all_sessions
 from decklog.agents.views.steps import steps_of
 from decklog.cli import terminal
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.screens import session as screen
 from decklog.cli.screens.lines import Line, Piece, fit
 from decklog.cli.screens.lines import say as say_lines
@@ -56,12 +56,12 @@ def sessions(context: click.Context, limit: int, program: str | None, here: bool
 @sessions.command("list")
 @_list_options
 @click.pass_obj
-def list_(call: Call, limit: int, program: str | None, here: bool) -> int:
+def list_(call: Invocation, limit: int, program: str | None, here: bool) -> int:
     """List sessions, one line each: id, program, age, length, cost, status and what it was about."""
     return _list(call, limit, program, here)
 
 
-def _list(call: Call, limit: int, program: str | None, here: bool) -> int:
+def _list(call: Invocation, limit: int, program: str | None, here: bool) -> int:
     folder = os.path.realpath(os.getcwd()) if here else None
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
@@ -80,7 +80,7 @@ def _list(call: Call, limit: int, program: str | None, here: bool) -> int:
 @click.option("--full", is_flag=True, help="whole texts, diffs and outputs")
 @click.option("--failed", is_flag=True, help="only calls that failed")
 @click.pass_obj
-def show(call: Call, session: str | None, full: bool, failed: bool) -> int:
+def show(call: Invocation, session: str | None, full: bool, failed: bool) -> int:
     """Show a session step by step; without an id, the newest one."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
@@ -98,7 +98,7 @@ def show(call: Call, session: str | None, full: bool, failed: bool) -> int:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", type=click.IntRange(1, 1000), default=_LISTED, metavar="N", help="how many sessions, default 20")
 @click.pass_obj
-def search(call: Call, words: tuple[str, ...], limit: int) -> int:
+def search(call: Invocation, words: tuple[str, ...], limit: int) -> int:
     """Find sessions in which all the words were said, run or printed, the newest first; `word*` matches a beginning."""
     with call.open(writing=False) as log:
         hits = hits_by_session(log, " ".join(words))
@@ -116,7 +116,7 @@ def search(call: Call, words: tuple[str, ...], limit: int) -> int:
 @sessions.command()
 @click.argument("session", required=False)
 @click.pass_obj
-def resume(call: Call, session: str | None) -> int:
+def resume(call: Invocation, session: str | None) -> int:
     """Print the command that goes on with a session; without an id, with the newest one."""
     with call.open(writing=False) as log:
         found = _named(log, session)

@@ -9,11 +9,22 @@ import click
 
 from decklog.agents.found import present
 from decklog.cli import terminal
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 from decklog.core.errors import Conflict, DecklogError, Denied, NotAccepted
-from decklog.location.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, own_log, repository, users_own
+from decklog.location.locate import (
+    ADDRESS,
+    FILE,
+    FOLDER,
+    LogLocation,
+    in_folder,
+    locate,
+    outside_of,
+    own_log,
+    repository,
+    users_own,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +41,7 @@ PENDING = 7
 @click.option("--outside", is_flag=True, help="Keep the file in your own data folder, where no command of an agent can write.")
 @click.option("--agents-md/--no-agents-md", default=None, help="Write the commands for agents into AGENTS.md; or do not ask.")
 @click.pass_obj
-def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool, agents_md: bool | None) -> int:
+def init(call: Invocation, folder: str | None, switch: bool, user: bool, outside: bool, agents_md: bool | None) -> int:
     """Create a log for this repository or folder, or use the one it has.
 
     Without FOLDER the log serves the whole repository; outside of a repository, this folder and all below it.
@@ -50,14 +61,14 @@ def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool
     return code
 
 
-def _lay_inside(call: Call, home: str, has: Place | None, *, switch: bool) -> int:
-    meant = _named(call) or has or Place(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
+def _lay_inside(call: Invocation, home: str, has: LogLocation | None, *, switch: bool) -> int:
+    meant = _named(call) or has or LogLocation(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
     if has is not None and call.db and not _same(has, meant) and not switch:
         raise _has_another(has, meant, home)
     return _make(call, meant, lambda: _point(meant, has, home, switch=bool(call.db)))
 
 
-def _offer_notes(call: Call, home: str, agents_md: bool | None) -> None:
+def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
     """Write the commands for agents into the files that they read, if that was asked for, or a person at a terminal says yes."""
     may_ask = agents_md is None and not call.json and terminal.is_terminal() and terminal.is_terminal(sys.stdin)
     if not (agents_md or may_ask):
@@ -79,7 +90,7 @@ def _offer_notes(call: Call, home: str, agents_md: bool | None) -> None:
             terminal.say(f"Written: {names}")
 
 
-def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) -> int:
+def _make(call: Invocation, meant: LogLocation, settle: "Callable[[], list[str]]" = list) -> int:
     from decklog.log import Decklog
 
     already = meant.exists and not meant.is_server
@@ -87,20 +98,20 @@ def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) ->
     return _made(call, meant, already=already, warnings=settle())
 
 
-def _named(call: Call) -> Place | None:
+def _named(call: Invocation) -> LogLocation | None:
     if not (named := call.db or os.environ.get("DECKLOG_DB")):
         return None
     reason = "named with --db" if call.db else "from the environment variable DECKLOG_DB"
-    return Place(named if "://" in named else os.path.abspath(os.path.expanduser(named)), reason, is_named=True)
+    return LogLocation(named if "://" in named else os.path.abspath(os.path.expanduser(named)), reason, is_named=True)
 
 
-def _same(one: Place, other: Place) -> bool:
+def _same(one: LogLocation, other: LogLocation) -> bool:
     return one.target == other.target or (
         not one.is_server and not other.is_server and os.path.realpath(one.path) == os.path.realpath(other.path)
     )
 
 
-def _has_another(has: Place, meant: Place, home: str) -> Conflict:
+def _has_another(has: LogLocation, meant: LogLocation, home: str) -> Conflict:
     return Conflict(
         f"{home} has a log already, {has.shown}; nothing was made",
         hint=f"Take what it holds along with `decklog move {meant.shown}`; "
@@ -110,7 +121,7 @@ def _has_another(has: Place, meant: Place, home: str) -> Conflict:
     )
 
 
-def _point(meant: Place, has: Place | None, home: str, *, switch: bool) -> list[str]:
+def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bool) -> list[str]:
     """Have the folder find the log without being told; say when it goes on having another one."""
     inside = os.path.join(home, FOLDER)
     if has is not None and not _same(has, meant):
@@ -124,7 +135,7 @@ def _point(meant: Place, has: Place | None, home: str, *, switch: bool) -> list[
     return [f"{has.shown} is left as it is; nothing uses it from here any more"] if has and not _same(has, meant) else []
 
 
-def _made(call: Call, meant: Place, *, already: bool, warnings: list[str]) -> int:
+def _made(call: Invocation, meant: LogLocation, *, already: bool, warnings: list[str]) -> int:
     facts = {"target": meant.shown, "already": already, "because": meant.reason}
     if call.json:
         return show(facts, as_json=True, warnings=warnings)
@@ -156,12 +167,12 @@ def _forget(inside: str) -> None:
         os.unlink(os.path.join(inside, ADDRESS))
 
 
-def _lay_outside(call: Call, home: str, found: Place | None) -> int:
+def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
     """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
     from decklog.log import Decklog
 
     if call.db:
-        raise Usage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
+        raise WrongUsage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
     if found is not None and found.target != os.path.join(home, FOLDER, FILE):
         return _made(call, found, already=True, warnings=[])
     target = outside_of(home)
@@ -171,10 +182,10 @@ def _lay_outside(call: Call, home: str, found: Place | None) -> int:
     _remember(os.path.join(home, FOLDER), target)
     _settle(home)
     left = [f"{found.target} is left as it is; nothing uses it from here any more"] if found is not None else []
-    return _made(call, Place(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
+    return _made(call, LogLocation(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
 
 
-def _copy(found: Place, target: "Decklog") -> None:
+def _copy(found: LogLocation, target: "Decklog") -> None:
     from decklog.core.errors import Busy
     from decklog.transfer.doctor import holders
     from decklog.transfer.move.move import Move
@@ -198,7 +209,7 @@ def _settle(home: str) -> None:
 @click.option("--settings", is_flag=True, help="consent to what decklog.toml of this repository loosens, shown first")
 @click.option("--commit", metavar="COMMIT", default="HEAD", help="with --settings: the commit whose file it is, default HEAD")
 @click.pass_obj
-def accept(call: Call, folder: str, settings: bool, commit: str) -> int:
+def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
     """Say yes to the log that was found for this folder and that you did not make there.
 
     A log may come with a clone or an archive, or be another user's, with its own budgets, approvals and trust. Your consent is
@@ -220,12 +231,12 @@ def accept(call: Call, folder: str, settings: bool, commit: str) -> int:
             accept_project(log, opened)
         return show({"target": log, "because": f"the project {os.path.abspath(folder)}", "accepted": True}, as_json=call.json)
     if place.folder is None:
-        raise Usage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
+        raise WrongUsage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
     place.accept()
     return show({"target": place.shown, "because": place.reason, "accepted": True}, as_json=call.json)
 
 
-def _accept_settings(call: Call, folder: str, commit: str) -> int:
+def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
     """Show what the settings of a commit loosen, and record the consent of whoever is at the terminal."""
     from pathlib import Path
 
@@ -267,7 +278,7 @@ def _ignore(inside: str) -> None:
 
 @click.command()
 @click.pass_obj
-def where(call: Call) -> int:
+def where(call: Invocation) -> int:
     """Show which log is used here, and how it was found."""
     place = locate(call.db)
     facts: dict[str, object] = {"target": place.shown, "because": place.reason, "exists": place.exists}
@@ -281,7 +292,7 @@ def where(call: Call) -> int:
 @click.command()
 @click.option("--schema", default="public", metavar="NAME", help="the schema that the log's tables are in, default public")
 @click.pass_obj
-def roles(call: Call, schema: str) -> int:
+def roles(call: Invocation, schema: str) -> int:
     """Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.
 
     It connects to nothing and changes nothing: decklog roles | psql postgresql://OWNER@HOST/DATABASE
@@ -299,7 +310,7 @@ def roles(call: Call, schema: str) -> int:
 @click.command()
 @click.option("--check", is_flag=True, help="Only tell what would be applied; exit 7 when something would.")
 @click.pass_obj
-def migrate(call: Call, check: bool) -> int:
+def migrate(call: Invocation, check: bool) -> int:
     """Bring the log's schema up to date, and a SQLite file's journal mode back to WAL.
 
     A SQLite file is copied first and is also migrated when it is opened; PostgreSQL is migrated only by this.
@@ -314,7 +325,7 @@ def migrate(call: Call, check: bool) -> int:
     return show({"target": place.shown, "schema": facts["schema"]}, as_json=call.json)
 
 
-def _check(call: Call, place: Place) -> int:
+def _check(call: Invocation, place: LogLocation) -> int:
     """Open the log as it is, and tell which steps it lacks."""
     from decklog.core.errors import SchemaTooOld
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import click
 
-from decklog.agents.found import HISTORIES, History, present, roots_of
+from decklog.agents.found import HISTORIES, SessionFiles, present, roots_of
 from decklog.agents.history_files import files_of
-from decklog.agents.setup.installing import State, state_of
+from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli import run, terminal
 from decklog.cli.agent_programs.setting_up import project, setting_of
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.styles import STRONG, painted
 from decklog.core.figures import counted, sized
@@ -34,7 +34,7 @@ class _Step:
 @for_the_manager
 @click.command()
 @click.pass_obj
-def start(call: Call) -> int:
+def start(call: Invocation) -> int:
     """Set up Decklog in this repository with a few questions, from the log to the first recorded session.
 
     Each question names the command that a yes runs, so every step can be run alone, or taken back. Nothing is done without a
@@ -43,7 +43,7 @@ def start(call: Call) -> int:
     steps = _steps(call)
     if not (sys.stdin.isatty() and terminal.is_terminal()):
         commands = [step.command for step in steps] + ["decklog cost"]
-        raise Usage(
+        raise WrongUsage(
             "start asks questions and needs a terminal", hint=f"Without one, run: {'; '.join(commands)}", commands=commands
         )
     for step in steps:
@@ -57,11 +57,11 @@ def start(call: Call) -> int:
     return _finish(call)
 
 
-def _words(call: Call, step: _Step) -> list[str]:
+def _words(call: Invocation, step: _Step) -> list[str]:
     return [*step.words, *(["--db", call.db] if call.db else [])]
 
 
-def _steps(call: Call) -> list[_Step]:
+def _steps(call: Invocation) -> list[_Step]:
     """List what is left to do here."""
     place, root = call.place(), project() or os.getcwd()
     steps = [] if place.exists else [_Step(f"Create a log for {root}?", ("init", "--no-agents-md"))]
@@ -75,7 +75,7 @@ def _steps(call: Call) -> list[_Step]:
     return steps
 
 
-def _count(history: History, root: str) -> str | None:
+def _count(history: SessionFiles, root: str) -> str | None:
     """Describe the session files of a repository; None where there are none."""
     files = files_of(history.folder(), history.program, roots_of(root))
     if not files:
@@ -83,13 +83,13 @@ def _count(history: History, root: str) -> str | None:
     return f"{counted(len(files), 'session file')} ({sized(sum(os.path.getsize(path) for path in files))})"
 
 
-def _is_set_up(history: History, root: str) -> bool:
+def _is_set_up(history: SessionFiles, root: str) -> bool:
     program = PROGRAMS[history.program]
     settings = (setting_of(scope, project=root) for scope in program.scopes)
-    return any(state_of(part) is State.INSTALLED for setting in settings for part in program.parts(setting))
+    return any(state_of(part) is SetupState.INSTALLED for setting in settings for part in program.parts(setting))
 
 
-def _finish(call: Call) -> int:
+def _finish(call: Invocation) -> int:
     """Show what is in the log, and how to go on and to take it back."""
     if not call.place().exists:
         return 0

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
-from decklog.cli.meant import Group
+from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.core.errors import Denied
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EXITS = {"allow": 0, "ask": 7, "deny": 6}
 
 
-@click.group(cls=Group)
+@click.group(cls=SuggestingGroup)
 def tools() -> None:
     """Judge commands and paths, and use an agent's tools."""
 
@@ -31,7 +31,7 @@ def tools() -> None:
 @click.option("--root", metavar="FOLDER", help="the absolute path of the repository")
 @click.option("--exit-code", is_flag=True, help="end with 6 when anything is denied, 7 when anything must be asked")
 @click.pass_obj
-def judge(call: Call, file: "IO[str]", jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
+def judge(call: Invocation, file: "IO[str]", jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
     """Say of each command whether it may run: allow, ask or deny, with the rule and the reason.
 
     Commands come one a line from FILE or stdin. Nothing is executed.
@@ -63,11 +63,11 @@ def _command(number: int, line: str) -> "str | list[str]":
     try:
         value = json.loads(line)
     except ValueError:
-        raise Usage(f"line {number} is not JSON") from None
+        raise WrongUsage(f"line {number} is not JSON") from None
     command = value.get("command") if isinstance(value, dict) else value
     if isinstance(command, (str, list)):
         return command
-    raise Usage(f"line {number} holds no command", hint='Give a string, a list of strings, or {"command": …}.')
+    raise WrongUsage(f"line {number} holds no command", hint='Give a string, a list of strings, or {"command": …}.')
 
 
 def _line(command: "str | list[str]") -> str:
@@ -79,7 +79,7 @@ def _line(command: "str | list[str]") -> str:
 class _Answers:
     """Shows answers as they come, one a line; with --json all of them in one envelope at the end."""
 
-    def __init__(self, call: Call, jsonl: bool) -> None:
+    def __init__(self, call: Invocation, jsonl: bool) -> None:
         self._jsonl = jsonl
         self._all: list[dict[str, Any]] | None = [] if call.json and not jsonl else None
 
@@ -106,7 +106,7 @@ class _Answers:
 @click.option("--exit-code", is_flag=True, help="end with 4 when any path is refused")
 @click.pass_obj
 def check_path(
-    call: Call,
+    call: Invocation,
     paths: tuple[str, ...],
     root: str,
     op: str,
@@ -146,7 +146,7 @@ def _paths(jsonl: bool) -> "Iterator[str]":
 
 @tools.command("list")
 @click.pass_obj
-def list_tools(call: Call) -> int:
+def list_tools(call: Invocation) -> int:
     """List the tools and what each does; --json gives the schemas that a model needs."""
     from decklog.guard.toolbox.catalogue import TOOLS
     from decklog.review.agent_tool import REVIEW
@@ -167,7 +167,7 @@ def list_tools(call: Call) -> int:
 @click.option("--agent", metavar="NAME", help="who calls")
 @click.pass_obj
 def call_tool(
-    call: Call, run_id: str, tool: str, arguments: str, root: str, task: str | None, step: str | None, agent: str | None
+    call: Invocation, run_id: str, tool: str, arguments: str, root: str, task: str | None, step: str | None, agent: str | None
 ) -> int:
     """Call a tool for a run and show its result; JSON holds the arguments, `-` reads them from stdin.
 
@@ -200,5 +200,5 @@ def _arguments(text: str) -> "dict[str, Any]":
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise Usage("the arguments are not a JSON object", hint='Give them as {"name": value}.')
+        raise WrongUsage("the arguments are not a JSON object", hint='Give them as {"name": value}.')
     return given

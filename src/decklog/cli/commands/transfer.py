@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
-from decklog.cli.meant import Group
-from decklog.cli.progress import Meter
+from decklog.cli.meant import SuggestingGroup
+from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
 from decklog.core.figures import counted
-from decklog.location.locate import Place, locate
+from decklog.location.locate import LogLocation, locate
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -48,7 +48,7 @@ IMPORTS = {
 }
 
 
-class Formats(Group):
+class Formats(SuggestingGroup):
     """Looks a format up in a table and imports only the one that is asked for."""
 
     def __init__(self, formats: dict[str, tuple[str, str]], **settings: object) -> None:
@@ -76,22 +76,22 @@ import_ = for_the_manager(Formats(IMPORTS, name="import", help="Import sessions,
 @click.argument("folder")
 @click.option("--run", "stream", metavar="RUN", help="only this run")
 @click.pass_obj
-def export_jsonl(call: Call, folder: str, stream: str | None) -> int:
+def export_jsonl(call: Invocation, folder: str, stream: str | None) -> int:
     """Write every stream as a file of JSON lines that git can merge, hash chain and blobs included."""
     from decklog.transfer.jsonl.export import JsonlExport
 
-    with call.open(writing=False) as log, Meter() as meter:
+    with call.open(writing=False) as log, ProgressMeter() as meter:
         return show(JsonlExport(log, folder, meter).run(stream), as_json=call.json)
 
 
 @click.command("jsonl")
 @click.argument("folder")
 @click.pass_obj
-def import_jsonl(call: Call, folder: str) -> int:
+def import_jsonl(call: Invocation, folder: str) -> int:
     """Take in a folder that `export jsonl` wrote; what is here already is compared and skipped."""
     from decklog.transfer.jsonl.load import JsonlImport
 
-    with call.open(create=True) as log, Meter() as meter:
+    with call.open(create=True) as log, ProgressMeter() as meter:
         return show(JsonlImport(log, folder, meter).run(), as_json=call.json)
 
 
@@ -100,7 +100,7 @@ def import_jsonl(call: Call, folder: str) -> int:
 @click.option("--out", metavar="FILE", help="the page to write; otherwise RUN.html in this folder")
 @click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
 @click.pass_obj
-def export_html(call: Call, run_id: str, out: str | None, overwrite: bool) -> int:
+def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool) -> int:
     """Write one run as a single HTML page for a report, with its timeline and whether it verifies."""
     from decklog.transfer.report.page import write_page
 
@@ -113,7 +113,7 @@ def export_html(call: Call, run_id: str, out: str | None, overwrite: bool) -> in
 @click.argument("target")
 @click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
 @click.pass_obj
-def move(call: Call, target: str, source: str | None) -> int:
+def move(call: Invocation, target: str, source: str | None) -> int:
     """Copy a whole log to another place or engine, and prove that it arrived.
 
     The source is only read and stays as it is. After an interruption, the same command goes on where it was.
@@ -121,7 +121,7 @@ def move(call: Call, target: str, source: str | None) -> int:
     from decklog.log import Decklog
     from decklog.transfer.move.move import Move
 
-    with _source(call, source) as log, Decklog.open(target, migrate=True) as other, Meter() as meter:
+    with _source(call, source) as log, Decklog.open(target, migrate=True) as other, ProgressMeter() as meter:
         moved = Move(log, other, meter).run()
     if moved.behind:
         moved.warnings.append(
@@ -130,9 +130,9 @@ def move(call: Call, target: str, source: str | None) -> int:
     return show(moved, as_json=call.json, warnings=moved.warnings)
 
 
-def _source(call: Call, named: str | None) -> "Decklog":
+def _source(call: Invocation, named: str | None) -> "Decklog":
     """Open a log for reading only, so that not even its file changes."""
-    place: Place = locate(named or call.db)
+    place: LogLocation = locate(named or call.db)
     place.must_exist()
     return place.open(read_only=True)
 
@@ -141,11 +141,11 @@ def _source(call: Call, named: str | None) -> "Decklog":
 @click.argument("file", required=False)
 @click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
 @click.pass_obj
-def backup(call: Call, file: str | None, overwrite: bool) -> int:
+def backup(call: Invocation, file: str | None, overwrite: bool) -> int:
     """Write a consistent copy of the log, as a SQLite file, while others go on writing."""
     from decklog.transfer.backup import back_up
 
-    with call.open(writing=False) as log, Meter() as meter:
+    with call.open(writing=False) as log, ProgressMeter() as meter:
         return show(back_up(log, file, overwrite=overwrite, progress=meter), as_json=call.json)
 
 
@@ -154,18 +154,18 @@ def backup(call: Call, file: str | None, overwrite: bool) -> int:
 @click.argument("file")
 @click.option("--to", "path", metavar="PATH", help="the log to replace or make; otherwise the one this call means")
 @click.pass_obj
-def restore(call: Call, file: str, path: str | None) -> int:
+def restore(call: Invocation, file: str, path: str | None) -> int:
     """Put a backup in the place of a log.
 
     The backup is verified first and the current log is kept. While other processes have the log open, nothing is done.
     """
     from decklog.transfer.restore import restore as put_back
 
-    place = Place(path, "named with --to") if path else locate(call.db)
+    place = LogLocation(path, "named with --to") if path else locate(call.db)
     if place.is_server:
-        raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.shown} --from {file}")
+        raise WrongUsage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.shown} --from {file}")
     place.check()
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         restored = put_back(file, place.path, progress=meter)
     if place.folder is not None:
         # The backup may be of another log, and whoever put it here has said yes to it.
@@ -181,14 +181,14 @@ def restore(call: Call, file: str, path: str | None) -> int:
 @click.option("--apply", is_flag=True, help="really drop them; otherwise it is only said what would go")
 @click.option("--shrink", is_flag=True, help="with --apply, also make a SQLite file smaller (needs as much free space again)")
 @click.pass_obj
-def prune(call: Call, older_than: str, kind: str | None, stream: str | None, apply: bool, shrink: bool) -> int:
+def prune(call: Invocation, older_than: str, kind: str | None, stream: str | None, apply: bool, shrink: bool) -> int:
     """Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed.
 
     What records were (entries of kind change) is never dropped.
     """
     from decklog.transfer.prune import Prune, age_of
 
-    with call.open(writing=apply) as log, Meter() as meter:
+    with call.open(writing=apply) as log, ProgressMeter() as meter:
         result = Prune(log, age_of(older_than), kind=kind, stream=stream, progress=meter).run(apply=apply)
         if apply and shrink:
             log.db.compact()
@@ -201,13 +201,13 @@ def prune(call: Call, older_than: str, kind: str | None, stream: str | None, app
 @click.argument("file")
 @click.option("--to", metavar="NEW", help="the log to make; otherwise NAME.recovered.db in this folder")
 @click.pass_obj
-def recover(call: Call, file: str, to: str | None) -> int:
+def recover(call: Invocation, file: str, to: str | None) -> int:
     """Take what can be read out of a damaged SQLite file into a new log, and say what is missing.
 
     The damaged file is never changed. A file that is whole is left alone.
     """
     from decklog.transfer.recover.recovery import recover as take_out
 
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         report = take_out(file, to, progress=meter)
     return show(report, as_json=call.json, warnings=report.notes)

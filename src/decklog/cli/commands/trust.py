@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.manager import for_the_manager
 from decklog.cli.parameters import read_file
@@ -32,14 +32,14 @@ This log answers to {manager} now. What that means:
 @click.option("--password", is_flag=True, help="prove by a password, asked for now, instead of a key")
 @click.option("--persona-name", metavar="TEXT", help="name the agent uses")
 @click.pass_obj
-def bind(call: Call, handle: str, channel: str, public_key: str | None, *, password: bool, persona_name: str | None) -> int:
+def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *, password: bool, persona_name: str | None) -> int:
     """Bind the log to its manager, once; from then on only the manager's signature hands it over.
 
     The key is the text of an OpenSSH public key of kind ed25519, or @FILE. Without one, and without --password, a key is made in
     your settings, outside of every repository, and locked with a passphrase.
     """
     if password and public_key is not None:
-        raise Usage("a manager has a key or a password, not both")
+        raise WrongUsage("a manager has a key or a password, not both")
     secret = _new_password() if password else None
     with call.open() as log, acting(log, call):
         line = None if password else _text(public_key) if public_key else _own_key(log)
@@ -53,7 +53,7 @@ def bind(call: Call, handle: str, channel: str, public_key: str | None, *, passw
 
 def _new_password() -> str:
     if not sys.stdin.isatty():
-        raise Usage("a password is asked for at a terminal, and this is none", hint="Give a public key instead.")
+        raise WrongUsage("a password is asked for at a terminal, and this is none", hint="Give a public key instead.")
     return asked("A new password, of 12 characters or more", twice=True)
 
 
@@ -67,7 +67,7 @@ def _own_key(log: "Decklog") -> str:
     if passphrase is None and sys.stdin.isatty():
         passphrase = asked(f"A passphrase for the new key {path}", twice=True)
     if not passphrase:
-        raise Usage("give a public key: one is made only with a passphrase, which is asked for at a terminal")
+        raise WrongUsage("give a public key: one is made only with a passphrase, which is asked for at a terminal")
     return log.trust.make_key(path, passphrase)
 
 
@@ -76,7 +76,7 @@ def _own_key(log: "Decklog") -> str:
 @click.argument("statement", type=click.File("r", encoding="utf-8"), default="-")
 @click.option("--key", required=True, metavar="FILE", help="your OpenSSH private key, an Ed25519 one")
 @click.pass_obj
-def sign(call: Call, statement: "IO[str]", key: str) -> int:
+def sign(call: Invocation, statement: "IO[str]", key: str) -> int:
     """Sign a proposed change of trust, read from a file or stdin, with the manager's own key; only the signature is written.
 
     The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE or
@@ -99,7 +99,7 @@ def sign(call: Call, statement: "IO[str]", key: str) -> int:
 @click.argument("signature", required=False)
 @click.option("--key", metavar="FILE", help="sign it now, with this key")
 @click.pass_obj
-def apply(call: Call, statement: str, signature: str | None, key: str | None) -> int:
+def apply(call: Invocation, statement: str, signature: str | None, key: str | None) -> int:
     """Apply a proposed change, given its exact statement and the owner's signature.
 
     Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose` gave

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.show import show
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
@@ -15,13 +15,13 @@ from decklog.core.extras import install_hint
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from decklog.location.locate import Place
+    from decklog.location.locate import LogLocation
     from decklog.log import Decklog
     from decklog.web.elsewhere import Elsewhere
-    from decklog.web.site import Site
+    from decklog.web.site import DashboardSite
 
 
-def run(call: Call, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> None:
+def run(call: Invocation, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> None:
     """Serve the log that a call means, until it is told to end; `elsewhere` says how other machines reach it, if they do."""
     server = _server()
     far = _far(elsewhere)
@@ -53,20 +53,20 @@ def _far(given: "dict[str, str | None]") -> "Elsewhere | None":
     return Elsewhere(**given) if any(given.values()) else None
 
 
-def _site(log: "Decklog", place: "Place", port: int | None, key: str | None, far: "Elsewhere | None") -> "Site":
+def _site(log: "Decklog", place: "LogLocation", port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
     from decklog.web.live import Feed
     from decklog.web.names import FIRST_PORT, remembered
-    from decklog.web.sessions import Sessions
-    from decklog.web.site import Site
+    from decklog.web.sessions import BrowserSessions
+    from decklog.web.site import DashboardSite
 
-    sessions = Sessions(now=log.clock.now)
+    sessions = BrowserSessions(now=log.clock.now)
     if far is not None:
         names, password = far.names(port or FIRST_PORT), far.password()
-        return Site(log, _name(place), names, sessions, Feed(log), key, password)
-    return Site(log, _name(place), remembered(place.target, port), sessions, Feed(log), key)
+        return DashboardSite(log, _name(place), names, sessions, Feed(log), key, password)
+    return DashboardSite(log, _name(place), remembered(place.target, port), sessions, Feed(log), key)
 
 
-def _name(place: "Place") -> str:
+def _name(place: "LogLocation") -> str:
     """Name the log as its people do: by the folder that it is kept for, or by its database."""
     if place.is_server:
         return place.shown.partition("?")[0].rpartition("/")[2] or "decklog"
@@ -74,7 +74,7 @@ def _name(place: "Place") -> str:
     return os.path.basename(os.path.dirname(folder) if os.path.basename(folder) == ".decklog" else folder) or "decklog"
 
 
-def _tell(site: "Site", *, as_json: bool = False) -> None:
+def _tell(site: "DashboardSite", *, as_json: bool = False) -> None:
     link = f"{site.names.origin}/login#{site.sessions.new_link()}"
     if as_json:
         show({"origin": site.names.origin, "login": link}, as_json=True)
@@ -83,6 +83,6 @@ def _tell(site: "Site", *, as_json: bool = False) -> None:
     sys.stdout.flush()
 
 
-def _more_links(site: "Site") -> None:
+def _more_links(site: "DashboardSite") -> None:
     for _ in sys.stdin:
         _tell(site)

@@ -11,7 +11,7 @@ from decklog.cli.terminal import width
 from decklog.core.figures import counted, took
 
 if TYPE_CHECKING:
-    from decklog.agents.history import Imported
+    from decklog.agents.history import HistorySummary
     from decklog.log import Decklog
 
 _UNLESS_TERMINAL = 100
@@ -24,7 +24,7 @@ def spent_of(log: "Decklog", program: str) -> dict[str, Any]:
     return {"spent": gather(log, agent=program)}
 
 
-def imported_lines(program: str, done: "Imported", spent: dict[str, Any], seconds: float) -> list[Line]:
+def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], seconds: float) -> list[Line]:
     """Write what was imported, what the sessions in the log have spent, and what to do next."""
     title = HISTORIES[program].title if program in HISTORIES else program
     if done.files:
@@ -43,7 +43,7 @@ def imported_lines(program: str, done: "Imported", spent: dict[str, Any], second
     return [*lines, [], [Piece("Next: decklog cost, decklog serve, decklog now", DIM)]]
 
 
-def _redacted(done: "Imported") -> list[Line]:
+def _redacted(done: "HistorySummary") -> list[Line]:
     if not done.redacted:
         return []
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in done.redacted.most_common(_KINDS))

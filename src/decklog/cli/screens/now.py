@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
 
 # So many of each are listed, unless another number is asked for.
 LISTED = 12
@@ -32,7 +32,7 @@ _SHOWN_BUDGETS = 6
 _BAR = 20
 
 
-def tell_now(call: "Call", limit: int = LISTED) -> int:
+def tell_now(call: "Invocation", limit: int = LISTED) -> int:
     """Say what goes on, once; give the exit code, which says whether something waits for a decision."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())

@@ -34,7 +34,7 @@ _ENTRIES = 100
 
 
 @dataclass
-class Page:
+class ScreenPage:
     """Lines to look at; `rows` names the line of each thing that can be marked."""
 
     lines: list[Line] = field(default_factory=list)
@@ -48,9 +48,9 @@ class Page:
         self.lines.append(line)
 
 
-def overview_page(summary: "Summary", strips: "dict[str, list[int]]", sought: str, width: int) -> Page:
+def overview_page(summary: "Summary", strips: "dict[str, list[int]]", sought: str, width: int) -> ScreenPage:
     """Write the list: the sentence, what needs a person, the runs with their strips, and the budgets."""
-    page = Page([[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)])
+    page = ScreenPage([[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)])
     if summary.is_new:
         page.lines += [[], *([Piece(text)] for text in START)]
         return page
@@ -81,26 +81,26 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
     return [Piece("▲ ", LOUD), Piece(fit(item.what, room)), Piece("  " + fit(told, width - room - 4, right=True), DIM)]
 
 
-def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> Page:
+def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
     """Write what something is that was opened."""
     # What waits has a kind; its run's goal is told of both.
     if not hasattr(thing, "kind"):
         return _run_page(log, thing.id, width)
     item: Any = thing
     if item.kind.value == "approval":
-        return Page(approvals.lines(log.approvals.show(item.id), log.clock.now(), width))
+        return ScreenPage(approvals.lines(log.approvals.show(item.id), log.clock.now(), width))
     if item.kind.value == "quiet":
         return _run_page(log, item.id, width)
     texts = [part for text in revealed_lines(item.what) for part in wrapped(text, width)]
     told = [[Piece(text, STRONG)] for text in texts]
-    return Page([*told, [Piece(facts(item, log.clock.now()), LOUD)], [], [Piece(item.command)]])
+    return ScreenPage([*told, [Piece(facts(item, log.clock.now()), LOUD)], [], [Piece(item.command)]])
 
 
 def revealed_lines(text: str) -> list[str]:
     return [revealed(line) for line in text.splitlines()] or [""]
 
 
-def _run_page(log: "Decklog", run_id: str, width: int) -> Page:
+def _run_page(log: "Decklog", run_id: str, width: int) -> ScreenPage:
     run, now = log.overview.run(run_id), log.clock.now()
     entries = list(log.journal.find(run_id, limit=_ENTRIES))
     head: list[Line] = [[Piece(text, STRONG)] for text in wrapped(run.goal, width)]
@@ -124,4 +124,4 @@ def _run_page(log: "Decklog", run_id: str, width: int) -> Page:
         state = "lease ended" if task["lease_ended"] else task["stage"] or "at work"
         head.append([Piece(fit(f"  {task['worker']}: {task['title']} ({state})", width), DIM)])
     told = [[Piece(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
-    return Page([*head, [], [Piece("Latest entries first", STRONG)], *told])
+    return ScreenPage([*head, [], [Piece("Latest entries first", STRONG)], *told])

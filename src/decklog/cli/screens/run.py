@@ -10,14 +10,14 @@ from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_sh
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from decklog.conductor.standing import PieceStanding, Standing
+    from decklog.conductor.standing import ConductorStatus, PieceStanding
 
 _STYLES = {"landed": GOOD, "needs you": LOUD, "blocked": BAD, "given up": BAD, "waits": DIM, "ready": DIM, "queued": PLAIN}
 # What has landed is only counted once there are more pieces than fit; what is under way is always shown.
 _LINES_AROUND = 6
 
 
-def frame(stands: "Standing", places: int, height: int) -> list[Line]:
+def frame(stands: "ConductorStatus", places: int, height: int) -> list[Line]:
     """Make the lines of a run: how it stands as a whole, then its pieces, those that are under way before those that are over."""
     head: Line = [Piece(fit(stands.goal, max(places - 30, 20)), STRONG), Piece(f"  {stands.status}  ", DIM)]
     head.append(Piece(stands.spent()))
@@ -34,7 +34,7 @@ def _line(piece: "PieceStanding") -> Line:
     return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.told()}")]
 
 
-class View:
+class RunScreen:
     """Draws a run where it drew it last."""
 
     def __init__(self, stream: "TextIO | None" = None) -> None:
@@ -42,7 +42,7 @@ class View:
         self._drawn = 0
         self._last: list[Line] = []
 
-    def draw(self, stands: "Standing") -> None:
+    def draw(self, stands: "ConductorStatus") -> None:
         """Draw how a run stands, unless that is what is there."""
         size = shutil.get_terminal_size()
         lines = frame(stands, size.columns, size.lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from decklog.cli.proving import proving
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
-from decklog.cli.screens.pages import HELP, KEYS, SHOWN, Page, overview_page, thing_page
+from decklog.cli.screens.pages import HELP, KEYS, SHOWN, ScreenPage, overview_page, thing_page
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted
 from decklog.core.characters import revealed
 from decklog.core.errors import DecklogError
@@ -53,7 +53,7 @@ class Top:
         self._read_at = 0.0
         self._summary: Summary | None = None
         self._strips: dict[str, list[int]] = {}
-        self._page = Page()
+        self._page = ScreenPage()
         self._styles = _styles()
 
     def loop(self) -> None:
@@ -84,12 +84,12 @@ class Top:
         height, width = self._window.getmaxyx()
         width = max(1, width - 1)
         if self._is_help:
-            self._page = Page([[Piece(text)] for text in HELP])
+            self._page = ScreenPage([[Piece(text)] for text in HELP])
         elif self._opened is not None:
             try:
                 self._page = thing_page(self._log, self._opened, width)
             except DecklogError as problem:
-                self._page = Page([[Piece(problem.message, LOUD)], [Piece(problem.hint or "", DIM)]])
+                self._page = ScreenPage([[Piece(problem.message, LOUD)], [Piece(problem.hint or "", DIM)]])
         elif self._summary is not None:
             self._page = overview_page(self._summary, self._strips, self._sought, width)
             self._marked = max(0, min(self._marked, len(self._page.rows) - 1))

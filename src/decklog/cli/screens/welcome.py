@@ -12,7 +12,7 @@ from decklog.core.figures import counted, dollars
 
 if TYPE_CHECKING:
     from decklog import Summary
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
     from decklog.stores.results.money import SpendTotal
 
 _UNLESS_TERMINAL = 80
@@ -27,7 +27,7 @@ _NO_LOG = (
 )
 
 
-def welcome(call: "Call") -> int:
+def welcome(call: "Invocation") -> int:
     """Show the first steps, or a short form of `decklog now`."""
     place = call.place()
     if not place.exists:

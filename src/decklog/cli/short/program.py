@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from decklog.agents.context.claims import folder_beside
 from decklog.agents.context.worker import worker
 from decklog.cli import terminal
-from decklog.cli.call import Usage
+from decklog.cli.call import WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.parameters import Parameter, parameters_in, read_words
 from decklog.shortcuts.caller import Caller, Meant, Surface
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Decklog
-    from decklog.cli.call import Call
-    from decklog.location.locate import Place
-    from decklog.shortcuts.answer import Answer
+    from decklog.cli.call import Invocation
+    from decklog.location.locate import LogLocation
+    from decklog.shortcuts.answer import ShortcutAnswer
 
 
 def common(
@@ -42,7 +42,7 @@ def parameters(name: str) -> list[Parameter]:
     return [*parameters_in(VERBS[name]), *_SPOKEN.get(name, ()), *COMMON]
 
 
-def run_short(call: "Call") -> int:
+def run_short(call: "Invocation") -> int:
     """Run a command of the short way and show what it answers."""
     name, *words = call.words
     known = parameters(name)
@@ -52,7 +52,7 @@ def run_short(call: "Call") -> int:
         words = call.take_key(words, flags)
     try:
         given = read_words(known, words)
-    except Usage as problem:
+    except WrongUsage as problem:
         raise _with_example(name, words, problem) from None
     shared = {parameter.name: given.pop(parameter.name, None) for parameter in COMMON}
     place = call.place()
@@ -65,26 +65,28 @@ def run_short(call: "Call") -> int:
         return _show(VERBS[name](_caller(call, place, log, shared), **given), as_json=call.json)
 
 
-def _caller(call: "Call", place: "Place", log: "Decklog", options: "dict[str, Any]") -> Caller:
+def _caller(call: "Invocation", place: "LogLocation", log: "Decklog", options: "dict[str, Any]") -> Caller:
     who = worker(options["as_"])
     named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
     meant = Meant({**named, "fence": options["fence"]}, os.environ)
     if options["fence"] is not None and not meant.task_id:
-        raise Usage("--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out.")
+        raise WrongUsage(
+            "--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out."
+        )
     return Caller(log, who, folder_beside(place), meant, _SURFACE)
 
 
-def _is_said_by_a_person(call: "Call", place: "Place", given: "dict[str, Any]", shared: "dict[str, Any]") -> bool:
+def _is_said_by_a_person(call: "Invocation", place: "LogLocation", given: "dict[str, Any]", shared: "dict[str, Any]") -> bool:
     """Say whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
-    from decklog.agents.context.claims import Claims
+    from decklog.agents.context.claims import RememberedClaims
     from decklog.cli.short.talking import is_a_person
 
-    return is_a_person() and Claims(folder_beside(place), worker(None)).load() is None
+    return is_a_person() and RememberedClaims(folder_beside(place), worker(None)).load() is None
 
 
-def _said(call: "Call", name: str, given: "dict[str, Any]", shared: "dict[str, Any]", about: "dict[str, Any]") -> int:
+def _said(call: "Invocation", name: str, given: "dict[str, Any]", shared: "dict[str, Any]", about: "dict[str, Any]") -> int:
     from decklog.cli.short.talking import said
 
     text = given.pop("question" if name == "ask" else "text")
@@ -92,7 +94,7 @@ def _said(call: "Call", name: str, given: "dict[str, Any]", shared: "dict[str, A
     agents = [*given, *(option for option in ("as_", "fence") if shared[option] is not None)]
     if agents:
         flag = agents[0].rstrip("_").replace("_", "-")
-        raise Usage(f"--{flag} is for agents, and --from for people", hint="Leave one of them out.")
+        raise WrongUsage(f"--{flag} is for agents, and --from for people", hint="Leave one of them out.")
     return said(call, name, text, run_id=shared["run"], task_id=shared["task"], key=key, **about)
 
 
@@ -104,10 +106,10 @@ def _spelled(verb: str, *words: str, **options: object) -> str:
     return " ".join(("decklog", verb, *words, *(_option(name, value) for name, value in options.items())))
 
 
-_SURFACE = Surface(_spelled, _option, Usage, read_input=lambda: sys.stdin.read(), reads_files=True)
+_SURFACE = Surface(_spelled, _option, WrongUsage, read_input=lambda: sys.stdin.read(), reads_files=True)
 
 
-def _show(answer: "Answer", *, as_json: bool) -> int:
+def _show(answer: "ShortcutAnswer", *, as_json: bool) -> int:
     """Print an answer and give its exit code."""
     if as_json:
         more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}
@@ -119,9 +121,9 @@ def _show(answer: "Answer", *, as_json: bool) -> int:
     return answer.code
 
 
-def _with_example(name: str, words: list[str], problem: Usage) -> Usage:
+def _with_example(name: str, words: list[str], problem: WrongUsage) -> WrongUsage:
     """Say how a call would be right that has a word too many, or lacks one."""
     plain = [word for word in words if not word.startswith("-")]
     if problem.message.endswith("one word too many") and len(plain) == len(words):
-        return Usage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
+        return WrongUsage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
     return problem

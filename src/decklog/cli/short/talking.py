@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import Usage
+from decklog.cli.call import WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import Denied
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from decklog import Decklog
-    from decklog.cli.call import Call
+    from decklog.cli.call import Invocation
     from decklog.models.asking import Voices
-    from decklog.models.conversation.talking import Outcome
+    from decklog.models.conversation.talking import MessageOutcome
 
 SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
 _PENDING = 7
@@ -30,7 +30,7 @@ def is_a_person() -> bool:
 
 
 def said(
-    call: "Call",
+    call: "Invocation",
     word: str,
     text: str,
     *,
@@ -50,7 +50,7 @@ def said(
     if is_agent():
         raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")
     if from_ is not None and not from_.strip():
-        raise Usage("--from needs a name", hint="Such as: --from ana")
+        raise WrongUsage("--from needs a name", hint="Such as: --from ana")
     with call.open() as log:
         message = log.inbox.post(
             from_ or _own_name(),
@@ -72,13 +72,13 @@ def _own_name() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
-def _proof(log: "Decklog", call: "Call") -> "AbstractContextManager[None]":
+def _proof(log: "Decklog", call: "Invocation") -> "AbstractContextManager[None]":
     from decklog.cli.proving import proving
 
     return proving(log, call.key)
 
 
-def _told(call: "Call", outcome: "Outcome") -> int:
+def _told(call: "Invocation", outcome: "MessageOutcome") -> int:
     message, understood = outcome.message, outcome.understood
     if outcome.refusal is not None:
         outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}

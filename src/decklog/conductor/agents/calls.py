@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decklog.agents.entries import call_told, cut_of
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.texts import as_text
 from decklog.conductor.agents.description import Description
-from decklog.conductor.agents.stream import INPUT, Event
+from decklog.conductor.agents.stream import INPUT, StreamEvent
 
 _OUTCOMES = {
-    **dict.fromkeys(("completed", "success", "ok"), Outcome.OK),
-    **dict.fromkeys(("failed", "error"), Outcome.FAILED),
-    **dict.fromkeys(("declined", "denied", "reject", "rejected"), Outcome.DENIED),
-    **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted"), Outcome.INTERRUPTED),
+    **dict.fromkeys(("completed", "success", "ok"), CallOutcome.OK),
+    **dict.fromkeys(("failed", "error"), CallOutcome.FAILED),
+    **dict.fromkeys(("declined", "denied", "reject", "rejected"), CallOutcome.DENIED),
+    **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted"), CallOutcome.INTERRUPTED),
 }
 _UNFINISHED = "the session ended before the call did"
 
@@ -36,13 +36,13 @@ class _Call:
 
 
 @dataclass
-class Calls:
+class CallPairs:
     """Pairs the calls of one session with their results."""
 
     description: Description
     _open: dict[str, _Call] = field(default_factory=dict)
 
-    def told(self, event: Event) -> Iterator[Told]:
+    def told(self, event: StreamEvent) -> Iterator[Told]:
         """Yield what a `tool` or `result` event tells; a result that brings its input along tells its call too."""
         call_id = event.taken.get("call")
         if call_id is None:
@@ -57,7 +57,7 @@ class Calls:
     def unfinished(self) -> Iterator[Told]:
         """Yield a result for each call that has none when the session is over."""
         for call_id, call in self._open.items():
-            facts = {"call": call_id, "tool": call.tool, "outcome": Outcome.INTERRUPTED.value}
+            facts = {"call": call_id, "tool": call.tool, "outcome": CallOutcome.INTERRUPTED.value}
             yield Told("result", _UNFINISHED, facts)
         self._open.clear()
 
@@ -65,7 +65,7 @@ class Calls:
         tool = str(taken.get("tool") or "tool")
         return f"mcp__{taken['server']}__{tool}" if taken.get("server") else self.description.tools.get(tool, tool)
 
-    def _unnamed(self, event: Event) -> Told:
+    def _unnamed(self, event: StreamEvent) -> Told:
         """Tell of a call without an id, which can't be paired."""
         taken = event.taken
         outcome = {"outcome": self._outcome(taken).value} if event.kind == "result" else {}
@@ -73,7 +73,7 @@ class Calls:
         text, cut = cut_of(str(body))
         return Told(event.kind, text, {"tool": self._tool(taken), **outcome, **cut} if "tool" in taken or outcome else None)
 
-    def _begun(self, call_id: str, event: Event, began: int | None) -> Iterator[Told]:
+    def _begun(self, call_id: str, event: StreamEvent, began: int | None) -> Iterator[Told]:
         if call_id in self._open:
             return
         tool = self._tool(event.taken)
@@ -83,7 +83,7 @@ class Calls:
         text, cut = cut_of(line)
         yield Told("tool", text, {name: value for name, value in {**facts, **parent, **cut}.items() if value is not None})
 
-    def _ended(self, call_id: str, event: Event) -> Told:
+    def _ended(self, call_id: str, event: StreamEvent) -> Told:
         taken = event.taken
         call = self._open.pop(call_id, None) or _Call(self._tool(taken), None)
         outcome, output = self._outcome(taken), as_text(taken.get("output"))
@@ -98,10 +98,10 @@ class Calls:
         }
         return Told("result", text or outcome.value, {name: value for name, value in facts.items() if value is not None})
 
-    def _outcome(self, taken: Mapping[str, Any]) -> Outcome:
-        outcome = _OUTCOMES.get(str(taken.get("outcome")), Outcome.OK)
+    def _outcome(self, taken: Mapping[str, Any]) -> CallOutcome:
+        outcome = _OUTCOMES.get(str(taken.get("outcome")), CallOutcome.OK)
         is_failed = bool(taken.get("is_error")) or taken.get("exit_code") not in (None, 0)
-        return Outcome.FAILED if is_failed and outcome is Outcome.OK else outcome
+        return CallOutcome.FAILED if is_failed and outcome is CallOutcome.OK else outcome
 
 
 def _arguments(taken: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _arguments(taken: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, **named}
 
 
-def _duration(call: _Call, event: Event) -> int | None:
+def _duration(call: _Call, event: StreamEvent) -> int | None:
     """Return a call's milliseconds: by its own times, or else from the arrival of its line to that of its result."""
     began, ended = event.taken.get("began_ms"), event.taken.get("ended_ms")
     if isinstance(began, (int, float)) and isinstance(ended, (int, float)):

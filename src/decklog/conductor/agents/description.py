@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from decklog.conductor.private_home import HomeFiles
+from decklog.conductor.private_home import PrivateHomeFiles
 from decklog.core.errors import Invalid, NotFound
 
 # With the last the brief is a line of JSON on standard input, and further lines reach the program while it works.
@@ -111,9 +111,9 @@ class Description:
         return self.stream == "acp" or self.prompt == "stream-json"
 
     @property
-    def home_files(self) -> HomeFiles:
+    def home_files(self) -> PrivateHomeFiles:
         """The files of the person's home that it gets copies of, or shares."""
-        return HomeFiles(
+        return PrivateHomeFiles(
             copied=self.home_copied,
             readable=self.home_readable,
             writable=self.home_writable,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 1.0
 
 
-class Messages:
+class SessionMessages:
     """The messages of one session. `pending` lists what nobody has got yet, `delivered` records that one was handed on."""
 
     def __init__(

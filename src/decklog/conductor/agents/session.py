@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents.entries import cut_of
 from decklog.agents.sessions import charge_of_session
-from decklog.conductor.agents.calls import Calls, Told
+from decklog.conductor.agents.calls import CallPairs, Told
 from decklog.conductor.agents.description import WEATHER, Description
-from decklog.conductor.agents.messages import Messages
+from decklog.conductor.agents.messages import SessionMessages
 from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
-from decklog.conductor.agents.stream import Event, Follower, Reader
+from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader
 from decklog.conductor.commands import Running, killed_by
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Terms:
 
 
 @dataclass
-class Outcome:
+class SessionOutcome:
     """How a session ended.
 
     `ended_for` is why the conductor ended it, if it did; `error_class` what the agent met, and `until` when that is over, if it
@@ -75,7 +75,7 @@ class Outcome:
         return {**vars(self), "until": None if self.until is None else self.until.isoformat()}
 
     @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> "Outcome":
+    def from_dict(cls, facts: Mapping[str, Any]) -> "SessionOutcome":
         """Read what `as_dict` wrote."""
         until = facts.get("until")
         return cls(**{**facts, "until": None if until is None else datetime.fromisoformat(until)})
@@ -91,7 +91,7 @@ class Outcome:
         )
 
 
-class Session:
+class AgentSession:
     """Watches one agent from the beginning of its stream to its end."""
 
     def __init__(
@@ -101,15 +101,15 @@ class Session:
         terms: Terms,
         running: Running,
         on_answer: Callable[[], object] = lambda: None,
-        messages: Messages | None = None,
+        messages: SessionMessages | None = None,
     ) -> None:
         self._log = log
         self._description = description
         self._terms = terms
         self._running = running
         self._follower = Follower(running.folder)
-        self._reader = Reader(description)
-        self._calls = Calls(description)
+        self._reader = StreamReader(description)
+        self._calls = CallPairs(description)
         self._number = 0
         self._started: str | None = None
         self._model = description.model
@@ -120,9 +120,9 @@ class Session:
         self._is_unasked = False
         self._messages = messages
         self._questions = Questions(log, terms.run_id, terms.task_id, answers_of(running.folder))
-        self.outcome = Outcome()
+        self.outcome = SessionOutcome()
 
-    def watch(self, wanted_end: Callable[[], str | None]) -> Outcome:
+    def watch(self, wanted_end: Callable[[], str | None]) -> SessionOutcome:
         """Follow the agent to its end; `wanted_end` gives a reason as soon as it is to be ended."""
         with self._running.watched() as wait:
             ended = self._followed(wanted_end, wait)
@@ -201,12 +201,12 @@ class Session:
         stall = self._description.stall_minutes * 60
         return max(SHORTEST_WAIT, min(stall - silent, 2 * stall - without_progress))
 
-    def _take(self, lines: Iterable[str]) -> list[Event]:
+    def _take(self, lines: Iterable[str]) -> list[StreamEvent]:
         events = [event for line in lines for event in self._reader.read(line, self._follower.arrived)]
         self._note_all(events)
         return events
 
-    def _note_all(self, events: list[Event]) -> None:
+    def _note_all(self, events: list[StreamEvent]) -> None:
         self._append(told for event in events if event.is_recorded for told in self._told(event))
         for event in events:
             self._note(event)
@@ -216,7 +216,7 @@ class Session:
         if entries:
             self._log.journal.append_many(entries)
 
-    def _told(self, event: Event) -> Iterable[Told]:
+    def _told(self, event: StreamEvent) -> Iterable[Told]:
         """Return what is recorded of an event."""
         if event.kind in ("tool", "result"):
             return [*self._calls.told(event), *([Told("unread", event.problem)] if event.problem else ())]
@@ -246,7 +246,7 @@ class Session:
             "key": f"{self._running.mark}:{self._number}",
         }
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: StreamEvent) -> None:
         outcome, taken = self.outcome, event.taken
         outcome.counts[event.kind] = outcome.counts.get(event.kind, 0) + 1
         outcome.session = taken.get("session") or outcome.session

@@ -16,7 +16,7 @@ _WORKERS = ("developer", "senior_software_engineer")
 
 
 @dataclass(frozen=True)
-class Wish:
+class StatusRequest:
     """What a status word asks for: who should come next, and why."""
 
     status: str
@@ -33,7 +33,7 @@ class Wish:
         return dict(vars(self))
 
 
-def wish_of(log: "Decklog", said: str, rung: int) -> Wish | None:
+def wish_of(log: "Decklog", said: str, rung: int) -> StatusRequest | None:
     """Read the last status word of what an agent said and ask the workflow; null when there is none that it knows."""
     words = [word for word in _STATUS.findall(said) if word.isupper()]
     if not words:
@@ -42,4 +42,4 @@ def wish_of(log: "Decklog", said: str, rung: int) -> Wish | None:
         routed = log.workflow.route(_WORKERS[min(rung, 1)], words[-1])
     except NotFound:
         return None
-    return Wish(words[-1], routed["next_agent"], str(routed["action"]), str(routed["reason"]))
+    return StatusRequest(words[-1], routed["next_agent"], str(routed["action"]), str(routed["reason"]))

@@ -114,7 +114,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class Event:
+class StreamEvent:
     """Something that an agent printed. `problem` is what could not be read.
 
     `usage` is what was spent since the event before it: empty if nothing was, None if the event does not report it.
@@ -137,7 +137,7 @@ class Event:
         return self.kind != "noise"
 
 
-class Reader:
+class StreamReader:
     """Makes events of an agent's lines, by its description."""
 
     def __init__(self, description: Description) -> None:
@@ -145,18 +145,18 @@ class Reader:
         self._totals: dict[str, int] = {}
         # None is the line itself.
         self._lists = dict.fromkeys(rule.each for rule in description.events)
-        self._held: Event | None = None
+        self._held: StreamEvent | None = None
 
-    def read(self, line: str, arrived: int | None = None) -> list[Event]:
+    def read(self, line: str, arrived: int | None = None) -> list[StreamEvent]:
         """Return the events of a line. A text that comes in pieces is returned with the first event that is none of it."""
         return self._joined([replace(event, arrived=arrived) for event in self._read(line)])
 
-    def rest(self) -> list[Event]:
+    def rest(self) -> list[StreamEvent]:
         """Return a text whose last piece was the last line."""
         held, self._held = self._held, None
         return [held] if held is not None else []
 
-    def _joined(self, events: list[Event]) -> list[Event]:
+    def _joined(self, events: list[StreamEvent]) -> list[StreamEvent]:
         done = []
         for event in events:
             if event.kind == "text" and event.taken.get("delta"):
@@ -168,30 +168,30 @@ class Reader:
                 done += [*self.rest(), event]
         return done
 
-    def _read(self, line: str) -> list[Event]:
+    def _read(self, line: str) -> list[StreamEvent]:
         if not line.strip():
             return []
         if self._description.stream == "none":
-            return [Event("text", {"text": line})]
+            return [StreamEvent("text", {"text": line})]
         try:
             # Only values that the log can store: no lone surrogates, no infinite numbers, no deep nesting.
             data = tellable(json.loads(line))
         except ValueError:
             # Escape codes and warnings were seen between the lines of JSON. A line of JSON that is too long was cut.
             problem = f"a line is too long to be read: {line[:200]}" if line.startswith("{") and line.endswith("]") else None
-            return [Event("noise", {"text": line}, problem=problem)]
+            return [StreamEvent("noise", {"text": line}, problem=problem)]
         except RecursionError:
             problem = f"a line of {len(line)} characters is nested too deeply to be read: {line[:40]}"
-            return [Event("noise", problem=problem)]
+            return [StreamEvent("noise", problem=problem)]
         found = [
             event
             for pointer in self._lists
             for document in _documents(data, pointer)
             for event in self._events(document, pointer)
         ]
-        return found or [Event("noise")]
+        return found or [StreamEvent("noise")]
 
-    def _events(self, document: object, pointer: str | None) -> Iterator[Event]:
+    def _events(self, document: object, pointer: str | None) -> Iterator[StreamEvent]:
         """Yield the event of a line, or of an element of a list in it: by the first rule that it meets."""
         rule = next((one for one in self._description.events if one.each == pointer and _meets(one, document)), None)
         if rule is None:
@@ -199,9 +199,9 @@ class Reader:
         taken = {name: value for name, path in rule.take.items() if (value := at(document, path)) is not None}
         problem = _remove_unusable(rule.kind, taken)
         if rule.kind == "ask" and problem is not None:
-            yield Event("noise", problem=problem)
+            yield StreamEvent("noise", problem=problem)
         else:
-            yield Event(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken), problem)
+            yield StreamEvent(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken), problem)
 
     def _usage(self, rule: EventRule, taken: Mapping[str, Any]) -> dict[str, int] | None:
         figures = _tokens(taken, cached_within_input=rule.cached_within_input)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 from decklog.conductor.checks.moved_tests import TestFile
-from decklog.conductor.checks.removed_code import Gone, gone
+from decklog.conductor.checks.removed_code import RemovedCode, gone
 from decklog.conductor.checks.removed_tests import with_their_code, without
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 
 # A word of Python that can be looked for as it is.
 _WORD = re.compile(r"\w+")
@@ -31,7 +31,7 @@ def kept(files: Mapping[str, bytes | None]) -> list[TestFile]:
 class Removed:
     """Tells lost tests of code that stays from those that went with their code. Remembers which it let go."""
 
-    def __init__(self, repository: Repository, base: str, tip: str, tests: Patterns) -> None:
+    def __init__(self, repository: Repository, base: str, tip: str, tests: IgnoreFile) -> None:
         self._repository, self._base, self._tip, self._tests = repository, base, tip, tests
         self._let_go: set[str] = set()
 
@@ -51,7 +51,7 @@ class Removed:
         return {file.path: without(file, self._let_go, self._gone) for file in kept(old)}
 
     @cached_property
-    def _gone(self) -> Gone:
+    def _gone(self) -> RemovedCode:
         old, new = python_files(self._repository, self._base, self._tip, lambda path: not self._tests.covers(path))
         return gone(old, new, self.words_of_code)
 

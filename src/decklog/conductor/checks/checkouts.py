@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from decklog.conductor.git import places
-from decklog.conductor.git.places import Place
+from decklog.conductor.git.places import Workspace
 from decklog.conductor.git.removal import Removal
 from decklog.conductor.git.repository import Person, Repository
 from decklog.core.errors import DecklogError
@@ -36,7 +36,7 @@ class _Known:
 class Checkout:
     """A folder with the files of one commit, of which a check sees `tree`. It is left well when its check came to its own end."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Workspace) -> None:
         self._place = place
         self._known: dict[str, _Known] = {}
         self._index = b""
@@ -130,7 +130,7 @@ class Checkouts:
             if spare.is_moved(repository, commit, person, self.removal):
                 return spare
             self.removal.take(spare.folder)
-        made = Checkout(Place(beneath / f"files.{next(self._numbers)}", ""))
+        made = Checkout(Workspace(beneath / f"files.{next(self._numbers)}", ""))
         made.make(repository, commit, person)
         return made
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.checks.changed_tests import Removed, kept, python_files
 from decklog.conductor.checks.moved_tests import TestFile, hidden, moved
 from decklog.conductor.checks.report import census
-from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, Runner, Said
+from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, CheckOutput, Runner
 from decklog.conductor.git.calls import fixed_settings, version
-from decklog.conductor.git.changes import Change, added_lines, changes
+from decklog.conductor.git.changes import PathChange, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
 from decklog.core.errors import Conflict, Unavailable
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.records.values import to_json
 from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
 
@@ -73,7 +73,7 @@ class Examiner:
 
     # One verdict
 
-    def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, Said]:
+    def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, CheckOutput]:
         """Give what a check says of a commit's tree: what is on record, or what it says now."""
         tree = self._repository.tree(commit)
         definition = _definition(check, changed)
@@ -86,10 +86,12 @@ class Examiner:
         if said.outcome is CheckOutcome.FAIL and said.tests is not None:
             again = self._run(check, commit, changed)
             if again.outcome is CheckOutcome.PASS:
-                said = Said(CheckOutcome.FLAKY, said.exit_code, "red, then green on the same tree", said.tests, said.output)
+                said = CheckOutput(
+                    CheckOutcome.FLAKY, said.exit_code, "red, then green on the same tree", said.tests, said.output
+                )
         return self._recorded(check, tree, definition, said), said
 
-    def _raise_outage(self, check: Check, commit: str, said: Said) -> None:
+    def _raise_outage(self, check: Check, commit: str, said: CheckOutput) -> None:
         """Raise Unavailable for a check that something outside has ended again and again: its tree is not to blame."""
         if said.outage is None or self._runner.wanted_end() is not None:
             return
@@ -100,12 +102,12 @@ class Examiner:
             raise Unavailable(message, hint="Make room on the disk.")
         # A test may print the same words. Where there is room on the disk, it failed.
 
-    def _run(self, check: Check, commit: str, changed: Sequence[str]) -> Said:
+    def _run(self, check: Check, commit: str, changed: Sequence[str]) -> CheckOutput:
         self._number += 1
         mark = f"{self._run_id}:{self._task_id or 'base'}:{self._fence}:{check.name}:{self._number}"
         return self._runner.run(check, commit, mark, changed)
 
-    def _recorded(self, check: Check, tree: str, definition: str, said: Said) -> CheckVerdict:
+    def _recorded(self, check: Check, tree: str, definition: str, said: CheckOutput) -> CheckVerdict:
         with self._log.transaction():
             artifact = self._log.artifacts.add(
                 self._run_id,
@@ -128,10 +130,10 @@ class Examiner:
                 duration_ms=said.duration_ms,
             )
 
-    def _recalled(self, verdict: CheckVerdict) -> Said:
+    def _recalled(self, verdict: CheckVerdict) -> CheckOutput:
         content = self._log.artifacts.content_bytes(verdict.artifact_id) if verdict.artifact_id else b"{}"
         kept = json.loads(content)
-        return Said(verdict.outcome, verdict.exit_code, kept.get("reason", ""), kept.get("tests"), kept.get("output", ""))
+        return CheckOutput(verdict.outcome, verdict.exit_code, kept.get("reason", ""), kept.get("tests"), kept.get("output", ""))
 
     def base_findings(self, base: str) -> list[dict[str, Any]]:
         """Say which gates a commit does not pass by itself; nobody's change is to blame for them."""
@@ -142,7 +144,7 @@ class Examiner:
         """Name the tests that fail on a commit by itself."""
         return {test for check in self._configuration.gates for test in self.verdict(check, commit)[1].failing}
 
-    def _is_good(self, verdict: CheckVerdict, said: Said) -> bool:
+    def _is_good(self, verdict: CheckVerdict, said: CheckOutput) -> bool:
         """Say whether a check passed, or came to its end with nothing red but what was so when the run began."""
         is_known = bool(said.failing) and self._configuration.known_red.issuperset(said.failing)
         return verdict.is_pass or (verdict.outcome is CheckOutcome.FAIL and is_known)
@@ -196,7 +198,7 @@ class Examiner:
         return [{"check": "tests", "kind": "census", "text": text, "tests": found[:MOST_SHOWN]}] if found else []
 
     def _by_old_tests(
-        self, base: str, tip: str, old: Sequence[Change], paths: Sequence[str], removed: "Removed"
+        self, base: str, tip: str, old: Sequence[PathChange], paths: Sequence[str], removed: "Removed"
     ) -> list[dict[str, Any]]:
         """Grade the new code with the test files that it changed as they were; red there is for a person to judge.
 
@@ -232,7 +234,7 @@ class Examiner:
         index.unlink()
         return self._repository.commit(tree, [tip], message, self._runner.person, 0)
 
-    def _questions(self, base: str, tip: str, changed: Sequence[Change]) -> list[dict[str, Any]]:
+    def _questions(self, base: str, tip: str, changed: Sequence[PathChange]) -> list[dict[str, Any]]:
         """Name what only a person may let pass, whatever the checks say."""
         found: list[dict[str, Any]] = []
         protected = [one.path for one in changed if self._protected.covers(one.path)]
@@ -256,9 +258,9 @@ class Examiner:
 
 
 @lru_cache(maxsize=16)
-def _patterns(paths: tuple[str, ...], *, ignore_case: bool = False) -> Patterns:
+def _patterns(paths: tuple[str, ...], *, ignore_case: bool = False) -> IgnoreFile:
     """Read patterns once: each change is examined at least twice by the same."""
-    return Patterns(paths, ignore_case=ignore_case)
+    return IgnoreFile(paths, ignore_case=ignore_case)
 
 
 def environment_digest(runner: Runner) -> str:
@@ -280,7 +282,7 @@ def _free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def _finding(name: str, kind: str, said: Said) -> dict[str, Any]:
+def _finding(name: str, kind: str, said: CheckOutput) -> dict[str, Any]:
     return {"check": name, "kind": kind, "text": said.described, "tests": said.failing[:MOST_SHOWN], "output": said.output}
 
 

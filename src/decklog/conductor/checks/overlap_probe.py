@@ -16,7 +16,7 @@ from decklog.core.errors import Conflict, DecklogError, Unavailable
 from decklog.records.values import to_json
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.stores.tasks.task import Task
 
 # What is in places is looked at this often; what attempts left, right after.
@@ -41,7 +41,7 @@ class _Live:
 class OverlapProbe:
     """Looks for pieces of one run that are in each other's way."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: "RunContext") -> None:
         self._site = site
         self._repository = site.repository
         self._paths: dict[tuple[str, str], frozenset[str]] = {}

@@ -15,7 +15,7 @@ Files = Mapping[str, bytes | None]
 
 
 @dataclass(frozen=True)
-class Gone:
+class RemovedCode:
     """What a change takes away: names by the file that they stood in, methods, which are told by name alone, and whole files."""
 
     names: frozenset[tuple[str, str]] = frozenset()
@@ -42,14 +42,14 @@ def _trees(files: Files) -> dict[str, ast.Module | None]:
     return {path: None if content is None else parsed(content) for path, content in files.items()}
 
 
-def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collection[str]]) -> Gone:
+def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collection[str]]) -> RemovedCode:
     """Find what the changed files of code no longer have. `named` gives those of some words that the code has still, anywhere."""
     old, new = (
         {path: None if content is None else parsed(content) for path, content in files.items()} for files in (before, after)
     )
     if any(new[path] is None for path in after if after[path] is not None):
         # Of a file that can't be read nobody knows what it has.
-        return Gone()
+        return RemovedCode()
     was, now = ({path: bound(tree) for path, tree in trees.items() if tree is not None} for trees in (old, new))
     known = {place for place, _ in _definitions(old)}
     added = [node for place, node in _definitions(new) if place not in known]
@@ -66,7 +66,7 @@ def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collect
         if not _is_kept(node.name, node, added)
     }
     files = frozenset(path for path, content in after.items() if content is None)
-    return Gone(frozenset(_settled(lost)), frozenset(set(methods) - set(named(set(methods)))), files)
+    return RemovedCode(frozenset(_settled(lost)), frozenset(set(methods) - set(named(set(methods)))), files)
 
 
 def bound(tree: ast.Module) -> dict[str, ast.AST]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from decklog.conductor.checks.moved_tests import TestFile, is_test
-from decklog.conductor.checks.removed_code import Gone
+from decklog.conductor.checks.removed_code import RemovedCode
 from decklog.core.python_source import parsed
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,7 +21,7 @@ class _Sight:
     `looking` are its functions that assert something for others.
     """
 
-    gone: Gone
+    gone: RemovedCode
     modules: dict[str, str]
     imported: dict[str, tuple[str, str]]
     looking: frozenset[str]
@@ -73,7 +73,7 @@ def _dotted(node: ast.expr) -> str:
             return ""
 
 
-def _sight(module: ast.Module, gone: Gone, shared: frozenset[str] = frozenset()) -> _Sight:
+def _sight(module: ast.Module, gone: RemovedCode, shared: frozenset[str] = frozenset()) -> _Sight:
     """See what is gone as a file does; `shared` are names of what other files have for it."""
     modules: dict[str, str] = {}
     imported: dict[str, tuple[str, str]] = {}
@@ -97,7 +97,7 @@ def _sight(module: ast.Module, gone: Gone, shared: frozenset[str] = frozenset())
         sight = _Sight(gone, modules, imported, looking, sight.own | own)
 
 
-def _shared(files: Sequence[TestFile], gone: Gone) -> frozenset[str]:
+def _shared(files: Sequence[TestFile], gone: RemovedCode) -> frozenset[str]:
     """Give the fixtures for many files that stand on what is gone."""
     modules = [parsed(file.content) for file in files if file.stem == "conftest"]
     return frozenset(name for module in modules if module is not None for name in _sight(module, gone).own)
@@ -146,7 +146,7 @@ class _Test:
         return frozenset(kept)
 
 
-class Tree(Protocol):
+class ChangedTree(Protocol):
     """The new tree of a change."""
 
     def words_of_code(self, words: Collection[str]) -> set[str]:
@@ -158,7 +158,7 @@ class Tree(Protocol):
         ...
 
 
-def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: Gone, tree: Tree) -> set[str]:
+def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedCode, tree: ChangedTree) -> set[str]:
     """Name those of some lost tests that tried nothing but code that is gone.
 
     Each looks, wherever it looks, at what is gone, or says what another test says; and what it names of code that stays another
@@ -176,7 +176,7 @@ def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: Gone, tr
     return found
 
 
-def _tests(file: TestFile, gone: Gone, shared: frozenset[str] = frozenset()) -> Iterator[_Test]:
+def _tests(file: TestFile, gone: RemovedCode, shared: frozenset[str] = frozenset()) -> Iterator[_Test]:
     module = parsed(file.content)
     if module is None:
         return
@@ -187,7 +187,7 @@ def _tests(file: TestFile, gone: Gone, shared: frozenset[str] = frozenset()) -> 
                 yield _Test(file, node, scope, sight)
 
 
-def _is_of_gone(test: _Test, tree: Tree) -> bool:
+def _is_of_gone(test: _Test, tree: ChangedTree) -> bool:
     known = set(test.set_up) | {one.arg for one in ast.walk(test.node.args) if isinstance(one, ast.arg) and test.sight.sees(one)}
     if not test.sight.sees(test.node, known):
         return False
@@ -255,7 +255,7 @@ def _looks(node: ast.AST, helpers: Collection[str]) -> bool:
 # The old tests without them
 
 
-def without(file: TestFile, names: Collection[str], gone: Gone) -> bytes | None:
+def without(file: TestFile, names: Collection[str], gone: RemovedCode) -> bytes | None:
     """Give a file without some of its tests and what they alone stood on; where that leaves no test of those it had, null."""
     module = parsed(file.content)
     if module is None:

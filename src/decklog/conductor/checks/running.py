@@ -15,7 +15,7 @@ from decklog.conductor.commands import Command, Running
 from decklog.conductor.git.repository import Person, Repository
 from decklog.conductor.settings.check import Check
 from decklog.core.errors import DecklogError
-from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.output import read_output
 from decklog.stores.workflow.verdicts import CheckOutcome
 
@@ -33,7 +33,7 @@ _OUT_OF_DISK = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC
 
 
 @dataclass(frozen=True)
-class Said:
+class CheckOutput:
     """What a check said of a tree: the tests that it ran, if it reports them, and the end of its output.
 
     `outage` names what ended it from outside: then it says nothing of the tree.
@@ -58,7 +58,7 @@ class Said:
         return sorted(name for name, outcome in (self.tests or {}).items() if outcome == FAILED)
 
 
-class Beside(Protocol):
+class CheckCompanion(Protocol):
     """Stands beside a check while it runs: adds to its environment, and reads what is in its folder before that is gone."""
 
     readable: tuple[str, ...]
@@ -73,20 +73,22 @@ class Runner:
 
     repository: Repository
     person: Person
-    sandbox: Kind
+    sandbox: SandboxKind
     log_file: str | None
     folder: Path
     wanted_end: Callable[[], str | None] = field(default=lambda: None)
     checkouts: Checkouts = field(default_factory=Checkouts)
 
     @classmethod
-    def beneath(cls, folder: Path, log: "Decklog", repository: Repository, sandbox: Kind, **given: Any) -> "Runner":
+    def beneath(cls, folder: Path, log: "Decklog", repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
         """Give what runs checks outside of a run, in the name of whoever commits here; the log is kept from them."""
         return cls(
             repository=repository, person=repository.person(), sandbox=sandbox, log_file=log.db.file, folder=folder, **given
         )
 
-    def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: Beside | None = None) -> Said:
+    def run(
+        self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: CheckCompanion | None = None
+    ) -> CheckOutput:
         """Run a check on the files of a commit; what it wrote is removed afterwards.
 
         A check that was killed, lost, or out of disk is run again, a few times at most.
@@ -97,7 +99,9 @@ class Runner:
                 break
         return said
 
-    def _run_once(self, check: Check, commit: str, mark: str, changed: Sequence[str], beside: Beside | None) -> Said:
+    def _run_once(
+        self, check: Check, commit: str, mark: str, changed: Sequence[str], beside: CheckCompanion | None
+    ) -> CheckOutput:
         with self.checkouts.of(self.repository, commit, self.person, self.folder) as checkout:
             kill_points.reached("check:place")
             begun = time.monotonic()
@@ -109,8 +113,8 @@ class Runner:
         return replace(said, duration_ms=int((time.monotonic() - begun) * 1000))
 
     def _run_in(
-        self, checkout: Checkout, folder: Path, check: Check, mark: str, changed: Sequence[str], beside: Beside | None
-    ) -> Said:
+        self, checkout: Checkout, folder: Path, check: Check, mark: str, changed: Sequence[str], beside: CheckCompanion | None
+    ) -> CheckOutput:
         # Within the command's own scratch folder, which its sandbox may write to.
         report = folder / "tmp/report.xml"
         report.parent.mkdir(parents=True, mode=0o700)
@@ -136,7 +140,7 @@ class Runner:
         try:
             commands.start(command)
         except DecklogError as problem:
-            return Said(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
+            return CheckOutput(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
         running = Running.find(mark, folder)
         assert running is not None
         ended = running.until_end(self.wanted_end, _KILL)
@@ -153,7 +157,7 @@ def _expanded(paths: Sequence[str]) -> list[str]:
     return [os.path.expanduser(path) for path in paths]
 
 
-def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> Said:
+def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> CheckOutput:
     """Make a verdict of how a check ended; what it could not say is an error, and never a pass."""
     code = ended["exit_code"] if isinstance(ended["exit_code"], int) else None
     failing = [name for name, outcome in (tests or {}).items() if outcome == FAILED]
@@ -170,4 +174,4 @@ def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] 
         outcome, reason = CheckOutcome.FAIL, f"exit code {code}"
     else:
         outcome, reason = CheckOutcome.PASS, ""
-    return Said(outcome, code, reason, tests, output, outage=outage)
+    return CheckOutput(outcome, code, reason, tests, output, outage=outage)

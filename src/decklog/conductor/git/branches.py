@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from decklog.conductor.git.calls import Answer, call
+from decklog.conductor.git.calls import GitResult, call
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import Conflict, NotFound, Unavailable
 
@@ -71,7 +71,7 @@ class Branches:
         if not moved:
             raise _gone_on(branch)
 
-    def _in(self, worktree: Path, *words: str) -> Answer:
+    def _in(self, worktree: Path, *words: str) -> GitResult:
         return call(words, variables=_AS_THE_USER, cwd=worktree)
 
 

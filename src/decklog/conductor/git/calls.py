@@ -49,7 +49,7 @@ _WORDS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}=
 
 
 @dataclass(frozen=True)
-class Answer:
+class GitResult:
     """What git said."""
 
     code: int
@@ -74,7 +74,7 @@ def call(
     accepted: Sequence[int] = (0,),
     settings: Sequence[str] = (),
     seconds: float = LONGEST_SECONDS,
-) -> Answer:
+) -> GitResult:
     """Call git without its user's environment, hooks and prompts; raise unless it ends with an accepted code.
 
     `settings` stand beside those that are fixed, each as NAME=VALUE.
@@ -100,7 +100,7 @@ def call(
         raise Unavailable(
             f"git {words[0]} failed: {said or f'exit code {done.returncode}'}", exit_code=done.returncode, words=list(words)
         )
-    return Answer(done.returncode, done.stdout)
+    return GitResult(done.returncode, done.stdout)
 
 
 def begin(words: Sequence[str], *, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":

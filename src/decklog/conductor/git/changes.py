@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from decklog.conductor.git.repository import Repository
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 
 LINK, SUBMODULE = "120000", "160000"
 LARGEST_FILE = 10 * 1024 * 1024
@@ -15,7 +15,7 @@ _MARKERS = ("<<<<<<< ", ">>>>>>> ")
 
 
 @dataclass(frozen=True)
-class Change:
+class PathChange:
     """One path that differs. `status` is A, M, D or T, as git has it."""
 
     path: str
@@ -33,19 +33,19 @@ class Fault:
     paths: tuple[str, ...] = ()
 
 
-def changes(repository: Repository, base: str, tip: str) -> list[Change]:
+def changes(repository: Repository, base: str, tip: str) -> list[PathChange]:
     """List the paths that differ between two commits."""
     raw = repository.difference(base, tip).raw
     parts = [part.decode(errors="surrogateescape") for part in raw.split(b"\0")]
     found = []
     for head, path in zip(parts[::2], parts[1::2], strict=False):
         _, mode, _, blob, status = head.split()
-        found.append(Change(path, status[0], mode, blob))
+        found.append(PathChange(path, status[0], mode, blob))
     return found
 
 
 @dataclass(frozen=True)
-class Line:
+class DiffLine:
     """One line that differs: new (`sign` is +) with its number in the new file, or gone (-)."""
 
     path: str
@@ -59,11 +59,11 @@ def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, 
     return [(line.path, line.text) for line in _changed_lines(repository, base, tip) if line.sign == "+"]
 
 
-def _changed_lines(repository: Repository, base: str, tip: str) -> Iterator[Line]:
+def _changed_lines(repository: Repository, base: str, tip: str) -> Iterator[DiffLine]:
     return lines_of(repository.difference(base, tip).patch.decode(errors="replace"))
 
 
-def lines_of(patch: str) -> Iterator[Line]:
+def lines_of(patch: str) -> Iterator[DiffLine]:
     """Give the lines of a patch that git has written, with or without what stands around them."""
     path, number, is_head = "", 0, True
     # Not by splitlines: a form feed or another sign of the kind is within a line to git.
@@ -75,7 +75,7 @@ def lines_of(patch: str) -> Iterator[Line]:
         elif (hunk := _HUNK.match(line)) is not None:
             is_head, number = False, int(hunk[1])
         elif not is_head and line[:1] in ("+", "-", " "):
-            yield Line(path, line[0], number, line[1:])
+            yield DiffLine(path, line[0], number, line[1:])
             number += line[0] != "-"
 
 
@@ -120,14 +120,14 @@ def faults(repository: Repository, base: str, start: str, tip: str, allowed: Seq
     return [fault for fault in found if fault.paths]
 
 
-def _outside(changed: Sequence[Change], allowed: Sequence[str]) -> tuple[str, ...]:
+def _outside(changed: Sequence[PathChange], allowed: Sequence[str]) -> tuple[str, ...]:
     if not allowed:
         return ()
-    patterns = Patterns(tuple(allowed))
+    patterns = IgnoreFile(tuple(allowed))
     return tuple(one.path for one in changed if not patterns.covers(one.path))
 
 
-def _links_out(repository: Repository, changed: Sequence[Change]) -> tuple[str, ...]:
+def _links_out(repository: Repository, changed: Sequence[PathChange]) -> tuple[str, ...]:
     found = []
     for one in changed:
         if one.mode == LINK:
@@ -138,7 +138,7 @@ def _links_out(repository: Repository, changed: Sequence[Change]) -> tuple[str, 
     return tuple(found)
 
 
-def _too_large(repository: Repository, changed: Sequence[Change]) -> tuple[str, ...]:
+def _too_large(repository: Repository, changed: Sequence[PathChange]) -> tuple[str, ...]:
     files = [one for one in changed if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
     sizes = repository.sizes([one.blob for one in files])
     return tuple(one.path for one, size in zip(files, sizes, strict=True) if int(size) > LARGEST_FILE)

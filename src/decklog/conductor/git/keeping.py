@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from decklog.conductor.git import skeleton
-from decklog.conductor.git.places import BRANCH, Place
+from decklog.conductor.git.places import BRANCH, Workspace
 from decklog.conductor.git.repository import Person, Repository
 from decklog.core.errors import DecklogError
 
@@ -22,7 +22,7 @@ _LARGEST_FILE = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptAttempt:
     """What an attempt left: the commit on its branch, its folder as a commit without and with ignored files, and the rest.
 
     `tip` is null when the branch is gone or what it names is not whole.
@@ -39,7 +39,7 @@ class Kept:
         return {**vars(self), "left": list(self.left), "notes": list(self.notes)}
 
 
-def keep(repository: Repository, place: Place, start: str, person: Person, at: int) -> Kept:
+def keep(repository: Repository, place: Workspace, start: str, person: Person, at: int) -> KeptAttempt:
     """Hold everything that an attempt left by refs of our own. Doing it again gives the same."""
     found = _Found(place)
     whole = _brought_over(repository, found, start)
@@ -50,10 +50,12 @@ def keep(repository: Repository, place: Place, start: str, person: Person, at: i
     left = [sha for sha in whole if sha != tip] + nested
     refs = {f"{place.refs}/folder": folder, f"{place.refs}/changed": changed, **({f"{place.refs}/tip": tip} if tip else {})}
     repository.set_refs(refs | {f"{place.refs}/left/{number}": sha for number, sha in enumerate(left, 1)})
-    return Kept(tip, changed, folder, changed == (tip or start), tuple(left), (*found.notes, *notes))
+    return KeptAttempt(tip, changed, folder, changed == (tip or start), tuple(left), (*found.notes, *notes))
 
 
-def snapshot(repository: Repository, place: Place, start: str, person: Person, at: int, *, scratch: str = "index.looking") -> str:
+def snapshot(
+    repository: Repository, place: Workspace, start: str, person: Person, at: int, *, scratch: str = "index.looking"
+) -> str:
     """Make a commit of a place's files as they are now, ignored ones left out, while an agent works there; nothing holds it.
 
     Each process that looks needs a `scratch` index of its own.
@@ -65,7 +67,7 @@ def snapshot(repository: Repository, place: Place, start: str, person: Person, a
 class _Found:
     """The commits that a place names, read from its files."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Workspace) -> None:
         self.notes: list[str] = []
         self.objects: Path | None = None
         self.tip: str | None = None
@@ -109,7 +111,7 @@ def _fetched(repository: Repository, objects: Path, sha: str, start: str) -> boo
         return False
 
 
-def _folder_as_commit(repository: Repository, place: Place, changed: str, person: Person, at: int) -> tuple[str, list[str]]:
+def _folder_as_commit(repository: Repository, place: Workspace, changed: str, person: Person, at: int) -> tuple[str, list[str]]:
     """Make a commit of a place's files as they are, ignored ones too unless they are too large."""
     size = _ignored_bytes(repository, place)
     if size == 0:
@@ -119,7 +121,7 @@ def _folder_as_commit(repository: Repository, place: Place, changed: str, person
     return _as_commit(repository, place, changed, person, at, is_all=True), []
 
 
-def _as_commit(repository: Repository, place: Place, parent: str, person: Person, at: int, *, is_all: bool) -> str:
+def _as_commit(repository: Repository, place: Workspace, parent: str, person: Person, at: int, *, is_all: bool) -> str:
     tree = _tree_of(repository, place.tree, place.index, is_all=is_all)
     if tree == repository.tree(parent):
         return parent
@@ -141,7 +143,7 @@ def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all
     return tree
 
 
-def _ignored_bytes(repository: Repository, place: Place) -> int:
+def _ignored_bytes(repository: Repository, place: Workspace) -> int:
     variables = {"GIT_WORK_TREE": str(place.tree), "GIT_INDEX_FILE": str(place.index)}
     words = ("-C", str(place.tree), "ls-files", "--others", "--ignored", "--exclude-standard", "-z")
     listed = repository.on_objects(*words, variables=variables).out
@@ -154,7 +156,7 @@ def _ignored_bytes(repository: Repository, place: Place) -> int:
     return total
 
 
-def _nested(repository: Repository, place: Place, person: Person, at: int) -> list[str]:
+def _nested(repository: Repository, place: Workspace, person: Person, at: int) -> list[str]:
     """Keep the files of repositories that were made inside of the place."""
     found = []
     for folder, names, files in os.walk(place.tree):

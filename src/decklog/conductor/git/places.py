@@ -13,7 +13,7 @@ BRANCH = "work"
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """Where one attempt at a task works. Everything of it lies in `folder`; the agent sees `tree`."""
 
     folder: Path
@@ -37,13 +37,13 @@ class Place:
         return self.tree.is_dir()
 
 
-def place_of(repository: Repository, run_id: str, task_id: str, fence: int) -> Place:
+def place_of(repository: Repository, run_id: str, task_id: str, fence: int) -> Workspace:
     """Name the place of an attempt."""
     run, task = ref_part(run_id), ref_part(task_id)
-    return Place(repository.state / run / f"{task}-{fence}", f"{HOME}/{run}/tasks/{task}/{fence}")
+    return Workspace(repository.state / run / f"{task}-{fence}", f"{HOME}/{run}/tasks/{task}/{fence}")
 
 
-def make(repository: Repository, place: Place, commit: str, person: Person) -> None:
+def make(repository: Repository, place: Workspace, commit: str, person: Person) -> None:
     """Make a place with the files of a commit; a half that a crash left is dropped first."""
     making = place.folder / "making"
     shutil.rmtree(making, ignore_errors=True)
@@ -69,7 +69,7 @@ def fill(repository: Repository, folder: Path, index: Path, commit: str, person:
     shutil.copy2(index, folder / ".git/index")
 
 
-def remove(place: Place) -> None:
+def remove(place: Workspace) -> None:
     """Remove a place with everything in it, also what an agent made unwritable."""
     if place.tree.exists():
         # A place that is half removed must not be taken for one.

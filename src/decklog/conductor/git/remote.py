@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from decklog.conductor.git.calls import Answer, call
+from decklog.conductor.git.calls import GitResult, call
 from decklog.conductor.git.repository import Repository, check_own
 from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
 
@@ -78,7 +78,7 @@ class Remote:
         with self._repository.locked():
             self._call(*_FETCH, "--stdin", self.name, given="".join(f"{ref}\n" for ref in refs).encode())
 
-    def _call(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> Answer:
+    def _call(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> GitResult:
         variables = {name: os.environ[name] for name in _PASSED if name in os.environ}
         own = {"GIT_DIR": str(self._repository.common), "GIT_CONFIG_NOSYSTEM": "0", **self._ssh(), **variables}
         try:

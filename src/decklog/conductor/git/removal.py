@@ -13,7 +13,7 @@ from pathlib import Path
 
 from decklog.conductor import kill_points
 from decklog.conductor.git import places
-from decklog.conductor.git.places import Place
+from decklog.conductor.git.places import Workspace
 
 # So much is moved aside at the most: so many folders, and no more than half of the room that was there.
 MOST_ASIDE = 1000
@@ -86,6 +86,6 @@ class Removal:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        places.remove(Place(path, ""))
+        places.remove(Workspace(path, ""))
     else:
         path.unlink(missing_ok=True)

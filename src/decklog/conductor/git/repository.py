@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from decklog.conductor.git import loose, skeleton
-from decklog.conductor.git.calls import Answer, begin, call, version
+from decklog.conductor.git.calls import GitResult, begin, call, version
 from decklog.conductor.git.kept_open import KeptOpen
 from decklog.conductor.git.loose import Commit
 from decklog.core.errors import Conflict, Invalid, NotFound
@@ -34,14 +34,14 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergeResult:
     """A merge of two commits: its tree, or the files that stand in the way."""
 
     tree: str
     conflicts: tuple[str, ...] = ()
 
 
-class Difference:
+class TreeDifference:
     """What differs between two trees: `raw` names the paths, and `patch` has the lines; asked for once, unless it is large."""
 
     def __init__(self, repository: "Repository", base: str, tip: str) -> None:
@@ -94,7 +94,7 @@ class Repository:
         self.state = state / "places" / hashlib.sha256(os.fsencode(common)).hexdigest()[:16]
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._commits: dict[str, Commit] = {}
-        self._compared: dict[tuple[str, str], Difference] = {}
+        self._compared: dict[tuple[str, str], TreeDifference] = {}
         self._comparing = threading.Lock()
         self._kept: dict[str, KeptOpen] = {}
 
@@ -136,7 +136,7 @@ class Repository:
         accepted: Sequence[int] = (0,),
         variables: Mapping[str, str] | None = None,
         also: Path | None = None,
-    ) -> Answer:
+    ) -> GitResult:
         """Call git on objects alone; `also` is a folder of objects that are read besides the repository's."""
         more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _listed(also)} if also is not None else {}
         return call(words, variables={**self._of_objects, **more, **(variables or {})}, given=given, accepted=accepted)
@@ -145,7 +145,7 @@ class Repository:
     def _of_objects(self) -> dict[str, str]:
         return {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
 
-    def on_refs(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> Answer:
+    def on_refs(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> GitResult:
         """Call git in the user's repository, which is for looking names up and for refs of our own."""
         return call(words, variables=self._of_refs, given=given, accepted=accepted)
 
@@ -272,7 +272,7 @@ class Repository:
             self._commits[commit] = found or loose.parsed(self.on_objects("cat-file", "commit", commit).out)
         return self._commits[commit]
 
-    def difference(self, base: str, tip: str) -> "Difference":
+    def difference(self, base: str, tip: str) -> "TreeDifference":
         """Say what differs between the files of two commits.
 
         A change is looked at when it is left, when it is checked and when it lands: what is known of two trees stays true.
@@ -280,7 +280,7 @@ class Repository:
         trees = (self.tree(base), self.tree(tip))
         if (known := self._compared.get(trees)) is not None:
             return known
-        found = Difference(self, *trees)
+        found = TreeDifference(self, *trees)
         with self._comparing:
             self._compared[trees] = found
             if len(self._compared) > _MOST_KEPT:
@@ -350,14 +350,14 @@ class Repository:
             "cat-file", form, given="".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
         ).out
 
-    def merge(self, ours: str, theirs: str) -> Merged:
+    def merge(self, ours: str, theirs: str) -> MergeResult:
         """Merge two commits without touching a file."""
         if ours in self.parents(theirs):
-            return Merged(self.tree(theirs))
+            return MergeResult(self.tree(theirs))
         words = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
         answer = self.on_objects(*words, accepted=(0, 1))
         tree, *conflicts = (part.decode(errors="surrogateescape") for part in answer.out.split(b"\0") if part)
-        return Merged(tree, tuple(dict.fromkeys(conflicts)) if answer.code else ())
+        return MergeResult(tree, tuple(dict.fromkeys(conflicts)) if answer.code else ())
 
     def commit(self, tree: str, parents: Sequence[str], message: str, person: Person, at: int) -> str:
         """Make a commit; the same arguments give the same commit."""

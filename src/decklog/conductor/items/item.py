@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git import keeping
-from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.git.places import Workspace, place_of
 from decklog.conductor.stages import LAND, WORK, newest_landing
 from decklog.core.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
 
@@ -81,7 +81,7 @@ def find_item(log: "Decklog", run_id: str, name: str) -> Item:
     return Item(run_id, name, tasks)
 
 
-def workspace_of(site: "Site", item: Item) -> tuple[Place, dict[str, Any]] | None:
+def workspace_of(site: "RunContext", item: Item) -> tuple[Workspace, dict[str, Any]] | None:
     """Find the workspace on this host in which an item is worked on, with the facts of its attempt; None if there is none."""
     work = item.work
     if work is None:
@@ -93,7 +93,7 @@ def workspace_of(site: "Site", item: Item) -> tuple[Place, dict[str, Any]] | Non
     return (place, dict(known.facts)) if known is not None and place.is_made else None
 
 
-def change_of(site: "Site", item: Item) -> ItemChange | None:
+def change_of(site: "RunContext", item: Item) -> ItemChange | None:
     """Find what an item changes so far; None before its first change."""
     if item.is_landed:
         commit = str(item.landing.result["commit"])  # type: ignore[index]
@@ -111,7 +111,7 @@ def change_of(site: "Site", item: Item) -> ItemChange | None:
     return None
 
 
-def patch_of(site: "Site", item: Item) -> str:
+def patch_of(site: "RunContext", item: Item) -> str:
     """Write the change of an item so far as a patch; empty if there is none."""
     change = change_of(site, item)
     if change is None:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import KINDLY
-from decklog.conductor.agents.stream import Follower, Reader
+from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import changes, faults
-from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.git.places import Workspace, place_of
 from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
-from decklog.guard.calls.tool import Finding
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.calls.tool import EffectCheck
+from decklog.guard.files.gitignore import IgnoreFile
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.stores.tasks.claim import Claim
     from decklog.stores.tasks.task import Task
 
@@ -43,7 +43,7 @@ class Opened:
     already: bool = False
 
 
-def open_item(site: "Site", item: Item, *, by: str) -> Opened:
+def open_item(site: "RunContext", item: Item, *, by: str) -> Opened:
     """Give a work item to a person: end its agent if one works on it, and return the workspace."""
     if item.landing.state == "abandoned":
         raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
@@ -67,7 +67,7 @@ def open_item(site: "Site", item: Item, *, by: str) -> Opened:
     return _opened(site, find_item(site.log, site.run_id, item.name))
 
 
-def _begin_round(site: "Site", item: Item) -> "Task":
+def _begin_round(site: "RunContext", item: Item) -> "Task":
     """Begin the round in which a person works on an item that waits to be checked or landed, or has landed."""
     site.rounds.wake(item)
     again = find_item(site.log, site.run_id, item.name)
@@ -81,11 +81,11 @@ def _begin_round(site: "Site", item: Item) -> "Task":
     return site.rounds.begin(claim)
 
 
-def _worker(site: "Site") -> str:
+def _worker(site: "RunContext") -> str:
     return f"{site.person.name} ({os.uname().nodename})"
 
 
-def _end_agent(site: "Site", task: "Task", place: Place) -> None:
+def _end_agent(site: "RunContext", task: "Task", place: Workspace) -> None:
     """End the agent in a place and wait until it has ended; the conductor that watches it keeps what it did."""
     running = Running.find(site.mark(task.id, task.fence), place.folder / "agent")
     if running is None:
@@ -96,7 +96,7 @@ def _end_agent(site: "Site", task: "Task", place: Place) -> None:
         time.sleep(0.05)
 
 
-def _make_place(site: "Site", task: "Task", by: str) -> None:
+def _make_place(site: "RunContext", task: "Task", by: str) -> None:
     base = str(task.inputs.get("base") or site.target_commit())
     start = str(task.inputs.get("earlier") or task.inputs.get("start") or base)
     site.tips.bring([base, start])
@@ -106,13 +106,13 @@ def _make_place(site: "Site", task: "Task", by: str) -> None:
     site.acts.perform(
         f"place:{task.id}:{task.fence}",
         lambda: places.make(site.repository, place, start, site.person),
-        lambda _: Finding(place.is_made),
+        lambda _: EffectCheck(place.is_made),
         task_id=task.id,
         facts=facts,
     )
 
 
-def _opened(site: "Site", item: Item, *, already: bool = False) -> Opened:
+def _opened(site: "RunContext", item: Item, *, already: bool = False) -> Opened:
     found = workspace_of(site, item)
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Open it there.", item=item.name)
@@ -120,7 +120,7 @@ def _opened(site: "Site", item: Item, *, already: bool = False) -> Opened:
     return Opened(str(place.tree), _resume_line(site, place, facts), already)
 
 
-def _resume_line(site: "Site", place: Place, facts: dict[str, Any]) -> str | None:
+def _resume_line(site: "RunContext", place: Workspace, facts: dict[str, Any]) -> str | None:
     """Write the command that goes on with the session of the agent that worked in a place; its files are still there."""
     agent = site.configuration.agents.get(str(facts["agent"]))
     session = _session_of(agent, place) if agent is not None and agent.resume else None
@@ -132,9 +132,9 @@ def _resume_line(site: "Site", place: Place, facts: dict[str, Any]) -> str | Non
     return f"cd {shlex.quote(str(place.tree))} && {shlex.join([*variables, *words])}"
 
 
-def _session_of(agent: Description, place: Place) -> str | None:
+def _session_of(agent: Description, place: Workspace) -> str | None:
     """Find the session that the agent of a place named in what it printed."""
-    reader = Reader(agent)
+    reader = StreamReader(agent)
     events = (event for line in Follower(place.folder / "agent").lines() for event in reader.read(line))
     return next((str(event.taken["session"]) for event in events if event.taken.get("session")), None)
 
@@ -142,7 +142,7 @@ def _session_of(agent: Description, place: Place) -> str | None:
 # The hand-back
 
 
-def continue_item(site: "Site", item: Item, *, by: str) -> int:
+def continue_item(site: "RunContext", item: Item, *, by: str) -> int:
     """Take back a work item that a person worked on: have what they changed checked and landed. Return how many files it changes.
 
     Without a change an agent goes on from where the item was.
@@ -169,13 +169,13 @@ def continue_item(site: "Site", item: Item, *, by: str) -> int:
     site.acts.perform(
         f"clean:{task.id}:{place.folder.name.rpartition('-')[2]}",
         lambda: places.remove(place),
-        lambda _: Finding(not place.folder.exists()),
+        lambda _: EffectCheck(not place.folder.exists()),
         task_id=task.id,
     )
     return len(files)
 
 
-def _refuse_unfit(site: "Site", item: Item, facts: dict[str, Any], tip: str) -> None:
+def _refuse_unfit(site: "RunContext", item: Item, facts: dict[str, Any], tip: str) -> None:
     """Refuse what can't be a change at all. A person may change what the item does not allow its agents."""
     found = faults(site.repository, str(facts["base"]), str(facts["start"]), tip, ())
     unfit = [fault for fault in found if fault.signature != "no-change"]
@@ -183,7 +183,7 @@ def _refuse_unfit(site: "Site", item: Item, facts: dict[str, Any], tip: str) -> 
         raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
 
 
-def _hand_over(site: "Site", item: Item, task: "Task", result: dict[str, Any]) -> None:
+def _hand_over(site: "RunContext", item: Item, task: "Task", result: dict[str, Any]) -> None:
     changed = [one.path for one in changes(site.repository, str(result["base"]), str(result["tip"]))]
     _allow(site, item, changed)
     claim: Claim | None = site.log.tasks.claim(site.run_id, worker=_worker(site), task_id=task.id, lease_seconds=_LEASE_SECONDS)
@@ -191,16 +191,16 @@ def _hand_over(site: "Site", item: Item, task: "Task", result: dict[str, Any]) -
     site.stages.worked(claim, result)
 
 
-def _allow(site: "Site", item: Item, changed: list[str]) -> None:
+def _allow(site: "RunContext", item: Item, changed: list[str]) -> None:
     """Let later rounds of an item keep what a person changed outside of its paths."""
     allowed = list(item.landing.allowed_paths)
-    patterns = Patterns(tuple(allowed))
+    patterns = IgnoreFile(tuple(allowed))
     outside = [f"/{path}" for path in changed if allowed and not patterns.covers(path)]
     if outside:
         site.log.tasks.edit(item.landing.id, reason="a person changed more", allowed_paths=[*allowed, *outside])
 
 
-def _record(site: "Site", task: "Task", by: str, body: str, **payload: object) -> None:
+def _record(site: "RunContext", task: "Task", by: str, body: str, **payload: object) -> None:
     assert task.role == WORK, "only work is done by hand"
     site.log.journal.append(
         site.run_id, body, kind="event", subtype=SUBTYPE, agent=by, task_id=task.id, payload={"by": by, **payload}

@@ -15,7 +15,7 @@ from decklog.journal.entry import EntryKind
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.journal.entry import Entry
 
 # How often a workspace is looked into. It costs a call of git.
@@ -25,7 +25,7 @@ _OVER = ("landed", "given up", "needs you", "blocked")
 
 
 @dataclass(frozen=True)
-class Seen:
+class WatchedStep:
     """One thing to show: a `step`, the `state` of the item, its `diff` by files, its `cost`."""
 
     kind: str
@@ -45,14 +45,14 @@ class Seen:
 class ItemWatch:
     """Follows one work item by the journal of its run."""
 
-    def __init__(self, site: "Site", item: Item) -> None:
+    def __init__(self, site: "RunContext", item: Item) -> None:
         self._site = site
         self._item = item
         self._after = 0
         self._told: dict[str, str] = {}
         self._looked = -LOOK_SECONDS
 
-    def look(self) -> list[Seen]:
+    def look(self) -> list[WatchedStep]:
         """Return what is new since the last look: all there is, the first time."""
         log, run_id = self._site.log, self._site.run_id
         entries = list(log.journal.tail(run_id, after=self._after, follow=False))
@@ -75,7 +75,7 @@ class ItemWatch:
         """Whether nothing more happens to the item unless a person acts."""
         return self.state.state in _OVER
 
-    def follow(self) -> Iterator[Seen]:
+    def follow(self) -> Iterator[WatchedStep]:
         """Yield what happens to the item until its end, waiting for it."""
         while True:
             is_over = self.is_over
@@ -85,7 +85,7 @@ class ItemWatch:
             self._site.log.db.wait_for_change(LOOK_SECONDS)
             time.sleep(0.1)
 
-    def _changed(self, tasks: set[str]) -> Iterator[Seen]:
+    def _changed(self, tasks: set[str]) -> Iterator[WatchedStep]:
         now, state = self._site.log.clock.now(), self.state
         found = {
             "state": f"{state.state} {state.told()}".strip(),
@@ -95,7 +95,7 @@ class ItemWatch:
         for kind, text in found.items():
             if text and self._told.get(kind) != text:
                 self._told[kind] = text
-                yield Seen(kind, text, now)
+                yield WatchedStep(kind, text, now)
 
     def _files(self) -> str:
         try:
@@ -104,7 +104,7 @@ class ItemWatch:
             return ""  # the workspace is being written to, or is gone already: there is another time
 
 
-def files_of(site: "Site", item: Item) -> list[tuple[str, int, int]]:
+def files_of(site: "RunContext", item: Item) -> list[tuple[str, int, int]]:
     """List the files that an item changes so far, with how many lines it adds and removes."""
     if change_of(site, item) is None:
         return []
@@ -115,7 +115,7 @@ def files_of(site: "Site", item: Item) -> list[tuple[str, int, int]]:
     return [(path, added, removed) for path, (added, removed) in counts.items()]
 
 
-def cost_of(site: "Site", tasks: set[str]) -> int:
+def cost_of(site: "RunContext", tasks: set[str]) -> int:
     """Return what the tasks of an item cost so far, in microdollars."""
     total, after = 0, None
     while True:
@@ -125,7 +125,9 @@ def cost_of(site: "Site", tasks: set[str]) -> int:
             return total
 
 
-def _step(entry: "Entry") -> Seen:
+def _step(entry: "Entry") -> WatchedStep:
     who = f"{entry.agent}: " if entry.agent and entry.subtype not in ("conductor.comment", "conductor.message") else ""
     kind = str(entry.subtype or entry.kind.value).removeprefix("agent.").removeprefix("conductor.")
-    return Seen("step", f"{who}{kind} {entry.body or ''}"[:_LONGEST_TEXT], entry.at, {"subtype": entry.subtype, "seq": entry.seq})
+    return WatchedStep(
+        "step", f"{who}{kind} {entry.body or ''}"[:_LONGEST_TEXT], entry.at, {"subtype": entry.subtype, "seq": entry.seq}
+    )

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.agents.session import Outcome
+from decklog.conductor.agents.session import SessionOutcome
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.stores.tasks.task import Task
 
 # An attempt that ended so has told nothing of what came of it.
@@ -19,11 +19,11 @@ class Untold:
     """An attempt that ended and was kept, and was handed on by nobody: by its fence, how it ended, and what is kept of it."""
 
     fence: int
-    outcome: Outcome
+    outcome: SessionOutcome
     kept: Mapping[str, Any]
 
 
-def untold(site: "Site", task: "Task") -> Untold | None:
+def untold(site: "RunContext", task: "Task") -> Untold | None:
     """Find what the last attempt at a task left if it was kept but not handed on; none is null.
 
     One that met bad weather has nothing to hand on.
@@ -44,5 +44,5 @@ def untold(site: "Site", task: "Task") -> Untold | None:
     told, kept = keep.facts["outcome"], keep.result
     assert isinstance(told, dict)
     assert isinstance(kept, dict)
-    outcome = Outcome.from_dict(told)
+    outcome = SessionOutcome.from_dict(told)
     return None if outcome.is_weather else Untold(fence, outcome, kept)

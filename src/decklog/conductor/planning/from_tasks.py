@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.settings.plan import LONGEST_GOAL, MOST_PIECES, Piece, Plan
+from decklog.conductor.settings.plan import LONGEST_GOAL, MOST_PIECES, WorkItem, WorkPlan
 from decklog.conductor.stages import all_tasks
 from decklog.core.errors import Conflict
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
-def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = lambda _: True) -> Plan:
+def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = lambda _: True) -> WorkPlan:
     """Make a plan of a run's tasks that are still to be done; what they wait for and is to be done too comes first.
 
     A task that has parts is no piece itself: it is done with its last part, and whoever waits for it waits for all of them. Of
@@ -33,7 +33,7 @@ def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = l
         raise Conflict(f"run {run_id} has {len(tasks)} tasks to be done; a plan has at most {MOST_PIECES}")
     names = _names([task.id for task in tasks])
     pieces = tuple(
-        Piece(
+        WorkItem(
             name=names[task.id],
             title=task.title,
             objective=task.objective,
@@ -45,7 +45,7 @@ def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = l
         )
         for task in tasks
     )
-    return Plan(run.goal[:LONGEST_GOAL], pieces)
+    return WorkPlan(run.goal[:LONGEST_GOAL], pieces)
 
 
 class _Links:

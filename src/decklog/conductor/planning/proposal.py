@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.brief import listed, told_findings
 from decklog.conductor.settings import plan
-from decklog.conductor.settings.plan import Piece, Plan
+from decklog.conductor.settings.plan import WorkItem, WorkPlan
 from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def brief(what: Sequence[str], files: Sequence[str], checks: Sequence[str], *, r
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def read(content: bytes | None, said: str, goal: str, taken: Collection[str] = ()) -> Plan:
+def read(content: bytes | None, said: str, goal: str, taken: Collection[str] = ()) -> WorkPlan:
     """Read a proposal: the file that was asked for, or JSON in what was said last. The goal stays the person's.
 
     `taken` are names that pieces have already.
@@ -88,18 +88,18 @@ def read(content: bytes | None, said: str, goal: str, taken: Collection[str] = (
     return in_turn(proposed)
 
 
-def in_turn(proposed: Plan) -> Plan:
+def in_turn(proposed: WorkPlan) -> WorkPlan:
     """Give pieces that may change the same paths an order, unless they have one: they would only be in each other's way."""
-    done: list[Piece] = []
+    done: list[WorkItem] = []
     for piece in proposed.pieces:
         before = [
             other.name for other in done if _meet(piece.paths, other.paths) and not _leads(piece.name, other.name, proposed, done)
         ]
         done.append(replace(piece, needs=tuple(dict.fromkeys((*piece.needs, *before)))))
-    return Plan(proposed.goal, tuple(done))
+    return WorkPlan(proposed.goal, tuple(done))
 
 
-def _leads(one: str, other: str, proposed: Plan, done: Sequence[Piece]) -> bool:
+def _leads(one: str, other: str, proposed: WorkPlan, done: Sequence[WorkItem]) -> bool:
     """Say whether one of two pieces waits for the other already, however far around."""
     needs: Mapping[str, tuple[str, ...]] = {
         **{piece.name: piece.needs for piece in proposed.pieces},
@@ -126,6 +126,6 @@ def _meet(some: Sequence[str], others: Sequence[str]) -> bool:
     return any(one.startswith(other) or other.startswith(one) for one in heads[0] for other in heads[1])
 
 
-def as_json(proposed: Plan) -> dict[str, Any]:
+def as_json(proposed: WorkPlan) -> dict[str, Any]:
     """Spell a plan as it is kept and shown."""
     return {"goal": proposed.goal, "pieces": [piece.as_given() for piece in proposed.pieces]}

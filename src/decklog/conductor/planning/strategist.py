@@ -2,20 +2,20 @@
 
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.agents.session import Outcome
+from decklog.conductor.agents.session import SessionOutcome
 from decklog.conductor.planning import proposal
 from decklog.conductor.settings.plan import read_back
 from decklog.conductor.stages import is_cut_anew
-from decklog.conductor.working import Attempt
+from decklog.conductor.working import WorkAttempt
 from decklog.core.errors import DecklogError
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.stores.approvals.inbox import Message
     from decklog.stores.tasks.claim import Claim
 
 
-class PlanningAttempt(Attempt):
+class PlanningAttempt(WorkAttempt):
     """One attempt at a plan. Whatever else it changed in its place is kept as all attempts are, and used for nothing."""
 
     @property
@@ -37,7 +37,7 @@ class PlanningAttempt(Attempt):
     def _is_anew(self) -> bool:
         return is_cut_anew(self._task)
 
-    def _judge(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+    def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         content = self._site.repository.read(str(kept["folder"]), proposal.FILE)
         try:
             goal = self._task.title if self._is_anew else self._task.objective
@@ -50,7 +50,7 @@ class PlanningAttempt(Attempt):
         self._site.stages.proposed(self._claim, proposal.as_json(proposed))
 
 
-def go_on_with(site: "Site", claim: "Claim") -> bool:
+def go_on_with(site: "RunContext", claim: "Claim") -> bool:
     """Work a plan that a person said yes to; False when there is none yet."""
     kept = claim.task.inputs.get("plan")
     if kept is None or not site.stages.was_granted(claim.task):

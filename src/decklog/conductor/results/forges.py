@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.core.errors import TimedOut, Unavailable
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 
 _SECONDS = 120.0
 
@@ -47,11 +47,11 @@ class Forge:
         words = [word for line in said.splitlines() for word in line.split() if word.startswith(("https://", "http://"))]
         return words[-1] if words else said.strip().splitlines()[-1]
 
-    def opened(self, folder: Path, branch: str) -> Finding:
+    def opened(self, folder: Path, branch: str) -> EffectCheck:
         """Look for an open request of a branch."""
         said = self._call(folder, self.find(branch))
         found = json.loads(said) if said.strip() else []
-        return Finding(bool(found), str(found[0][self.address]) if found else None)
+        return EffectCheck(bool(found), str(found[0][self.address]) if found else None)
 
     def _call(self, folder: Path, words: Sequence[str], given: str = "") -> str:
         name = f"{self.program} {' '.join(words[:2])}"

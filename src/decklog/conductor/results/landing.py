@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git.branches import Branches
 from decklog.conductor.git.changes import changes
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.core.errors import Conflict, DecklogError, Denied
 from decklog.core.figures import counted
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 from decklog.stores.runs.run import ENDED
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Landing:
+class LandingPlan:
     """What would land: the branch goes from one commit to another. `worktree` is where it is checked out, if it is."""
 
     branch: str
@@ -39,7 +39,7 @@ class Landing:
         return {**vars(self), "worktree": None if self.worktree is None else str(self.worktree)}
 
 
-def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
+def prepare(site: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
     """Work out what would land on a branch, the one that is checked out unless another is named; refuse what could not."""
     repository = site.repository
     refuse_unstarted(site)
@@ -54,10 +54,12 @@ def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
     if is_merge:
         new = _merged(site, name, old, target)
     files = len(changes(repository, old, new))
-    return Landing(branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree)
+    return LandingPlan(
+        branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree
+    )
 
 
-def refuse_unstarted(site: Site) -> None:
+def refuse_unstarted(site: RunContext) -> None:
     """Refuse a run that ended before it had a target, as after a red first commit, with its reason."""
     run = site.log.runs.get(site.run_id)
     if run.status in ENDED and site.repository.ref(site.target) is None:
@@ -68,7 +70,7 @@ def refuse_unstarted(site: Site) -> None:
         )
 
 
-def _merged(site: Site, branch: str, old: str, target: str) -> str:
+def _merged(site: RunContext, branch: str, old: str, target: str) -> str:
     """Make the merge of a branch that went on by itself with what the run made of where it was."""
     repository = site.repository
     merged = repository.merge(old, target)
@@ -82,7 +84,7 @@ def _merged(site: Site, branch: str, old: str, target: str) -> str:
     return repository.commit(merged.tree, [old, target], message, site.person, repository.time_of(target))
 
 
-def examine(site: Site, landing: Landing) -> None:
+def examine(site: RunContext, landing: LandingPlan) -> None:
     """Refuse what is not green as it would land; what was found green before is not checked again."""
     runner = site.runner(lambda: None)
     examiner = Examiner(site.log, site.run_id, site.configuration, runner, task_id=None)
@@ -96,7 +98,7 @@ def examine(site: Site, landing: Landing) -> None:
 
 
 def approve(
-    site: Site, question: str, about: dict[str, object], *, by: str, proof: "AbstractContextManager[object]", source: str
+    site: RunContext, question: str, about: dict[str, object], *, by: str, proof: "AbstractContextManager[object]", source: str
 ) -> str:
     """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to prove it."""
     log = site.log
@@ -117,7 +119,7 @@ def approve(
     return asked.id
 
 
-def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManager[object]") -> None:
+def land(site: RunContext, landing: LandingPlan, *, by: str, proof: "AbstractContextManager[object]") -> None:
     """Move the branch, as a person's own act: the approval of exactly this is on record before, and used up by it."""
     about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
     question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."
@@ -128,8 +130,8 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
         branches.move(landing.branch, landing.new, landing.old, landing.worktree)
         return True
 
-    def look(_effect: object) -> Finding:
-        return Finding(site.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
+    def look(_effect: object) -> EffectCheck:
+        return EffectCheck(site.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
 
     step = f"land:{landing.branch}:{landing.new}:{landing.old}"
     site.acts.perform(step, move, look, task_id=None, facts={**about, "approval": approval})

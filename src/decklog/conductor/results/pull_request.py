@@ -11,12 +11,12 @@ from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import ref_part
 from decklog.conductor.results import landing
 from decklog.conductor.results.forges import Forge, Request, forge_of
-from decklog.conductor.site import Site
+from decklog.conductor.site import RunContext
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.conductor.standing import standing
 from decklog.core.errors import Conflict, Denied
 from decklog.core.figures import counted
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -41,7 +41,9 @@ class Published:
         return asdict(self)
 
 
-def prepare(site: Site, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None) -> Published:
+def prepare(
+    site: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
+) -> Published:
     """Work out what would be published: the target of the run, against the branch that is checked out unless another is named."""
     landing.refuse_unstarted(site)
     Remote(site.repository, remote).check()
@@ -61,13 +63,18 @@ def prepare(site: Site, *, cwd: Path, remote: str = "origin", branch: str | None
     )
 
 
-def forge(site: Site, remote: str) -> Forge:
+def forge(site: RunContext, remote: str) -> Forge:
     """Choose the program that opens requests at a remote. Raise Unavailable if it is not installed."""
     return forge_of(site.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text)
 
 
 def publish(
-    site: Site, wanted: Published, *, by: str, proof: "AbstractContextManager[object]", held: Callable[[Published], str | None]
+    site: RunContext,
+    wanted: Published,
+    *,
+    by: str,
+    proof: "AbstractContextManager[object]",
+    held: Callable[[Published], str | None],
 ) -> str:
     """Push the branch and open the request; return its address.
 
@@ -85,8 +92,8 @@ def publish(
     def push() -> None:
         remote.offer(wanted.branch, wanted.commit, known=_earlier(site))
 
-    def is_pushed(_effect: object) -> Finding:
-        return Finding(remote.refs(ref).get(ref) == wanted.commit)
+    def is_pushed(_effect: object) -> EffectCheck:
+        return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)
 
     site.acts.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
     request = Request(branch=wanted.branch, base=wanted.base, title=wanted.title, body=wanted.body)
@@ -102,7 +109,7 @@ def publish(
     )
 
 
-def _earlier(site: Site) -> list[str]:
+def _earlier(site: RunContext) -> list[str]:
     """List the commits that the target was at: the branch at the remote may be at any of them."""
     found = site.log.effects.find(site.run_id, tool="conductor.push", limit=200)
     return [str(effect.facts["commit"]) for effect in found]
@@ -111,7 +118,7 @@ def _earlier(site: Site) -> list[str]:
 # What the request tells
 
 
-def _body(site: Site, commit: str) -> str:
+def _body(site: RunContext, commit: str) -> str:
     stands = standing(site.log, site.run_id)
     goal = site.log.runs.get(site.run_id).goal
     parts = [goal, "## Work items", *_items(site), "## Checks", *_checks(site, commit), "## Review", _review(site)]
@@ -119,7 +126,7 @@ def _body(site: Site, commit: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _items(site: Site) -> list[str]:
+def _items(site: RunContext) -> list[str]:
     landed = [task for task in all_tasks(site.log, site.run_id) if task.role == LAND and task.state == "done"]
     lines = [f"- {task.title.removeprefix('Land: ')} ({_commit_of(task.result)})" for task in landed]
     return ["\n".join(lines) or "None."]
@@ -129,7 +136,7 @@ def _commit_of(result: object) -> str:
     return str(result["commit"])[:12] if isinstance(result, dict) else "no change"
 
 
-def _checks(site: Site, commit: str) -> list[str]:
+def _checks(site: RunContext, commit: str) -> list[str]:
     """List what each check said of the tree that is published."""
     tree, said = site.repository.tree(commit), {}
     for verdict in reversed(list(site.log.verdicts.find(site.run_id, tree=tree, limit=200))):
@@ -137,7 +144,7 @@ def _checks(site: Site, commit: str) -> list[str]:
     return ["\n".join(f"- {check.name}: {said.get(check.name, 'not run')}" for check in site.configuration.checks)]
 
 
-def _review(site: Site) -> str:
+def _review(site: RunContext) -> str:
     found = list(site.log.reviews.find(site.run_id, limit=200))
     if not found:
         return "None is set up." if not site.configuration.is_reviewed else "No review is on record."

@@ -14,10 +14,10 @@ from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.document import NAME, load
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy.policy import control_files
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.sandbox.sandbox import SandboxKind
 
 if TYPE_CHECKING:
-    from decklog.conductor.settings.plan import Plan
+    from decklog.conductor.settings.plan import WorkPlan
     from decklog.stores.tasks.task import Task
 
 # Whoever changes one of these changes what is run, or what counts as good: a person decides.
@@ -61,7 +61,7 @@ class Configuration:
     orphan_seconds: float = 60.0
     rounds: int = 3
     attempts: int = 3
-    sandbox: Kind = Kind.AUTO
+    sandbox: SandboxKind = SandboxKind.AUTO
     free_megabytes: int = 200
     remote: str | None = None
     lease_seconds: float = 60.0
@@ -97,7 +97,7 @@ class Configuration:
         ladder = self.ladder(task.inputs)
         return ladder[min(int(str(task.inputs.get("rung", 0))), len(ladder) - 1) :]
 
-    def check_plan(self, plan: "Plan") -> None:
+    def check_plan(self, plan: "WorkPlan") -> None:
         """Refuse a plan whose pieces name agents that are not described."""
         for piece in plan.pieces:
             for name in piece.agents:
@@ -175,11 +175,11 @@ def _remote(run: Mapping[str, Any]) -> str | None:
     return name
 
 
-def sandbox_kind(word: object) -> Kind:
+def sandbox_kind(word: object) -> SandboxKind:
     """Parse the name of a kind of sandbox."""
-    if not isinstance(word, str) or word not in list(Kind):
-        raise Invalid(f"sandbox is {word!r}", hint=f"Use one of {', '.join(Kind)}.", field="sandbox")
-    return Kind(word)
+    if not isinstance(word, str) or word not in list(SandboxKind):
+        raise Invalid(f"sandbox is {word!r}", hint=f"Use one of {', '.join(SandboxKind)}.", field="sandbox")
+    return SandboxKind(word)
 
 
 def _money(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LooseningRequest:
     """What the settings of a commit loosen, and whether this user consented to it."""
 
     commit: str
@@ -27,12 +27,12 @@ class Wanted:
     is_given: bool
 
 
-def wanted(repository: "Repository", commit: str) -> Wanted:
+def wanted(repository: "Repository", commit: str) -> LooseningRequest:
     """Return what the settings of a commit loosen."""
     content = repository.read(commit, NAME) or b""
     digest = hashlib.sha256(content).hexdigest()
     settings = loosened(load(content))
-    return Wanted(commit, digest, settings, bool(settings) and has_consent(str(repository.common), digest))
+    return LooseningRequest(commit, digest, settings, bool(settings) and has_consent(str(repository.common), digest))
 
 
 def require(repository: "Repository", commit: str) -> None:
@@ -51,6 +51,6 @@ def require(repository: "Repository", commit: str) -> None:
         )
 
 
-def give(repository: "Repository", asked: Wanted) -> None:
+def give(repository: "Repository", asked: LooseningRequest) -> None:
     """Record the consent of this user."""
     give_consent(str(repository.common), asked.digest)

@@ -12,7 +12,7 @@ from decklog.conductor.agents.description import Description, known_table
 
 
 @dataclass(frozen=True)
-class Rule:
+class LooseningRule:
     """Which values of a key are free.
 
     `values` are free as such. `same` adds the value of the agent description that is extended, `within` every list that has
@@ -35,8 +35,8 @@ class Rule:
         return self.within and isinstance(value, list) and isinstance(base, list) and all(one in base for one in value)
 
 
-_FREE = Rule(is_free=True)
-_UNKNOWN = Rule("is a setting whose effect is not known")
+_FREE = LooseningRule(is_free=True)
+_UNKNOWN = LooseningRule("is a setting whose effect is not known")
 _AGENT_FREE = ("extends", "prompt", "commits", "model", "account", "network", "turns", "minutes", "stall_minutes", "ask_minutes")
 _CHECK_FREE = ("name", "command", "report", "gate", "minutes")
 _REVIEW_FREE = (
@@ -46,59 +46,59 @@ _REVIEW_FREE = (
 _RUN_FREE = ("agents", "orphan_seconds", "rounds", "attempts", "free_mb", "lease_seconds")
 
 
-def _free(section: str, names: tuple[str, ...]) -> dict[str, Rule]:
+def _free(section: str, names: tuple[str, ...]) -> dict[str, LooseningRule]:
     return {f"{section}.{name}": _FREE for name in names}
 
 
-RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, LooseningRule] = {
     **_free("run", _RUN_FREE),
-    "run.sandbox": Rule("runs agents and checks with less than the strongest sandbox", values=("auto", "bubblewrap")),
-    "run.plan": Rule("works plans of agents without asking you", values=("ask",)),
-    "run.remote": Rule("pushes the work of agents to a remote"),
+    "run.sandbox": LooseningRule("runs agents and checks with less than the strongest sandbox", values=("auto", "bubblewrap")),
+    "run.plan": LooseningRule("works plans of agents without asking you", values=("ask",)),
+    "run.remote": LooseningRule("pushes the work of agents to a remote"),
     **_free("budget", ("run_usd", "piece_usd")),
     **_free("roles", ("worker", "strategist")),
     **_free("tests", ("paths",)),
     **_free("protect", ("paths",)),
     **_free("agents.*", _AGENT_FREE),
-    "agents.*.command": Rule("runs this program as an agent", same=True),
-    "agents.*.untrusted": Rule("changes what keeps the repository's own settings away from the agent", same=True),
-    "agents.*.in_sandbox": Rule("changes what the agent may do within the sandbox", same=True),
-    "agents.*.without_sandbox": Rule("changes what holds the agent in where there is no sandbox", same=True),
-    "agents.*.env": Rule("sets variables of the agent, which may load code or send your key elsewhere", values=({},)),
-    "agents.*.pass_env": Rule("passes these variables of your environment to the agent", within=True),
-    "agents.*.readable": Rule("lets the agent read these files of yours", within=True),
-    "agents.*.writable": Rule("lets the agent write these files of yours", within=True),
-    "agents.*.home_copied": Rule("gives the agent copies of these files of your home", within=True),
-    "agents.*.home_readable": Rule("lets the agent read these files of your home", within=True),
-    "agents.*.home_writable": Rule("lets the agent write these files of your home", within=True),
-    "agents.*.home_variables": Rule("changes where the agent's settings are looked for", values=({},), same=True),
-    "agents.*.keeps_home": Rule("starts the agent in your home", values=(False,), same=True),
-    "agents.*.probe": Rule("runs this program outside of the sandbox", values=([],), same=True),
-    "agents.*.resume": Rule("names a command for you to run", values=([],), same=True),
-    "agents.*.trial": Rule("starts the agent with these arguments to see whether it starts", values=([],), same=True),
-    "agents.*.permissions": Rule("allows what the policy would ask you about", values=("person", "deny")),
-    "agents.*.stream": Rule("changes how the agent's spending is read", same=True),
-    "agents.*.events": Rule("changes how the agent's spending is read", same=True),
-    "agents.*.tools": Rule("changes how the agent's calls are named in the record", same=True),
-    "agents.*.errors": Rule("changes which failures of the agent cost no attempt", same=True),
+    "agents.*.command": LooseningRule("runs this program as an agent", same=True),
+    "agents.*.untrusted": LooseningRule("changes what keeps the repository's own settings away from the agent", same=True),
+    "agents.*.in_sandbox": LooseningRule("changes what the agent may do within the sandbox", same=True),
+    "agents.*.without_sandbox": LooseningRule("changes what holds the agent in where there is no sandbox", same=True),
+    "agents.*.env": LooseningRule("sets variables of the agent, which may load code or send your key elsewhere", values=({},)),
+    "agents.*.pass_env": LooseningRule("passes these variables of your environment to the agent", within=True),
+    "agents.*.readable": LooseningRule("lets the agent read these files of yours", within=True),
+    "agents.*.writable": LooseningRule("lets the agent write these files of yours", within=True),
+    "agents.*.home_copied": LooseningRule("gives the agent copies of these files of your home", within=True),
+    "agents.*.home_readable": LooseningRule("lets the agent read these files of your home", within=True),
+    "agents.*.home_writable": LooseningRule("lets the agent write these files of your home", within=True),
+    "agents.*.home_variables": LooseningRule("changes where the agent's settings are looked for", values=({},), same=True),
+    "agents.*.keeps_home": LooseningRule("starts the agent in your home", values=(False,), same=True),
+    "agents.*.probe": LooseningRule("runs this program outside of the sandbox", values=([],), same=True),
+    "agents.*.resume": LooseningRule("names a command for you to run", values=([],), same=True),
+    "agents.*.trial": LooseningRule("starts the agent with these arguments to see whether it starts", values=([],), same=True),
+    "agents.*.permissions": LooseningRule("allows what the policy would ask you about", values=("person", "deny")),
+    "agents.*.stream": LooseningRule("changes how the agent's spending is read", same=True),
+    "agents.*.events": LooseningRule("changes how the agent's spending is read", same=True),
+    "agents.*.tools": LooseningRule("changes how the agent's calls are named in the record", same=True),
+    "agents.*.errors": LooseningRule("changes which failures of the agent cost no attempt", same=True),
     **_free("checks.*", _CHECK_FREE),
-    "checks.*.network": Rule("lets the check use the network", values=(False,)),
-    "checks.*.env": Rule("sets variables of the check, which may load code before the sandbox closes", values=({},)),
-    "checks.*.pass_env": Rule("passes these variables of your environment to the check", values=([],)),
-    "checks.*.readable": Rule("lets the check read these files of yours", values=([],)),
+    "checks.*.network": LooseningRule("lets the check use the network", values=(False,)),
+    "checks.*.env": LooseningRule("sets variables of the check, which may load code before the sandbox closes", values=({},)),
+    "checks.*.pass_env": LooseningRule("passes these variables of your environment to the check", values=([],)),
+    "checks.*.readable": LooseningRule("lets the check read these files of yours", values=([],)),
     **_free("models.*", ("provider", "agent", "model", "script", "seconds", "reserve_usd")),
-    "models.*.base_url": Rule("sends prompts and your key to this address"),
-    "models.*.key_env": Rule("sends this variable of your environment as a key"),
+    "models.*.base_url": LooseningRule("sends prompts and your key to this address"),
+    "models.*.key_env": LooseningRule("sends this variable of your environment as a key"),
     **_free("review", _REVIEW_FREE),
     "mend.rounds": _FREE,
-    "mend.publish": Rule("publishes fixes to a remote", values=("branch", "patch")),
-    "mend.remote": Rule("chooses the remote that fixes are published to", values=("origin",)),
-    "mend.large": Rule("lets larger fixes pass without asking you", most=200),
-    "critique.enabled": Rule("asks a model after every change of a tool, which costs money", values=(False,)),
-    "critique.most_usd": Rule("raises what critique may spend in a run", most=0.5),
+    "mend.publish": LooseningRule("publishes fixes to a remote", values=("branch", "patch")),
+    "mend.remote": LooseningRule("chooses the remote that fixes are published to", values=("origin",)),
+    "mend.large": LooseningRule("lets larger fixes pass without asking you", most=200),
+    "critique.enabled": LooseningRule("asks a model after every change of a tool, which costs money", values=(False,)),
+    "critique.most_usd": LooseningRule("raises what critique may spend in a run", most=0.5),
     "critique.seconds": _FREE,
     "redaction.rule": _FREE,
-    "redaction.allow": Rule("stores values that match these patterns without redacting them", values=([],)),
+    "redaction.allow": LooseningRule("stores values that match these patterns without redacting them", values=([],)),
     **_free("prompt", ("identity", "skills", "folder", "most_tokens")),
 }
 

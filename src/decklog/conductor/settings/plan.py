@@ -19,7 +19,7 @@ _KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class WorkItem:
     """One piece: what is to be done, where, and after which others."""
 
     name: str
@@ -49,14 +49,14 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Plan:
+class WorkPlan:
     """What a run is to do."""
 
     goal: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WorkItem, ...]
 
 
-def parse(content: bytes, *, is_json: bool) -> Plan:
+def parse(content: bytes, *, is_json: bool) -> WorkPlan:
     """Read a plan, TOML or JSON; refuse what could not be worked through, naming it."""
     try:
         text = content.decode()
@@ -69,12 +69,12 @@ def parse(content: bytes, *, is_json: bool) -> Plan:
     pieces = storable(table.get("pieces"))
     if not isinstance(pieces, list) or not 0 < len(pieces) <= MOST_PIECES:
         raise Invalid(f"a plan has 1 to {MOST_PIECES} pieces", hint="Write each as [[pieces]].", field="pieces")
-    plan = Plan(checked_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
+    plan = WorkPlan(checked_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
     _check_needs(plan)
     return plan
 
 
-def read_back(kept: object) -> Plan:
+def read_back(kept: object) -> WorkPlan:
     """Read a plan as it is kept."""
     return parse(json.dumps(kept).encode(), is_json=True)
 
@@ -92,7 +92,7 @@ def _is_control(letter: str) -> bool:
     return (ord(letter) < 32 and letter not in "\n\t") or 0xD800 <= ord(letter) <= 0xDFFF
 
 
-def _piece(number: int, table: Any) -> Piece:
+def _piece(number: int, table: Any) -> WorkItem:
     if not isinstance(table, dict):
         raise Invalid(f"piece {number} is no table", field="pieces")
     unknown = sorted(set(table) - set(_KEYS))
@@ -115,10 +115,10 @@ def _piece(number: int, table: Any) -> Piece:
         if path.startswith("/..") or ".." in path.split("/"):
             raise Invalid(f"piece {name} names a path outside of the repository: {path}", field="paths")
     given: Mapping[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    return Piece(**{"title": name, **given})
+    return WorkItem(**{"title": name, **given})
 
 
-def _check_needs(plan: Plan) -> None:
+def _check_needs(plan: WorkPlan) -> None:
     names = [piece.name for piece in plan.pieces]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -13,7 +13,7 @@ from decklog.core.errors import Closed, ReadOnly
 from decklog.db.postgres import errors
 from decklog.db.postgres.clock import ServerClock
 from decklog.db.postgres.keep_alive import KeepAlive
-from decklog.db.postgres.wire import Silent, Wire
+from decklog.db.postgres.wire import PipelineConnection, Silent
 from decklog.db.undoing import Undoing
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ class PatientConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
-        self._wire: Wire | None = None
+        self._wire: PipelineConnection | None = None
         self.made_at = self.used_at = time.monotonic()
         # How long the server waits for the next statement of the write transaction that is open; 0 without one.
         self.idle_seconds = 0.0
 
     @property
-    def wire(self) -> Wire:
+    def wire(self) -> PipelineConnection:
         """Speaks to the server by the shortest way."""
         if self._wire is None:
-            self._wire = Wire(self)
+            self._wire = PipelineConnection(self)
         return self._wire
 
     @classmethod
@@ -83,7 +83,7 @@ def _ended(gen: "Any", end: float) -> "Any":
         return over.value
 
 
-class Connections:
+class PostgresConnections:
     """Opens connections in one way only, and keeps what is open."""
 
     def __init__(

@@ -9,9 +9,9 @@ from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
 from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, portal, schema
-from decklog.db.postgres.connections import CHANNEL, Connections
-from decklog.db.postgres.listener import Listener
-from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, Transactions, given_up
+from decklog.db.postgres.connections import CHANNEL, PostgresConnections
+from decklog.db.postgres.listener import NotifyListener
+from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
 from decklog.db.postgres.wire import Again
 from decklog.db.statements import Statements
 from decklog.records.values import Values
@@ -80,15 +80,15 @@ class PostgresDatabase(Database):
     # The same as libpq takes it, with its parameters' names in the order of their numbers.
     _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()
 
-    def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
+    def __init__(self, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
         self.read_only = connections.read_only
         self.values = values
         self.clock = clock
         self.connections = connections
         self.most_transactions = connections.pool_size
-        self._transactions = Transactions(connections)
-        self._listener = Listener(connections)
+        self._transactions = PostgresTransactions(connections)
+        self._listener = NotifyListener(connections)
         self._names: Statements[tuple[str, ...]] = Statements()
         forks.follow(self)
 
@@ -143,7 +143,7 @@ class PostgresDatabase(Database):
     def after_fork_in_child(self) -> None:
         self._transactions.after_fork_in_child()
         # Its thread stayed with the parent.
-        self._listener = Listener(self.connections)
+        self._listener = NotifyListener(self.connections)
 
     # Statements
 
@@ -399,7 +399,9 @@ def open_postgres(
     if url.partition("?")[0].count("@") > 1:
         # What follows the first one would be taken for the host, and the driver's error would show it.
         raise Invalid("the address has more than one @; in a user name or a password write it as %40", field="target")
-    connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds, pool_size=pool_size)
+    connections = PostgresConnections(
+        url, durability=durability, read_only=read_only, busy_seconds=busy_seconds, pool_size=pool_size
+    )
     database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
     try:
         database.prepare(migrate=migrate)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from decklog.db.postgres.connections import Connections
+from decklog.db.postgres.connections import PostgresConnections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +40,10 @@ select s.name, (select max(pos) from entries e where e.pos >= s.no * 4294967296 
 """
 
 
-class Listener:
+class NotifyListener:
     """Counts what it hears of each stream; whoever waits is woken when the count has moved since it looked last."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         self._log = token_hex(8)
         self._changed = Condition()

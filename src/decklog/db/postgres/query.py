@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from decklog.db.postgres.connections import Connections
+    from decklog.db.postgres.connections import PostgresConnections
 
 
 @contextmanager
 def answered(
-    connections: "Connections", sql: str, parameters: "Sequence[Any]", *, views: "Mapping[str, str]", schema: str, seconds: float
+    connections: "PostgresConnections",
+    sql: str,
+    parameters: "Sequence[Any]",
+    *,
+    views: "Mapping[str, str]",
+    schema: str,
+    seconds: float,
 ) -> "Iterator[tuple[list[str], Iterable[tuple[Any, ...]]]]":
     """Run one statement that only reads, and give its columns and rows; `views` and `schema` go before our own tables."""
     try:

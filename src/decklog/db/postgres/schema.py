@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.db.postgres.transactions import Transactions
+    from decklog.db.postgres.transactions import PostgresTransactions
 
 _MIGRATING = 4919131752989213
 
 
-def migrate(database: "Database", transactions: "Transactions") -> list[str]:
+def migrate(database: "Database", transactions: "PostgresTransactions") -> list[str]:
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
@@ -32,7 +32,7 @@ def migrate(database: "Database", transactions: "Transactions") -> list[str]:
     return applied
 
 
-def _note(database: "Database", step: "schema.Step") -> None:
+def _note(database: "Database", step: "schema.MigrationStep") -> None:
     database.rows(
         "insert into schema_steps (version, name, checksum, applied_at) values (:version, :name, :sum, :at)",
         {

@@ -11,10 +11,10 @@ from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
-from decklog.db.callers import Block, caller, own_context
+from decklog.db.callers import CallerBlock, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
-from decklog.db.postgres.connections import Connections
+from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.keep_alive import BLOCK_SECONDS, VERB_SECONDS
 from decklog.db.postgres.wire import Again, NotBegun, NotSent
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from decklog.db.base import T
     from decklog.db.postgres.connections import PatientConnection as Connection
     from decklog.db.postgres.connections import Pool
-    from decklog.db.postgres.wire import Wire
+    from decklog.db.postgres.wire import PipelineConnection
 
 _TRIES = 8
 WRITE = (b"begin isolation level read committed",)
@@ -42,14 +42,14 @@ class _Held:
 
     def __init__(self, connection: "Connection") -> None:
         self.connection = connection
-        self.block = Block()
+        self.block = CallerBlock()
         self.memo: dict[Any, Any] = {}
 
 
-class Transactions:
+class PostgresTransactions:
     """Which connection each caller is working on, and what its transaction has found out so far."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         # The schema that this process knows, once that is settled; another one means that it was migrated meanwhile.
         self.version = 0
@@ -107,7 +107,7 @@ class Transactions:
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
-    def wire(self) -> "Wire":
+    def wire(self) -> "PipelineConnection":
         """Give what the caller's statements are sent by."""
         return self.at().wire
 

@@ -90,7 +90,7 @@ class _Preparing(Statement):
         self.types = statement.types
 
 
-class Wire:
+class PipelineConnection:
     """Speaks to the server through one connection, and knows which statements are prepared there."""
 
     def __init__(self, connection: "PatientConnection") -> None:

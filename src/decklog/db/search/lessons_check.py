@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Places = dict[object, tuple[object, ...]]
 
 
-class Told:
+class IndexedLesson:
     """What a lesson is indexed by: its topic, its project and its terms."""
 
     def __init__(self, topic: str, project: str | None, terms: "Sequence[str]") -> None:
@@ -35,7 +35,7 @@ class Told:
         return _digest(Counter(self.terms).items())
 
 
-def findings(db: "Database", told: "Iterable[tuple[str, list[Told]]]") -> "Iterator[Finding]":
+def findings(db: "Database", told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
     """Name what is wrong with the index, each as the fields of a problem.
 
     `told` has each lesson that should be in it; one that went on since it was indexed has several ways to be there.
@@ -76,7 +76,7 @@ class SqliteCheck:
     def __init__(self, db: "Database") -> None:
         self._db = db
 
-    def findings(self, told: "Iterable[tuple[str, list[Told]]]") -> "Iterator[Finding]":
+    def findings(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
         db = self._db
         db.rows("create temp table checked_lessons (no integer primary key, terms text, tags text)", {})
         try:
@@ -87,7 +87,7 @@ class SqliteCheck:
         finally:
             db.rows("drop table temp.checked_lessons", {})
 
-    def _places(self, told: "Iterable[tuple[str, list[Told]]]") -> "Iterator[Finding]":
+    def _places(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
         """Compare the rows of the index, and keep the words that each should have."""
         sql = "select lesson_id, no, length from lesson_places"
         places = {lesson_id: (no, length) for lesson_id, no, length in self._db.each_as_is(sql, {})}
@@ -106,7 +106,7 @@ class SqliteCheck:
         for (lesson_id,) in self._db.each_as_is(strays, {}):
             yield _wrong(self.table, lesson_id, "has no words at its place in the index", "no")
 
-    def _way_at(self, no: object, length: object, ways: "list[Told]") -> Told:
+    def _way_at(self, no: object, length: object, ways: "list[IndexedLesson]") -> IndexedLesson:
         """Find out by which of several ways a lesson is indexed; where it is none, its length may tell which was meant."""
         sql = "select 1 from lesson_text where lesson_text match :match and rowid = :no"
         if len(ways) > 1:
@@ -116,7 +116,7 @@ class SqliteCheck:
                 return way
         return ways[-1]
 
-    def _keep(self, no: object, way: Told) -> None:
+    def _keep(self, no: object, way: IndexedLesson) -> None:
         sql = "insert or ignore into temp.checked_lessons (no, terms, tags) values (:no, :terms, :tags)"
         self._db.rows(sql, {"no": no, "terms": " ".join(way.terms), "tags": tags_of(way.topic, way.project)})
 
@@ -133,7 +133,7 @@ class PostgresCheck:
     def __init__(self, db: "Database") -> None:
         self._db = db
 
-    def findings(self, told: "Iterable[tuple[str, list[Told]]]") -> "Iterator[Finding]":
+    def findings(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
         terms = dict(self._terms())
         rows = self._db.each("select lesson_id, no, topic, project, length from lesson_text", {})
         places = {lesson_id: row for lesson_id, *row in rows}
@@ -166,7 +166,9 @@ class PostgresCheck:
         for no, own in groupby(rows, key=lambda row: row[0]):
             yield no, _digest((term, times) for _, term, times in own)
 
-    def _compare(self, lesson_id: str, place: "list[Any]", digest: str | None, ways: "list[Told]") -> "Iterator[Finding]":
+    def _compare(
+        self, lesson_id: str, place: "list[Any]", digest: str | None, ways: "list[IndexedLesson]"
+    ) -> "Iterator[Finding]":
         way = next((way for way in ways if way.digest() == digest), ways[-1])
         for name, one, other in zip(("topic", "project", "length"), place, (way.topic, way.project, way.length), strict=True):
             if one != other:

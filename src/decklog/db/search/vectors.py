@@ -23,7 +23,7 @@ _MISSING = f"""
 _HEAD_BYTES = 20
 
 
-class Head(NamedTuple):
+class VectorHead(NamedTuple):
     """The last entry of the memory's stream with its hash, and the hash of the entry that was asked for."""
 
     seq: int
@@ -31,7 +31,7 @@ class Head(NamedTuple):
     hash_at: str | None
 
 
-class Told(NamedTuple):
+class VectorEntry(NamedTuple):
     """What an entry of the memory's stream tells of: a lesson, or the vectors that were made, in its payload.
 
     A lesson that holds has its topic and its project of now.
@@ -116,7 +116,7 @@ class LessonVectors:
         these = "" if among is None else f"and l.id in ({marks})"
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
 
-    def since(self, seq: int | None, subtype: str) -> "tuple[Head, list[Told]]":
+    def since(self, seq: int | None, subtype: str) -> "tuple[VectorHead, list[VectorEntry]]":
         """Say how far the memory's stream has come, which entry has a number, and what those behind it tell of.
 
         Without a number nothing is told.
@@ -133,7 +133,7 @@ class LessonVectors:
             """,
             {"seq": seq or 0},
         )
-        return (Head(*row) if row else Head(0, None, None)), [Told(*row) for row in told()]
+        return (VectorHead(*row) if row else VectorHead(0, None, None)), [VectorEntry(*row) for row in told()]
 
     def _told_since(self, seq: int, subtype: str) -> "Callable[[], list[Row]]":
         return self._db.rows_ahead(

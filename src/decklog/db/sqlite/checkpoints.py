@@ -18,7 +18,7 @@ _TRIES = 5
 _WAIT_MILLISECONDS = 20
 
 
-class Checkpoints:
+class WalCheckpoints:
     """Watches the write-ahead log that one connection writes to."""
 
     def __init__(self, connection: apsw.Connection, path: str, busy_milliseconds: int) -> None:

@@ -12,7 +12,7 @@ import apsw
 from decklog.core.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
 from decklog.db import packing
 from decklog.db.sqlite import errors, file
-from decklog.db.sqlite.checkpoints import Checkpoints
+from decklog.db.sqlite.checkpoints import WalCheckpoints
 from decklog.db.sqlite.readers import Readers
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 _held_by_parent: set[tuple[int, int]] = set()
 
 
-class Connections:
+class SqliteConnections:
     """Opens a file in one way only, and keeps what is open."""
 
     def __init__(self, path: str, *, durability: str = "full", read_only: bool = False, busy_seconds: float = 30.0) -> None:
@@ -205,7 +205,7 @@ class Connections:
                 self._reads_without_room = False
             self.writer = self.readers.taken() or self.connect()
             self.cursor = self.writer.cursor()
-            self.checkpoints = Checkpoints(self.writer, self.path, int(self.busy_seconds * 1000))
+            self.checkpoints = WalCheckpoints(self.writer, self.path, int(self.busy_seconds * 1000))
         return self.writer
 
     def running(self) -> apsw.Cursor:

@@ -16,8 +16,8 @@ from decklog.db import schema
 from decklog.db.base import Database
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.clock import BootClock
-from decklog.db.sqlite.connections import Connections
-from decklog.db.sqlite.transactions import Transactions
+from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.db.statements import Statements, by_place
 from decklog.records.values import Values
 
@@ -52,13 +52,13 @@ class SqliteDatabase(Database):
     # Of all logs of a process: how a statement is spelled depends on nothing else.
     _spelled: "Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]]" = Statements()
 
-    def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
+    def __init__(self, connections: SqliteConnections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.path
         self.read_only = connections.read_only
         self.values = values
         self.clock = clock
         self.connections = connections
-        self._transactions = Transactions(connections)
+        self._transactions = SqliteTransactions(connections)
         self.memo = self._transactions.memo
         # Called by every verb, so without a step in between.
         self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
@@ -454,7 +454,7 @@ def open_sqlite(
     file.check_place(path, allow_network=allow_network_fs or bool(os.environ.get("DECKLOG_ALLOW_NETWORK_FS")))
     state = file.look(path)
     read_only = read_only or (state == "database" and not os.access(path, os.W_OK))
-    connections = Connections(path, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
+    connections = SqliteConnections(path, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
     database = SqliteDatabase(connections, values=values, clock=clock or BootClock(connections.lock_path))
     try:
         database.prepare(state)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-class Reader:
+class ReadConnection:
     """One thread's reading connection, and the lock that keeps others from closing it in the middle of a read."""
 
     def __init__(self, connection: "apsw.Connection") -> None:
@@ -48,27 +48,27 @@ class Readers:
         self._connect = connect
         self._local = local()
         # Weak: a program may start any number of threads, and each connection has two open files.
-        self._all: WeakSet[Reader] = WeakSet()
+        self._all: WeakSet[ReadConnection] = WeakSet()
         self._opening = Lock()
 
-    def mine(self) -> Reader:
+    def mine(self) -> ReadConnection:
         """Give this thread's reader, which another thread may close unless its lock is held."""
-        reader: Reader | None = getattr(self._local, "reader", None)
+        reader: ReadConnection | None = getattr(self._local, "reader", None)
         if reader is None:
             with self._opening:
-                reader = self._local.reader = Reader(self._connect())
+                reader = self._local.reader = ReadConnection(self._connect())
                 self._all.add(reader)
         return reader
 
     def is_reading(self) -> bool:
         """Say whether this thread is in the middle of a read."""
-        reader: Reader | None = getattr(self._local, "reader", None)
+        reader: ReadConnection | None = getattr(self._local, "reader", None)
         return reader is not None and reader.reading
 
     def taken(self) -> "apsw.Connection | None":
         """Give this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
         with self._opening:
-            reader: Reader | None = getattr(self._local, "reader", None)
+            reader: ReadConnection | None = getattr(self._local, "reader", None)
             if reader is None or not reader.is_new or reader.is_closed:
                 return None
             del self._local.reader
@@ -76,7 +76,7 @@ class Readers:
             return reader.connection
 
     @contextmanager
-    def held(self) -> "Iterator[Reader]":
+    def held(self) -> "Iterator[ReadConnection]":
         """Give this thread's reader and keep it open for the length of a block."""
         while True:
             reader = self.mine()
@@ -101,7 +101,7 @@ class Readers:
         self._close_others()
 
     def _close_others(self) -> None:
-        own: Reader | None = getattr(self._local, "reader", None)
+        own: ReadConnection | None = getattr(self._local, "reader", None)
         self._close_all(but=own if own is not None and own.reading else None)
 
     def thaw(self) -> None:
@@ -117,7 +117,7 @@ class Readers:
             if not reader.is_closed:
                 reader.leave()
 
-    def _close_all(self, *, but: Reader | None = None) -> None:
+    def _close_all(self, *, but: ReadConnection | None = None) -> None:
         for reader in list(self._all):
             if reader is not but:
                 reader.close()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import apsw
 
 from decklog.core.errors import Busy, Conflict, SchemaTooNew
-from decklog.db.callers import Block
+from decklog.db.callers import CallerBlock
 from decklog.db.deadlines import deadline
 from decklog.db.sqlite import errors
-from decklog.db.sqlite.connections import Connections
+from decklog.db.sqlite.connections import SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
 from decklog.db.undoing import Undoing
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import T
-    from decklog.db.sqlite.readers import Reader
+    from decklog.db.sqlite.readers import ReadConnection
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
 # A read that has little time looks at the clock so often.
 _STEPS_BETWEEN_LOOKS = 2_000
 
 
-class Transactions:
+class SqliteTransactions:
     """Whose turn it is to write, and what a transaction has found out so far."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: SqliteConnections) -> None:
         self._connections = connections
         # The schema that this process knows; another one in the file means that it was migrated meanwhile.
         self.version = 0
@@ -43,7 +43,7 @@ class Transactions:
         """Start with no transaction at all, as a new process does."""
         # The thread that is running a job right now, and the block that a caller holds open.
         self.owner: int | None = None
-        self.block: Block | None = None
+        self.block: CallerBlock | None = None
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
@@ -248,7 +248,7 @@ class Transactions:
         self._group.alone()
         try:
             self._begin()
-            block = self.block = Block()
+            block = self.block = CallerBlock()
             try:
                 yield
                 self._connections.check_in_place()
@@ -277,7 +277,7 @@ class Transactions:
                     reader.is_new = False
                     return self._read_with(reader, job)
 
-    def _read_with(self, reader: "Reader", job: "Callable[[], T]") -> "T":
+    def _read_with(self, reader: "ReadConnection", job: "Callable[[], T]") -> "T":
         until = deadline()
         reader.reading = True
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.db.schema import Objects
-    from decklog.db.sqlite.connections import Connections
+    from decklog.db.sqlite.connections import SqliteConnections
 
 # How often a migration sets something of a text index; an index that was made anew counts none.
 _MOST_SET = 1
@@ -33,7 +33,7 @@ select name from sqlite_schema where type = 'table' and sql not like 'create vir
 OBJECTS = "select type, tbl_name, name, sql from sqlite_schema where name not like 'sqlite_stat%'"
 
 
-def facts(connections: "Connections") -> "dict[str, Any]":
+def facts(connections: "SqliteConnections") -> "dict[str, Any]":
     """Describe the engine and the file for `doctor`."""
     connection = connections.readers.mine().connection
 
@@ -65,7 +65,7 @@ def _steps(connection: apsw.Connection) -> "list[dict[str, Any]]":
     return [{"version": version, "name": name, "applied_at": at} for version, name, at in rows]
 
 
-def drop_texts(connections: "Connections", given: "list[dict[str, Any]]") -> None:
+def drop_texts(connections: "SqliteConnections", given: "list[dict[str, Any]]") -> None:
     """Replace the texts of entries by their digests, in the transaction that is open.
 
     The rows are deleted and inserted again: SQLite joins pages that became nearly empty only when rows are deleted. The triggers
@@ -121,7 +121,7 @@ def free_pages(database: "Database") -> int:
     return int(count) if mode == INCREMENTAL else 0
 
 
-def checkpoint(connections: "Connections") -> None:
+def checkpoint(connections: "SqliteConnections") -> None:
     """Copy the write-ahead log back, without waiting for readers; then the file can shrink."""
     connection = connections.connect()
     try:
@@ -138,7 +138,7 @@ def checkpoint(connections: "Connections") -> None:
         connection.close()
 
 
-def vacuum(connections: "Connections") -> None:
+def vacuum(connections: "SqliteConnections") -> None:
     """Write the file anew without what was dropped."""
     connection = connections.connect()
     connections.lock.acquire()

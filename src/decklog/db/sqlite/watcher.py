@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from decklog.core.errors import DecklogError
-from decklog.db.sqlite.connections import Connections
+from decklog.db.sqlite.connections import SqliteConnections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class WrittenLately:
 class Watcher:
     """Calls everybody who watches when the file's change counter has moved."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: SqliteConnections) -> None:
         self.process = os.getpid()
         self._connections = connections
         self._gate = Lock()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class Call:
+class ToolCall:
     """What a tool gets that needs more than a root. `mark` names the call and is carried by every process it starts."""
 
     log: "Decklog"

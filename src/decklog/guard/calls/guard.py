@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from decklog.core.errors import Refused, StillPending
-from decklog.guard.policy import Decision, Policy, Publication, Verdict, examine
+from decklog.guard.policy import CommandVerdict, Decision, Policy, Publication, examine
 from decklog.records.values import to_json
 
 Command = list[str] | str
@@ -17,7 +17,7 @@ _COMMAND = "run_cli"
 Gate = Callable[[Sequence[Publication], str], str | None]
 
 
-class Approvals(Protocol):
+class ApprovalAccess(Protocol):
     """What a guard needs of the approvals: to ask about one exact thing, and to use up what was granted for it."""
 
     def ask(self, run_id: str, question: str, *, by: str, about: object, **details: Any) -> Any: ...
@@ -27,7 +27,7 @@ class Approvals(Protocol):
     def find(self, run_id: str, *, subject_digest: str, limit: int) -> Any: ...
 
 
-class Trust(Protocol):
+class TrustAccess(Protocol):
     """What a guard needs of trust: whether an action is permitted, and why or why not."""
 
     def may(self, action: str) -> Mapping[str, Any]: ...
@@ -60,8 +60,8 @@ class Guard:
     asker: str
     root: str
     policy: Policy | None = None
-    approvals: Approvals | None = None
-    trust: Trust | None = None
+    approvals: ApprovalAccess | None = None
+    trust: TrustAccess | None = None
     gate: Gate | None = None
 
     def check_action(self, action: str) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Guard:
         if held is not None:
             raise Refused(held, hint="Have it reviewed: decklog review", rule="review", decision="deny")
 
-    def _approved(self, about: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    def _approved(self, about: dict[str, Any], verdict: CommandVerdict) -> dict[str, Any]:
         digest = digest_of(about)
         if self.approvals is None:
             raise Refused(
@@ -122,7 +122,7 @@ class Guard:
             raise self._asked(about, digest, verdict)
         return {"approval_id": granted.id, "digest": digest}
 
-    def _asked(self, about: dict[str, Any], digest: str, verdict: Verdict) -> Refused | StillPending:
+    def _asked(self, about: dict[str, Any], digest: str, verdict: CommandVerdict) -> Refused | StillPending:
         """Ask a person, or find that it was asked before; give what to raise."""
         assert self.approvals is not None
         asked = self.approvals.find(self.run_id, subject_digest=digest, limit=1)
@@ -140,7 +140,7 @@ class Guard:
             **details,
         )
 
-    def _ask(self, about: dict[str, Any], verdict: Verdict, *, key: str) -> Any:
+    def _ask(self, about: dict[str, Any], verdict: CommandVerdict, *, key: str) -> Any:
         assert self.approvals is not None
         command = about.get("shell") or shlex.join(about["argv"])
         return self.approvals.ask(

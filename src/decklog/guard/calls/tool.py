@@ -7,7 +7,7 @@ from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from decklog.guard.calls import schema
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -17,14 +17,14 @@ PROVIDED = ("root", "call")
 
 
 @dataclass(frozen=True)
-class Finding:
+class EffectCheck:
     """What a check found: the effect happened (with its result), did not (False), or can't be told (None)."""
 
     happened: bool | None
     result: Any = None
 
 
-Check = Callable[["Effect"], Finding]
+Check = Callable[["Effect"], EffectCheck]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,9 @@ class Tool:
     action: str
     changes: bool = False
     hidden: tuple[str, ...] = ()
-    guard: "Callable[[Call, dict[str, Any]], None] | None" = None
-    expect: "Callable[[Call, dict[str, Any]], dict[str, Any]] | None" = None
-    look: "Callable[[Call, Effect], Finding] | None" = None
+    guard: "Callable[[ToolCall, dict[str, Any]], None] | None" = None
+    expect: "Callable[[ToolCall, dict[str, Any]], dict[str, Any]] | None" = None
+    look: "Callable[[ToolCall, Effect], EffectCheck] | None" = None
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, action: str | None = None, **more: Any) -> "Tool":

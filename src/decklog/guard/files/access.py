@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.guard.files.path_spelling import HONEST, denied, folded, unmask
 from decklog.guard.policy.policy import control_files
 
@@ -60,8 +60,8 @@ class Op(StrEnum):
 
 
 @cache
-def _control() -> Patterns:
-    return Patterns(control_files(), ignore_case=True)
+def _control() -> IgnoreFile:
+    return IgnoreFile(control_files(), ignore_case=True)
 
 
 def _folded_names(path: str) -> list[str]:
@@ -76,7 +76,7 @@ def _folded_names(path: str) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class AccessRules:
     """The paths a tool may touch: globs as in a `.gitignore`, relative to the root.
 
     `allowed` and `forbidden` are a task's own and bind writing; no `allowed` means everything. `secrets`
@@ -90,21 +90,21 @@ class Rules:
     allow_hardlinks: bool = False
     git_home: str | None = None
 
-    def of_task(self, allowed: Iterable[str] = (), forbidden: Iterable[str] = ()) -> "Rules":
+    def of_task(self, allowed: Iterable[str] = (), forbidden: Iterable[str] = ()) -> "AccessRules":
         """Give the same rules with a task's own globs."""
         return replace(self, allowed=tuple(allowed), forbidden=tuple(forbidden))
 
     @cached_property
-    def _allowed(self) -> Patterns:
-        return Patterns(self.allowed)
+    def _allowed(self) -> IgnoreFile:
+        return IgnoreFile(self.allowed)
 
     @cached_property
-    def _forbidden(self) -> Patterns:
-        return Patterns(self.forbidden, ignore_case=True)
+    def _forbidden(self) -> IgnoreFile:
+        return IgnoreFile(self.forbidden, ignore_case=True)
 
     @cached_property
-    def _secrets(self) -> Patterns:
-        return Patterns(self.secrets, ignore_case=True)
+    def _secrets(self) -> IgnoreFile:
+        return IgnoreFile(self.secrets, ignore_case=True)
 
     def judge(self, path: str, op: Op) -> None:
         """Refuse a path, given relative to the root, that the rules keep from this operation."""

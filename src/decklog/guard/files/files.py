@@ -9,7 +9,7 @@ from decklog.guard.files.text import Form, decode, lines_of
 
 
 @dataclass(frozen=True)
-class Text:
+class FileText:
     """What was read of a file. `encoding` says how the bytes were decoded; lines are counted from 1."""
 
     path: str
@@ -21,7 +21,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A file that was written."""
 
     path: str
@@ -43,7 +43,7 @@ def read_file(
     end_line: int | None = None,
     *,
     limit: int = LARGEST_FILE,
-) -> Text:
+) -> FileText:
     """Read a file, or its lines from `start_line` to `end_line`, both counted from 1 and included.
 
     Bytes that are not UTF-8 are read as Latin-1, so nothing is lost and nothing fails; `encoding` tells.
@@ -56,7 +56,7 @@ def read_file(
     start, end = (start_line or 1), min(end_line or len(lines), len(lines))
     if start_line is not None or end_line is not None:
         text = "".join(lines[start - 1 : end])
-    return Text(content.path, text, start, end, len(lines), form.encoding)
+    return FileText(content.path, text, start, end, len(lines), form.encoding)
 
 
 def _refuse_bad_range(start: int | None, end: int | None) -> None:
@@ -69,13 +69,13 @@ def _refuse_bad_range(start: int | None, end: int | None) -> None:
         )
 
 
-def write_file(root: Root, path: str, content: str) -> Written:
+def write_file(root: Root, path: str, content: str) -> WrittenFile:
     """Write a whole file in UTF-8, creating its directories and keeping its mode.
 
     The new content appears at once or not at all: readers never see half of it.
     """
     data = Form().encode(content)
-    return Written(root.write(path, data), len(data))
+    return WrittenFile(root.write(path, data), len(data))
 
 
 def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_all: bool = False) -> Edited:

@@ -23,7 +23,7 @@ def compile_regex(expression: str, *, ignore_case: bool = False) -> Any:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class IgnorePattern:
     """One line of an ignore file."""
 
     source: str
@@ -41,7 +41,7 @@ class Pattern:
         return (is_dir or not self.directories_only) and self._compiled.fullmatch(path) is not None
 
 
-def read_pattern(line: str, *, ignore_case: bool = False) -> Pattern | None:
+def read_pattern(line: str, *, ignore_case: bool = False) -> IgnorePattern | None:
     """Read one line of an ignore file; None for a comment, a blank line or a pattern that can't match."""
     body = _without_trailing_spaces(line.removesuffix("\n").removesuffix("\r"))
     if not body or body.startswith("#"):
@@ -55,7 +55,7 @@ def read_pattern(line: str, *, ignore_case: bool = False) -> Pattern | None:
         return None
     if "/" not in body:
         regex = f"(?:.*/)?{regex}"
-    return Pattern(line, regex, negated, directories_only, ignore_case)
+    return IgnorePattern(line, regex, negated, directories_only, ignore_case)
 
 
 def _without_trailing_spaces(line: str) -> str:
@@ -66,20 +66,20 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Patterns:
+class IgnoreFile:
     """An ignore file: an ordered list of patterns, of which the last that matches decides."""
 
     lines: tuple[str, ...]
     base: str = ""
     ignore_case: bool = False
-    _patterns: tuple[Pattern, ...] = field(init=False, repr=False)
+    _patterns: tuple[IgnorePattern, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         read = (read_pattern(line, ignore_case=self.ignore_case) for line in self.lines)
         object.__setattr__(self, "_patterns", tuple(pattern for pattern in read if pattern))
 
     @classmethod
-    def parse(cls, text: str, base: str = "") -> "Patterns":
+    def parse(cls, text: str, base: str = "") -> "IgnoreFile":
         """Read the text of an ignore file that lies in the directory `base` (empty for the root)."""
         return cls(tuple(text.removeprefix("\ufeff").split("\n")), base)
 
@@ -128,12 +128,12 @@ def with_parents(path: str) -> Iterator[str]:
 class Ignores:
     """The ignore files in force in one directory: those of the root and of every directory down to it."""
 
-    def __init__(self, chain: Iterable[Patterns] = ()) -> None:
+    def __init__(self, chain: Iterable[IgnoreFile] = ()) -> None:
         self._chain = tuple(chain)
 
     def entering(self, directory: str, text: str | None) -> "Ignores":
         """Give the ignores of a subdirectory, whose own ignore file (if any) has this text."""
-        return self if text is None else Ignores((*self._chain, Patterns.parse(text, directory)))
+        return self if text is None else Ignores((*self._chain, IgnoreFile.parse(text, directory)))
 
     def covers(self, path: str, *, is_dir: bool) -> bool:
         """Say whether a file or directory met on a walk is ignored; the innermost ignore file decides."""

@@ -106,14 +106,14 @@ def best_opener() -> Opener:
 
 
 @dataclass(frozen=True)
-class Place:
+class ResolvedPath:
     """Where a path leads: relative to the root, free of links, with what is there (None if nothing)."""
 
     path: str
     found: os.stat_result | None
 
 
-def canonical(root_fd: int, parts: Sequence[str], homes: Sequence[str], spelled: str, op: str = "") -> Place:
+def canonical(root_fd: int, parts: Sequence[str], homes: Sequence[str], spelled: str, op: str = "") -> ResolvedPath:
     """Follow a path's links and `..` beneath the root, or refuse it where one leads out.
 
     Names that do not exist yet are taken as they are.
@@ -201,7 +201,7 @@ class _Descent:
                 return target[len(home) :].split("/")
         raise denied("symlink-out", self.spelled, self.op, target=target)
 
-    def place(self) -> Place:
+    def place(self) -> ResolvedPath:
         names = [name for name, _ in self.handles]
         found: os.stat_result | None = None
         if self.missing:
@@ -211,4 +211,4 @@ class _Descent:
             found = self.file[1]
         else:
             found = os.fstat(self.handles[-1][1] if self.handles else self.root_fd)
-        return Place("/".join(names) or ".", found)
+        return ResolvedPath("/".join(names) or ".", found)

@@ -13,17 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.guard.files.access import SECRETS, Op, Rules
-from decklog.guard.files.open_beneath import PASS, Place, canonical
+from decklog.guard.files.access import SECRETS, AccessRules, Op
+from decklog.guard.files.open_beneath import PASS, ResolvedPath, canonical
 from decklog.guard.files.path_spelling import denied, split
 
-__all__ = ["DEFAULT", "SECRETS", "Op", "Rules", "homes_of", "judge", "resolve", "rules_for"]
+__all__ = ["DEFAULT", "SECRETS", "Op", "AccessRules", "homes_of", "judge", "resolve", "rules_for"]
 
-DEFAULT = Rules()
+DEFAULT = AccessRules()
 LONGEST_POINTER = 4096
 
 
-def resolve(root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: Rules = DEFAULT) -> Path:
+def resolve(
+    root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: AccessRules = DEFAULT
+) -> Path:
     """Give the absolute path, free of links, that a path under the root leads to; refuse one that gets out.
 
     `op` is `read`, `write` or `list`. A file that does not exist yet resolves to where it would be. Raises
@@ -70,7 +72,7 @@ def homes_of(root: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root))))
 
 
-def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: Rules) -> Place:
+def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: AccessRules) -> ResolvedPath:
     """Find where a path leads beneath the root, or refuse it by spelling, links, rules or kind."""
     parts = split(path, homes, op)
     spelled = _flat(parts)
@@ -106,7 +108,7 @@ def _flat(parts: list[str]) -> str:
     return "/".join(flat) or "."
 
 
-def rules_for(root_fd: int, homes: tuple[str, ...], rules: Rules) -> Rules:
+def rules_for(root_fd: int, homes: tuple[str, ...], rules: AccessRules) -> AccessRules:
     """Add to the rules the directory that `.git` points to, if it points to one inside the root."""
     try:
         found = os.stat(".git", dir_fd=root_fd, follow_symlinks=False)

@@ -7,25 +7,25 @@ from types import TracebackType
 from typing import Protocol
 
 from decklog.core.errors import Conflict
-from decklog.guard.files.access import Op, Rules
+from decklog.guard.files.access import AccessRules, Op
 from decklog.guard.files.open_beneath import PASS
 from decklog.guard.files.path_spelling import denied
 
 
-class Ground(Protocol):
+class ChangeContext(Protocol):
     """What a change needs of the root it happens in."""
 
-    rules: Rules
+    rules: AccessRules
 
     def open_exact(self, path: str, flags: int) -> int: ...
 
     def forget_directories(self, made: list[str]) -> None: ...
 
 
-class Change:
+class PendingFile:
     """A file that will be replaced or removed when it is committed, and is untouched if it is not."""
 
-    def __init__(self, ground: Ground, path: str, name: str, directory_fd: int, made: list[str]) -> None:
+    def __init__(self, ground: ChangeContext, path: str, name: str, directory_fd: int, made: list[str]) -> None:
         self.path = path
         self._ground = ground
         self._name = name
@@ -34,7 +34,7 @@ class Change:
         self._temporary: str | None = None
         self._before = self._look()
 
-    def __enter__(self) -> "Change":
+    def __enter__(self) -> "PendingFile":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

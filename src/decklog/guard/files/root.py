@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from decklog.core.errors import Closed, Conflict, DecklogError, DiskFull, Invalid, NotFound, ReadOnly, TooLarge, Unavailable
-from decklog.guard.files.access import Op, Rules
-from decklog.guard.files.open_beneath import PASS, Opener, Place, best_opener
+from decklog.guard.files.access import AccessRules, Op
+from decklog.guard.files.open_beneath import PASS, Opener, ResolvedPath, best_opener
 from decklog.guard.files.path_check import DEFAULT, homes_of, judge, open_directory, rules_for
 from decklog.guard.files.path_spelling import denied, split
-from decklog.guard.files.pending import Change
+from decklog.guard.files.pending import PendingFile
 
 LARGEST_FILE = 10 * 1024 * 1024
 MOST_TRIES = 8
@@ -36,7 +36,7 @@ class Content:
 class Root:
     """A directory that tools may work in; closing it ends that."""
 
-    def __init__(self, path: str | os.PathLike[str], *, rules: Rules = DEFAULT, opener: Opener | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, rules: AccessRules = DEFAULT, opener: Opener | None = None) -> None:
         self.homes = homes_of(path)
         self.fd = open_directory(path)
         self.rules = rules_for(self.fd, self.homes, rules)
@@ -59,7 +59,7 @@ class Root:
             os.close(self.fd)
             self.fd = -1
 
-    def place(self, path: str, op: Op) -> Place:
+    def place(self, path: str, op: Op) -> ResolvedPath:
         """Find where a path leads, or refuse it; what is there may change before it is opened."""
         if self.fd < 0:
             raise Closed(f"The root {self.path} is closed", hint="Open it again.", root=self.path)
@@ -111,13 +111,13 @@ class Root:
         exact = self.place(path, Op.READ).path
         return exact, self.open_exact(exact, os.O_RDONLY)
 
-    def stage(self, path: str, data: bytes | None, *, is_executable: bool | None = None) -> Change:
+    def stage(self, path: str, data: bytes | None, *, is_executable: bool | None = None) -> PendingFile:
         """Prepare to replace a file by these bytes, or to remove it (None); a commit makes it so."""
         place = self.place(path, Op.WRITE)
         with errors_of(path, Op.WRITE):
             directory, _, name = place.path.rpartition("/")
             fd, made = self._open_directory(directory or ".", create=data is not None)
-            change = Change(self, place.path, name, fd, made)
+            change = PendingFile(self, place.path, name, fd, made)
             try:
                 change.prepare(data, is_executable=is_executable)
             except BaseException:

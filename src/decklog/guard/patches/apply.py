@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.guard.files.access import Op
-from decklog.guard.files.pending import Change
+from decklog.guard.files.pending import PendingFile
 from decklog.guard.files.root import Content, Root, errors_of
 from decklog.guard.files.text import Form, decode, is_crlf, lines_of
 from decklog.guard.patches.parse import FilePatch, Hunk, parse_patch
@@ -107,7 +107,7 @@ class _Plan:
         """Write the plan down; on a failure put back what was already written."""
         with ExitStack() as staged:
             changes = [staged.enter_context(change) for change in self._staged()]
-            done: list[Change] = []
+            done: list[PendingFile] = []
             try:
                 for change in changes:
                     before = self.before[change.path]
@@ -118,9 +118,9 @@ class _Plan:
                 self._put_back(done)
                 raise
 
-    def _staged(self) -> list[Change]:
+    def _staged(self) -> list[PendingFile]:
         with ExitStack() as undo:
-            changes: list[Change] = []
+            changes: list[PendingFile] = []
             for path, data in self.after.items():
                 if data is None and self.before[path] is None:
                     continue
@@ -130,7 +130,7 @@ class _Plan:
             undo.pop_all()
         return changes
 
-    def _put_back(self, done: list[Change]) -> None:
+    def _put_back(self, done: list[PendingFile]) -> None:
         for change in reversed(done):
             before = self.before[change.path]
             data = before.data if before else None

@@ -10,6 +10,6 @@ a user's own file over it.
 
 from decklog.guard.policy.judge import examine, is_name, judge
 from decklog.guard.policy.policy import Policy
-from decklog.guard.policy.verdict import Decision, Publication, Verdict
+from decklog.guard.policy.verdict import CommandVerdict, Decision, Publication
 
-__all__ = ["Decision", "Policy", "Publication", "Verdict", "examine", "is_name", "judge"]
+__all__ = ["Decision", "Policy", "Publication", "CommandVerdict", "examine", "is_name", "judge"]

@@ -8,13 +8,13 @@ from decklog.guard.policy.events import Event
 from decklog.guard.policy.output import output_of
 from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
-from decklog.guard.policy.policy import Entry, Finding, Policy
+from decklog.guard.policy.policy import Policy, PolicyFinding, PolicyTable
 from decklog.guard.policy.programs import note_effects, start_inner
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.script import Call, Reader, Redirect
 from decklog.guard.policy.use import Use
-from decklog.guard.policy.verdict import Decision, Publication, Verdict
+from decklog.guard.policy.verdict import CommandVerdict, Decision, Publication
 from decklog.guard.policy.words import UNKNOWN, Word, join_taint
 
 _LONGEST_CODE = 8_000
@@ -34,7 +34,7 @@ class Judging:
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
         self.policy = policy
         self.paths = Paths(policy, root)
-        self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
+        self.verdict = CommandVerdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
         self.published: list[Publication] = []
         self.moves_commits = False
         self.steps = 0
@@ -60,10 +60,10 @@ class Judging:
         if event in self.policy.events:
             self.find(self.policy.events[event], text)
 
-    def find(self, finding: Finding, text: str) -> None:
+    def find(self, finding: PolicyFinding, text: str) -> None:
         """Take a finding into account."""
         if finding.decision.rank > self.verdict.decision.rank:
-            self.verdict = Verdict(*finding, text.strip())
+            self.verdict = CommandVerdict(*finding, text.strip())
 
     # Scripts
 
@@ -178,7 +178,7 @@ class Judging:
     def variable(self, name: str, word: Word, call: Call, scope: Scope) -> None:
         """Judge setting one variable."""
         known = self.policy.variables.get(name)
-        if isinstance(known, Finding):
+        if isinstance(known, PolicyFinding):
             self.find(known, call.text)
         elif known is not None and known.startswith("options of "):
             program = Word(known.removeprefix("options of "))
@@ -222,7 +222,7 @@ class Judging:
         else:
             self.report(Event.UNKNOWN_PROGRAM, call.text)
 
-    def use(self, name: str, program: Entry, call: Call, scope: Scope) -> Word:
+    def use(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Word:
         """Judge one use of a known program."""
         started = self._started(name, program, call, scope) if name in self.policy.starters else None
         if started is not None:
@@ -240,7 +240,7 @@ class Judging:
         note_effects(self, use)
         return printed if printed is not None else output_of(self, use)
 
-    def _sorted(self, program: Entry, words: list[Word]) -> Arguments:
+    def _sorted(self, program: PolicyTable, words: list[Word]) -> Arguments:
         """Sort the arguments of a program by its entry."""
         if program.get("slashes"):
             found = [self.policy.patterns("slash_option").fullmatch(word.text) for word in words]
@@ -251,7 +251,7 @@ class Judging:
         arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
         return arguments
 
-    def _started(self, name: str, program: Entry, call: Call, scope: Scope) -> Use | None:
+    def _started(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Use | None:
         """Find a subcommand with its own entry, and judge the options before it."""
         own = sort_arguments(call.argv[1:], program.options, single=bool(program.get("single")), stop=True)
         inner_name = f"{name} {own.operands[0].text}" if own.operands else ""
@@ -291,7 +291,7 @@ class Judging:
         override = program.data.get("sub", {}).get(use.sub)
         if override is not None:
             options = {**program.data.get("options", {}), **override.get("options", {})}
-            use.program = Entry({**program.data, **override, "options": options}, self.policy)
+            use.program = PolicyTable({**program.data, **override, "options": options}, self.policy)
             use.arguments = self._sorted(use.program, use.call.argv[1:])
 
     def _only_looks(self, use: Use) -> bool:
@@ -358,7 +358,7 @@ class Judging:
 
     def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:
         """Judge a word by its role."""
-        self.role_of(role, word, Use("", call, Entry({}, self.policy), Arguments(), scope))
+        self.role_of(role, word, Use("", call, PolicyTable({}, self.policy), Arguments(), scope))
 
     def role_of(self, role: str, word: Word, use: Use) -> None:
         """Judge a word of a use by its role: a path, a role of the engine, or one that the policy describes."""
@@ -374,7 +374,7 @@ class Judging:
         for part in self.policy.filed("roles", "name", role):
             self._apply(part, word, use)
 
-    def _apply(self, part: Entry, word: Word, use: Use) -> None:
+    def _apply(self, part: PolicyTable, word: Word, use: Use) -> None:
         """Judge a word by one entry of its role."""
         text, pattern, unless = word.text, part.pattern("pattern"), part.pattern("unless")
         if unless is not None and unless.search(text):
@@ -403,7 +403,7 @@ class Judging:
             self.find(part.finding, use.call.text)
 
 
-def _applies(rule: Entry, use: Use) -> bool:
+def _applies(rule: PolicyTable, use: Use) -> bool:
     """Return whether every condition of a rule holds."""
     operands, arguments = use.arguments.operands, use.arguments
     texts = [word.text for word in use.call.argv[1:]]

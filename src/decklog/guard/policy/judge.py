@@ -10,7 +10,7 @@ from decklog.guard.policy.events import Event
 from decklog.guard.policy.parse import LONGEST, TooComplex
 from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.script import Call
-from decklog.guard.policy.verdict import Publication, Verdict
+from decklog.guard.policy.verdict import CommandVerdict, Publication
 from decklog.guard.policy.words import Word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,7 +27,7 @@ def judge(
     root: str | None = None,
     cwd: str = ".",
     env: Mapping[str, str] | None = None,
-) -> Verdict:
+) -> CommandVerdict:
     """Judge a command before it runs: a bash command line, or a list of arguments that runs without a shell.
 
     `root` is the absolute path of the repository; without it, relative paths are inside it. `cwd` is relative to the root, and
@@ -44,7 +44,7 @@ def examine(
     root: str | None = None,
     cwd: str = ".",
     env: Mapping[str, str] | None = None,
-) -> tuple[Verdict, list[Publication]]:
+) -> tuple[CommandVerdict, list[Publication]]:
     """Judge a command as `judge` does, and return what it would publish."""
     text = _text(command)
     given = _variables(env or {})

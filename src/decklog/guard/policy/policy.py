@@ -35,7 +35,7 @@ _SEPARATED = re.compile(r"[-_]v?\d+(\.\d+)*$")
 _ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 
 
-class Finding(NamedTuple):
+class PolicyFinding(NamedTuple):
     """A decision with its rule, not yet tied to a command."""
 
     decision: Decision
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     reason: str
 
 
-class Entry:
+class PolicyTable:
     """One table of the policy; its values are read when they are needed."""
 
     def __init__(self, data: Mapping[str, Any], policy: "Policy") -> None:
@@ -82,7 +82,7 @@ class Entry:
         return {option: role for role, named in self.data.get("options", {}).items() for option in words(named)}
 
     @cached_property
-    def subcommands(self) -> dict[str, Finding]:
+    def subcommands(self) -> dict[str, PolicyFinding]:
         """The findings about the subcommands of a program."""
         return {
             name: self.policy.finding({} if decision == Decision.ALLOW else self.data, decision)
@@ -109,7 +109,7 @@ class Policy:
             for name in words(data.get(decision.value, ())):
                 reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
                 self._entries[name] = {"id": f"listed-{decision.value}", "decision": decision.value, "reason": reason}
-        self._built: dict[int, Entry] = {}
+        self._built: dict[int, PolicyTable] = {}
 
     @classmethod
     def default(cls) -> "Policy":
@@ -144,16 +144,16 @@ class Policy:
             for name in self.data.get(kind, {}):
                 getattr(self, kind)(name)
 
-    def finding(self, entry: Mapping[str, Any], decision: str | None = None) -> Finding:
+    def finding(self, entry: Mapping[str, Any], decision: str | None = None) -> PolicyFinding:
         """Read a decision, its rule and its reason; `[decisions]` has the last word."""
         rule = entry.get("id", "allowed")
         chosen = self._decisions.get(rule) or self._decisions.get(rule.partition("/")[0])
-        return Finding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", _ALLOWED))
+        return PolicyFinding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", _ALLOWED))
 
-    def entry(self, data: Mapping[str, Any]) -> Entry:
+    def entry(self, data: Mapping[str, Any]) -> PolicyTable:
         """Return a table as an entry, built once: a command needs a few of a policy's thousand."""
         if id(data) not in self._built:
-            self._built[id(data)] = Entry(data, self)
+            self._built[id(data)] = PolicyTable(data, self)
         return self._built[id(data)]
 
     @cache  # noqa: B019
@@ -165,12 +165,12 @@ class Policy:
                 filed.setdefault(name, []).append(entry)
         return filed
 
-    def filed(self, table: str, key: str, name: str) -> list[Entry]:
+    def filed(self, table: str, key: str, name: str) -> list[PolicyTable]:
         """Return the entries of a table that a name is listed in."""
         return [self.entry(data) for data in self._filed(table, key).get(name, ())]
 
     @cached_property
-    def paths(self) -> dict[tuple[str, str], Finding]:
+    def paths(self) -> dict[tuple[str, str], PolicyFinding]:
         """The findings about roles of classes of paths."""
         return {
             (role, kind): self.finding(entry)
@@ -180,12 +180,12 @@ class Policy:
         }
 
     @cached_property
-    def events(self) -> dict[Event, Finding]:
+    def events(self) -> dict[Event, PolicyFinding]:
         """The findings about what the engine reports."""
         return {Event(entry["on"]): self.finding(entry) for entry in self.data["events"]}
 
     @cached_property
-    def variables(self) -> dict[str, Finding | str]:
+    def variables(self) -> dict[str, PolicyFinding | str]:
         """The findings about setting a variable, or the role of its value."""
         entries = ((name, entry) for entry in self.data.get("variables", ()) for name in words(entry["names"]))
         return {name: entry["role"] if "role" in entry else self.finding(entry) for name, entry in entries}
@@ -220,7 +220,7 @@ class Policy:
         """Programs with subcommands that have their own entries."""
         return frozenset(name.rpartition(" ")[0] for name in self._entries if " " in name)
 
-    def program(self, name: str) -> Entry | None:
+    def program(self, name: str) -> PolicyTable | None:
         """Return a program by its listed name."""
         return self.entry(self._entries[name]) if name in self._entries else None
 
@@ -240,7 +240,7 @@ class Policy:
         is_held = self._entries[candidate].get("decision", "allow") != Decision.ALLOW
         return _SEPARATED.search(name) is not None or candidate.lower() in self.names("versioned") or is_held
 
-    def option_role(self, program: Entry, option: str) -> str:
+    def option_role(self, program: PolicyTable, option: str) -> str:
         """Return the role of an option's value: from the program's entry, else from the words of the option's name."""
         if option in program.options:
             return program.options[option]

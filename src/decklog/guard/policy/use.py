@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from decklog.guard.policy.arguments import Arguments
-from decklog.guard.policy.policy import Entry, Policy
+from decklog.guard.policy.policy import Policy, PolicyTable
 from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.script import Call
 from decklog.guard.policy.words import NO_TAINT, Word, join_taint
@@ -14,7 +14,7 @@ from decklog.guard.policy.words import NO_TAINT, Word, join_taint
 class Use:
     """A program being used: the command, the program's entry, and the arguments sorted by it."""
 
-    def __init__(self, name: str, call: Call, program: Entry, arguments: Arguments, scope: Scope) -> None:
+    def __init__(self, name: str, call: Call, program: PolicyTable, arguments: Arguments, scope: Scope) -> None:
         self.name = name
         self.call = call
         self.program = program

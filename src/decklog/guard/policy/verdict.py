@@ -17,7 +17,7 @@ class Decision(StrEnum):
         return list(Decision).index(self)
 
 
-class Verdict(NamedTuple):
+class CommandVerdict(NamedTuple):
     """The decision on a command line, and the simple command that led to it."""
 
     decision: Decision

@@ -52,7 +52,7 @@ if sys.platform == "linux":
 _OF_THIS_PROCESS, _NO_CAPABILITIES = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
 
 
-class Ground:
+class AllowedPaths:
     """What a process may still touch: directories and files to read and run, others to write too, and the network.
 
     `listed` are directories of which only the names are for everybody; `covered` are hidden ones amid others.
@@ -114,7 +114,7 @@ def uncovered(version: int, *, network: bool) -> tuple[str, ...]:
     return tuple(gaps)
 
 
-def make_rules(ground: Ground) -> "tuple[int, list[tuple[int, int] | None]]":
+def make_rules(ground: AllowedPaths) -> "tuple[int, list[tuple[int, int] | None]]":
     """Write down what a ground allows; give a handle on the rules, and the number of each file that they speak of."""
     version = abi()
     handled = rights(version)

@@ -15,7 +15,7 @@ _BELIEVED_SECONDS = 5
 
 
 @dataclass
-class Parts:
+class PrivateParts:
     """Files and directories of a tree: wholly public, private, or public with private parts in it."""
 
     public: list[str] = field(default_factory=list)
@@ -23,19 +23,19 @@ class Parts:
     private: list[str] = field(default_factory=list)
 
 
-def parts_of(tree: str) -> Parts:
+def parts_of(tree: str) -> PrivateParts:
     """Sort out a tree; links are left out, since what they lead to is sorted where it lies."""
     return _parts_at(tree, int(time.monotonic() / _BELIEVED_SECONDS))
 
 
 @lru_cache(maxsize=8)
-def _parts_at(tree: str, _when: int) -> Parts:
-    parts = Parts()
+def _parts_at(tree: str, _when: int) -> PrivateParts:
+    parts = PrivateParts()
     _sort(tree, parts)
     return parts
 
 
-def _sort(path: str, parts: Parts) -> None:
+def _sort(path: str, parts: PrivateParts) -> None:
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -49,8 +49,8 @@ def _sort(path: str, parts: Parts) -> None:
         _sort_directory(path, parts)
 
 
-def _sort_directory(path: str, parts: Parts) -> None:
-    inner = Parts()
+def _sort_directory(path: str, parts: PrivateParts) -> None:
+    inner = PrivateParts()
     with os.scandir(path) as entries:
         found = [entry.path for entry in entries if not entry.is_symlink()]
     for one in found:

@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 from decklog.core import fork_safety as forks
 from decklog.guard.sandbox import landlock
-from decklog.guard.sandbox.landlock import Ground
+from decklog.guard.sandbox.landlock import AllowedPaths
 
 MOST_KEPT = 8
 
 
-class Rules:
+class LandlockRules:
     """Rules that were made. Whoever gets hold of `handle` can restrict itself by them, and add to them: no command ever does.
 
     The handle is open as long as somebody has this object.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: AllowedPaths) -> None:
         self._paths = [path for _, path in ground.places()]
         self.handle, self._numbers = landlock.make_rules(ground)
 
@@ -36,16 +36,16 @@ class Rules:
 
 _lock = forks.lock()
 # By what they were made of, those used last at the end.
-_kept: dict[tuple[object, ...], Rules] = {}
+_kept: dict[tuple[object, ...], LandlockRules] = {}
 
 
-def rules_of(ground: Ground) -> Rules:
+def rules_of(ground: AllowedPaths) -> LandlockRules:
     """Give the rules of a ground, as its paths lead now."""
     key = (ground.network, *ground.places())
     with _lock:
         rules = _kept.pop(key, None)
         if rules is None or not rules.still_hold():
-            rules = Rules(ground)
+            rules = LandlockRules(ground)
         _kept[key] = rules
         while len(_kept) > MOST_KEPT:
             del _kept[next(iter(_kept))]

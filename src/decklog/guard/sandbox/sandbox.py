@@ -11,7 +11,7 @@ from pathlib import Path
 
 from decklog.core.errors import Invalid, Unavailable
 from decklog.guard.sandbox import landlock, log_folder, mounts, seccomp
-from decklog.guard.sandbox.landlock import Ground
+from decklog.guard.sandbox.landlock import AllowedPaths
 from decklog.guard.sandbox.private import parts_of
 
 SYSTEM = (
@@ -25,7 +25,7 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 OPEN_WORD = "no sandbox: the command can touch whatever its user can"
 
 
-class Kind(StrEnum):
+class SandboxKind(StrEnum):
     """What can hold a command in. `auto` takes the best that works here."""
 
     AUTO = "auto"
@@ -38,24 +38,24 @@ class Kind(StrEnum):
 class Sandbox:
     """The ground a command may stand on besides its root: further paths to read or to write, and the network."""
 
-    kind: Kind = Kind.AUTO
+    kind: SandboxKind = SandboxKind.AUTO
     network: bool = True
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "kind", Kind(self.kind))
+            object.__setattr__(self, "kind", SandboxKind(self.kind))
         except ValueError:
-            raise Invalid(f"{self.kind!r} is no kind of sandbox", hint=f"Use one of {', '.join(Kind)}.") from None
+            raise Invalid(f"{self.kind!r} is no kind of sandbox", hint=f"Use one of {', '.join(SandboxKind)}.") from None
 
     def settled(self) -> "Sandbox":
         """Give the same with a kind that works here; refuse one that was named and does not."""
-        if self.kind is Kind.AUTO:
+        if self.kind is SandboxKind.AUTO:
             return replace(self, kind=best_kind())
-        if self.kind is Kind.BUBBLEWRAP and not has_bubblewrap():
+        if self.kind is SandboxKind.BUBBLEWRAP and not has_bubblewrap():
             raise Unavailable("bubblewrap is not installed or can't run here", hint="Install bubblewrap, or use another kind.")
-        if self.kind is Kind.LANDLOCK and landlock.abi() == 0:
+        if self.kind is SandboxKind.LANDLOCK and landlock.abi() == 0:
             raise Unavailable("this kernel offers no Landlock", hint="Use bubblewrap, or run elsewhere.")
         return self
 
@@ -63,23 +63,23 @@ class Sandbox:
         """Say for the record what holds the command, and what does not."""
         network = "shared" if self.network else "none"
         match self.kind:
-            case Kind.BUBBLEWRAP:
+            case SandboxKind.BUBBLEWRAP:
                 return {"kind": self.kind.value, "network": network, "uncovered": []}
-            case Kind.LANDLOCK:
+            case SandboxKind.LANDLOCK:
                 gaps = landlock.uncovered(landlock.abi(), network=self.network)
                 without = "none" if seccomp.is_available() else "no TCP" if landlock.abi() >= 4 else "shared"
                 network = "shared" if self.network else without
                 return {"kind": self.kind.value, "abi": landlock.abi(), "network": network, "uncovered": list(gaps)}
             case _:
-                return {"kind": Kind.NONE.value, "network": "shared", "note": OPEN_WORD}
+                return {"kind": SandboxKind.NONE.value, "network": "shared", "note": OPEN_WORD}
 
 
 @lru_cache(maxsize=1)
-def best_kind() -> Kind:
+def best_kind() -> SandboxKind:
     """Choose the strongest kind that works here."""
     if has_bubblewrap():
-        return Kind.BUBBLEWRAP
-    return Kind.LANDLOCK if landlock.abi() > 0 else Kind.NONE
+        return SandboxKind.BUBBLEWRAP
+    return SandboxKind.LANDLOCK if landlock.abi() > 0 else SandboxKind.NONE
 
 
 @lru_cache(maxsize=1)
@@ -102,7 +102,7 @@ _NAMESPACES = (
 
 
 @dataclass(frozen=True)
-class Site:
+class CommandContext:
     """Where a command runs: its root, a scratch directory, the environment it gets, and the file of the log it runs under."""
 
     root: str
@@ -119,30 +119,30 @@ class Site:
         return self.scratch / "tmp"
 
 
-def sandboxed_environment(site: Site) -> dict[str, str]:
+def sandboxed_environment(site: CommandContext) -> dict[str, str]:
     """Point home and temporary files at the scratch directory; git still learns who its user is."""
     env = {**site.env, "HOME": str(site.home), "TMPDIR": str(site.temporary)}
     own = _git_configuration(site)
     return {**env, "GIT_CONFIG_GLOBAL": own} if own and "GIT_CONFIG_GLOBAL" not in env else env
 
 
-def _git_configuration(site: Site) -> str | None:
+def _git_configuration(site: CommandContext) -> str | None:
     path = os.path.join(site.env.get("HOME", "/nonexistent"), ".gitconfig")
     return path if os.path.isfile(path) else None
 
 
-def ground_of(sandbox: Sandbox, site: Site) -> Ground:
+def ground_of(sandbox: Sandbox, site: CommandContext) -> AllowedPaths:
     """Work out all that a command may read and write."""
     readable = [path for path in (*SYSTEM, *_programs(site), *sandbox.readable) if os.path.exists(path)]
     if own := _git_configuration(site):
         readable.append(own)
     writable = [site.root, *_git_homes(site.root), str(site.home), str(site.temporary), *sandbox.writable]
     covered: tuple[str, ...] = ()
-    if sandbox.kind is Kind.LANDLOCK and not mounts.can_cover():
+    if sandbox.kind is SandboxKind.LANDLOCK and not mounts.can_cover():
         log_folder.check_without_cover(site.root, site.log, writable)
     else:
         covered = log_folder.to_cover(site.root, site.log, writable)
-    return Ground(tuple(dict.fromkeys(readable)), tuple(dict.fromkeys(writable)), sandbox.network, covered=covered)
+    return AllowedPaths(tuple(dict.fromkeys(readable)), tuple(dict.fromkeys(writable)), sandbox.network, covered=covered)
 
 
 @dataclass(frozen=True)
@@ -151,25 +151,25 @@ class Held:
 
     argv: list[str]
     env: dict[str, str]
-    ground: Ground | None
+    ground: AllowedPaths | None
     report: dict[str, object]
 
 
-def hold(sandbox: Sandbox, argv: list[str], site: Site, cwd: str) -> Held:
+def hold(sandbox: Sandbox, argv: list[str], site: CommandContext, cwd: str) -> Held:
     """Put a command into a sandbox of a settled kind; `cwd` is the folder that it runs in."""
-    if sandbox.kind is Kind.NONE:
+    if sandbox.kind is SandboxKind.NONE:
         return Held(argv, dict(site.env), None, sandbox.report())
     for directory in (site.home, site.temporary):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     ground = ground_of(sandbox, site)
     report = report_on(sandbox, ground, site)
     inside = replace(site, env=sandboxed_environment(site))
-    if sandbox.kind is Kind.BUBBLEWRAP:
+    if sandbox.kind is SandboxKind.BUBBLEWRAP:
         return Held(wrapped(argv, ground, inside, cwd), dict(inside.env), None, report)
     return Held(argv, dict(inside.env), for_landlock(ground), report)
 
 
-def report_on(sandbox: Sandbox, ground: Ground, site: Site) -> dict[str, object]:
+def report_on(sandbox: Sandbox, ground: AllowedPaths, site: CommandContext) -> dict[str, object]:
     """Say for the record what holds a command in, and what became of the log's own folder."""
     report = sandbox.report()
     if ground.covered:
@@ -180,11 +180,11 @@ def report_on(sandbox: Sandbox, ground: Ground, site: Site) -> dict[str, object]
     return {**report, "uncovered": [*open_ends, *bare]}
 
 
-def for_landlock(ground: Ground) -> Ground:
+def for_landlock(ground: AllowedPaths) -> AllowedPaths:
     """Add what bubblewrap makes anew and Landlock has to let through."""
     settings = parts_of(SETTINGS)
     readable = [path for path in ground.readable if path != SETTINGS]
-    return Ground(
+    return AllowedPaths(
         (*readable, *settings.public, "/proc", "/sys", *DEVICES),
         (*ground.writable, *DEVICES),
         ground.network,
@@ -193,7 +193,7 @@ def for_landlock(ground: Ground) -> Ground:
     )
 
 
-def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:
+def wrapped(argv: list[str], ground: AllowedPaths, site: CommandContext, cwd: str) -> list[str]:
     """Put a command into bubblewrap."""
     words = ["bwrap", *_NAMESPACES]
     if not ground.network:
@@ -211,7 +211,7 @@ def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:
     return [*words, "--chdir", cwd, "--", *argv]
 
 
-def _programs(site: Site) -> list[str]:
+def _programs(site: CommandContext) -> list[str]:
     """Give the directories that the programs on PATH need, where they lie outside of the system's."""
     found: list[str] = []
     home = os.path.realpath(site.env.get("HOME", "/nonexistent"))

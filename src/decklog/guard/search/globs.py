@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from decklog.core.errors import Invalid
-from decklog.guard.files.gitignore import Patterns, compile_regex
+from decklog.guard.files.gitignore import IgnoreFile, compile_regex
 from decklog.guard.files.path_spelling import denied
 from decklog.guard.globs import glob_regex
 
@@ -28,7 +28,7 @@ def name_match(pattern: str | None) -> Callable[[str], bool]:
     if pattern is None:
         return lambda _: True
     excludes = pattern.startswith("!")
-    patterns = Patterns(tuple(_literal(one) for one in alternatives(pattern[excludes:])))
+    patterns = IgnoreFile(tuple(_literal(one) for one in alternatives(pattern[excludes:])))
     if not patterns.has_any:
         raise Invalid(f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern)
     return lambda path: patterns.covers(path) != excludes

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.core.processes import Identity
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.results import to_data
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.shell import launch, process_tree
 from decklog.guard.shell.output import read_output
 from decklog.guard.shell.shell import order_for, place_of, read_note, server_for
@@ -37,7 +37,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Seen:
+class BackgroundState:
     """A background process as it is now. `exit_code` is None while it runs and when a signal ended it."""
 
     process_id: str
@@ -62,7 +62,7 @@ class Stopped:
     signals_sent: tuple[str, ...]
 
 
-def start_process(call: Call, command: list[str] | str, cwd: str = ".", env: dict[str, str] | None = None) -> Started:
+def start_process(call: ToolCall, command: list[str] | str, cwd: str = ".", env: dict[str, str] | None = None) -> Started:
     """Start a command in the background: a list of arguments, or a string for bash.
 
     It is judged first, as `run` does. It goes on when the agent's program ends; `list_processes` finds it again by its
@@ -85,13 +85,13 @@ def start_process(call: Call, command: list[str] | str, cwd: str = ".", env: dic
     return Started(call.mark, supervised.pid, str(sandbox["kind"]))
 
 
-def _facts(call: Call, command: Any, cwd: str, folder: str) -> dict[str, Any]:
+def _facts(call: ToolCall, command: Any, cwd: str, folder: str) -> dict[str, Any]:
     kind = call.commands.sandbox.settled().kind.value
     place = place_of(call, cwd)
     return {"mark": call.mark, "folder": folder, "command": to_data(command), "cwd": place, "sandbox": kind}
 
 
-def _record(call: Call, process_id: str, running: dict[str, Any], facts: dict[str, Any]) -> Process:
+def _record(call: ToolCall, process_id: str, running: dict[str, Any], facts: dict[str, Any]) -> Process:
     return call.log.processes.started(
         call.run_id,
         process_id,
@@ -106,30 +106,30 @@ def _record(call: Call, process_id: str, running: dict[str, Any], facts: dict[st
     )
 
 
-def expect_process(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def expect_process(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     """Give the facts by which a process that was started can be found again."""
     return _facts(call, arguments["command"], arguments.get("cwd", "."), str(call.commands.folder(call.mark)))
 
 
-def look_for_process(call: Call, effect: "Effect") -> Finding:
+def look_for_process(call: ToolCall, effect: "Effect") -> EffectCheck:
     """Find out whether a process was started by someone who then died."""
     facts = dict(effect.facts)
     folder, mark = Path(str(facts["folder"])), str(facts["mark"])
     running = read_note(folder, "running.json")
     if running is not None:
         _record(call, mark, running, facts)
-        return Finding(True, to_data(Started(mark, int(running["pid"]), str(facts["sandbox"]))))
+        return EffectCheck(True, to_data(Started(mark, int(running["pid"]), str(facts["sandbox"]))))
     refused = "refused" in (read_note(folder, "ended.json") or {})
     is_begun = read_note(folder, "started.json") is not None or bool(process_tree.carriers(mark))
-    return Finding(False) if refused or (folder.is_dir() and not is_begun) else Finding(None)
+    return EffectCheck(False) if refused or (folder.is_dir() and not is_begun) else EffectCheck(None)
 
 
-def list_processes(call: Call) -> list[Seen]:
+def list_processes(call: ToolCall) -> list[BackgroundState]:
     """List the background processes of this run, newest first, each as it is now; exit codes are kept."""
     return [_seen(refresh(call, one)) for one in call.log.processes.find(call.run_id, limit=MOST_LISTED)]
 
 
-def process_logs(call: Call, process_id: str, tail_lines: int = 100) -> str:
+def process_logs(call: ToolCall, process_id: str, tail_lines: int = 100) -> str:
     """Read the last lines that a background process wrote, to both streams in the order of arrival."""
     if tail_lines < 0:
         raise Invalid(f"tail_lines is {tail_lines}; it is 0 or more", field="tail_lines")
@@ -139,7 +139,7 @@ def process_logs(call: Call, process_id: str, tail_lines: int = 100) -> str:
     return "".join(read_output(process.folder).text.splitlines(keepends=True)[-tail_lines:])
 
 
-def stop_process(call: Call, process_id: str, force: bool = False, grace_seconds: float | None = None) -> Stopped:
+def stop_process(call: ToolCall, process_id: str, force: bool = False, grace_seconds: float | None = None) -> Stopped:
     """Stop a background process and everything it started: interrupt, then terminate, then kill.
 
     It has 10 seconds after the interrupt and 5 after the termination, or `grace_seconds` after each; `force` kills at once.
@@ -178,7 +178,7 @@ def _await_end(process: Process, seconds: float) -> None:
         time.sleep(0.02)
 
 
-def _of_this_run(call: Call, process_id: str) -> Process:
+def _of_this_run(call: ToolCall, process_id: str) -> Process:
     process = call.log.processes.get(process_id)
     if process.run_id != call.run_id:
         raise NotFound(f"Process {process_id} belongs to another run", hint="List this run's with list_processes.")
@@ -190,7 +190,7 @@ def _lives(process: Process) -> bool:
     return Identity.from_text(process.keeper).is_alive() is not False or bool(process_tree.carriers(process.id))
 
 
-def refresh(call: Call, process: Process) -> Process:
+def refresh(call: ToolCall, process: Process) -> Process:
     """Look at what a process is doing now, and put its end on record when it is over."""
     if not process.is_running:
         return process
@@ -205,11 +205,11 @@ def refresh(call: Call, process: Process) -> Process:
     return call.log.processes.ended(process.id, state, **how)
 
 
-def _seen(process: Process) -> Seen:
+def _seen(process: Process) -> BackgroundState:
     data = process.as_dict()
     names = ("pid", "cwd", "state", "started_at", "exit_code", "signal")
     command = next(iter(data["command"].values()))
-    return Seen(process_id=process.id, command=command, **{name: data[name] for name in names})
+    return BackgroundState(process_id=process.id, command=command, **{name: data[name] for name in names})
 
 
 def _stopped(process: Process, *, was_running: bool) -> Stopped:

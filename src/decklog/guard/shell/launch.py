@@ -18,8 +18,8 @@ from typing import Any
 
 from decklog.core.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.core.processes import Identity
-from decklog.guard.sandbox.landlock import Ground
-from decklog.guard.sandbox.rules import Rules, rules_of
+from decklog.guard.sandbox.landlock import AllowedPaths
+from decklog.guard.sandbox.rules import LandlockRules, rules_of
 from decklog.guard.shell import process_tree
 from decklog.guard.shell.fork_server import HEAD, LONGEST_MARK, ROOM
 from decklog.guard.shell.output import Output, read_output
@@ -34,7 +34,7 @@ _POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class LaunchOrder:
     """What a supervisor is to run. `bound` ends it with its starter; `detached` lets what it started outlive it.
 
     With `grace_seconds`, a bound command outlives its starter by so long, for another to adopt it. `input` is a file that it
@@ -46,7 +46,7 @@ class Order:
     env: dict[str, str]
     cwd_fd: int
     folder: Path
-    ground: Ground | None = None
+    ground: AllowedPaths | None = None
     timeout_seconds: float | None = None
     cap_bytes: int = DEFAULT_CAP
     bound: bool = True
@@ -161,7 +161,7 @@ class _Status:
             self._control = None
 
 
-def launch(order: Order, server: "ForkServer | None" = None) -> Supervised:
+def launch(order: LaunchOrder, server: "ForkServer | None" = None) -> Supervised:
     """Start a command under a supervisor of its own, forked by a server if there is one; raise when it can't be started."""
     if server is not None and len(order.mark.encode()) <= LONGEST_MARK:
         supervised = _launched(order, server.start)
@@ -176,7 +176,7 @@ def launch(order: Order, server: "ForkServer | None" = None) -> Supervised:
     return supervised
 
 
-def _launched(order: Order, start: "Callable[[Order, int], Any]") -> Supervised | None:
+def _launched(order: LaunchOrder, start: "Callable[[LaunchOrder, int], Any]") -> Supervised | None:
     """Have a supervisor started in a way, and hear of it that the command has begun; None where nobody says anything."""
     read, write = os.pipe()
     try:
@@ -189,7 +189,7 @@ def _launched(order: Order, start: "Callable[[Order, int], Any]") -> Supervised 
     return _begun(order, _Status(read, control))
 
 
-def _rules_for(order: Order) -> Rules | None:
+def _rules_for(order: LaunchOrder) -> LandlockRules | None:
     """Give what holds a command in, where that is Landlock's to do."""
     try:
         return None if order.ground is None else rules_of(order.ground)
@@ -201,7 +201,7 @@ def _interpreter(module: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT.format(module), _SOURCE]
 
 
-def _start_afresh(order: Order, status: int) -> Any:
+def _start_afresh(order: LaunchOrder, status: int) -> Any:
     """Start a supervisor in an interpreter of its own; give the line that ties it to this process, if there is one."""
     rules = _rules_for(order)
     given = [order.cwd_fd, status, *((rules.handle,) if rules else ())]
@@ -238,7 +238,7 @@ class ForkServer:
         self._used_at = 0.0
         os.register_at_fork(after_in_child=self._forget)
 
-    def start(self, order: Order, status: int) -> Any:
+    def start(self, order: LaunchOrder, status: int) -> Any:
         """Have a supervisor forked; give the line that ties it to this process, if there is one."""
         line = order.as_line()
         rules = _rules_for(order)
@@ -319,7 +319,7 @@ class ForkServer:
         self._channel = self._process = None
 
 
-def _begun(order: Order, status: _Status) -> Supervised | None:
+def _begun(order: LaunchOrder, status: _Status) -> Supervised | None:
     message = status.next("started", seconds=_START_SECONDS)
     if message is None:
         status.close()
@@ -331,7 +331,7 @@ def _begun(order: Order, status: _Status) -> Supervised | None:
     return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
 
 
-def _not_started(order: Order) -> Unavailable:
+def _not_started(order: LaunchOrder) -> Unavailable:
     said = _said(order.folder / "supervisor.err")
     return Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
 

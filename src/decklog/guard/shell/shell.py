@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from decklog import redaction
 from decklog.core.errors import Invalid, StillPending, TimedOut, Unavailable
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.commands import Commands
 from decklog.guard.calls.guard import Command
 from decklog.guard.calls.results import to_data
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.files.access import Op
 from decklog.guard.sandbox import sandbox
 from decklog.guard.sandbox.linux import require_linux
-from decklog.guard.sandbox.sandbox import Kind, Site
+from decklog.guard.sandbox.sandbox import CommandContext, SandboxKind
 from decklog.guard.shell import launch, process_tree
 from decklog.guard.shell.environment import environment
 from decklog.guard.shell.output import Chunk, Output, read_output
@@ -61,7 +61,7 @@ class Ran:
         return "".join(chunk.text for chunk in self.chunks if chunk.stream == "stderr")
 
 
-def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
+def order_for(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.LaunchOrder:
     """Write out what a supervisor is to run."""
     require_linux()
     place = place_of(call, cwd)
@@ -70,10 +70,10 @@ def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None
         call.notes["withheld"] = list(chosen.withheld)
     # What runs on after the toolbox is closed keeps a scratch directory of its own.
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
-    site = Site(call.root.path, scratch, chosen.values, call.log.db.file)
+    site = CommandContext(call.root.path, scratch, chosen.values, call.log.db.file)
     held = sandbox.hold(call.commands.sandbox.settled(), argv_of(command), site, os.path.join(site.root, place))
     call.notes["sandbox"] = held.report
-    return launch.Order(
+    return launch.LaunchOrder(
         mark=call.mark,
         argv=held.argv,
         env=held.env,
@@ -100,7 +100,7 @@ def argv_of(command: Command) -> list[str]:
     return ["bash", "--noprofile", "--norc", "-c", command]
 
 
-def place_of(call: Call, cwd: str) -> str:
+def place_of(call: ToolCall, cwd: str) -> str:
     """Give the directory a command runs in, from the root and free of links."""
     place = call.root.place(cwd, Op.LIST)
     if place.found is None or not os.path.isdir(os.path.join(call.root.path, place.path)):
@@ -117,7 +117,7 @@ def check_command(command: Command) -> None:
         raise Invalid("A command can't hold a NUL byte", hint="Take it out.", field="command")
 
 
-def guard_command(call: Call, arguments: dict[str, Any]) -> None:
+def guard_command(call: ToolCall, arguments: dict[str, Any]) -> None:
     """Judge a command before anything of it is done."""
     command = arguments["command"]
     check_command(command)
@@ -129,7 +129,7 @@ def guard_command(call: Call, arguments: dict[str, Any]) -> None:
 
 
 def run(
-    call: Call,
+    call: ToolCall,
     command: list[str] | str,
     cwd: str = ".",
     timeout_seconds: float = 120.0,
@@ -168,7 +168,7 @@ def run(
     return ran
 
 
-def _ran(ended: dict[str, Any], output: Output, milliseconds: int, kind: Kind) -> Ran:
+def _ran(ended: dict[str, Any], output: Output, milliseconds: int, kind: SandboxKind) -> Ran:
     return Ran(ended["exit_code"], ended["signal"], output.chunks, output.cut_bytes, milliseconds, kind.value, ended["leftovers"])
 
 
@@ -185,7 +185,7 @@ def _late(ran: Ran, seconds: float, ended: dict[str, Any]) -> TimedOut:
 class _Stream:
     """Puts output on record while the command runs, as much of its beginning as is kept."""
 
-    def __init__(self, call: Call, folder: Path) -> None:
+    def __init__(self, call: ToolCall, folder: Path) -> None:
         self._call = call
         self._folder = folder
         self._said = ""
@@ -206,13 +206,13 @@ class _Stream:
 # After a crash
 
 
-def expect_command(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def expect_command(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     """Give the facts by which a command that was begun can be found again."""
     folder = call.commands.folder(call.mark)
     return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
 
 
-def look_for_run(call: Call, effect: "Effect") -> Finding:
+def look_for_run(call: ToolCall, effect: "Effect") -> EffectCheck:
     """Find out what became of a command whose starter died."""
     mark, folder = str(effect.facts["mark"]), Path(str(effect.facts["folder"]))
     if process_tree.carriers(mark):
@@ -222,11 +222,11 @@ def look_for_run(call: Call, effect: "Effect") -> Finding:
     # Nobody is left who could write: what the files say now is final.
     ended = read_note(folder, "ended.json")
     if ended is None and (read_note(folder, "started.json") is not None or not folder.is_dir()):
-        return Finding(None)
+        return EffectCheck(None)
     call.afterwards(lambda: launch.discard(folder))
     if ended is None or "refused" in ended:
-        return Finding(False)
-    return Finding(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.settled().kind)))
+        return EffectCheck(False)
+    return EffectCheck(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.settled().kind)))
 
 
 def read_note(folder: Path, name: str) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ DEFAULT_CAP = 1024 * 1024
 HEAD = struct.Struct(">QQI")
 
 
-class Spool:
+class OutputSpool:
     """Takes the output of one command and keeps at most about `cap` bytes of each stream."""
 
     def __init__(self, folder: str, cap: int) -> None:

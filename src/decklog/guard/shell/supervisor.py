@@ -18,7 +18,7 @@ from decklog.core.disk import sync
 from decklog.core.processes import Identity
 from decklog.guard.shell import process_tree
 from decklog.guard.shell.becoming import become
-from decklog.guard.shell.spool import STREAMS, Spool
+from decklog.guard.shell.spool import STREAMS, OutputSpool
 
 if TYPE_CHECKING:
     from typing import Any
@@ -80,7 +80,7 @@ class Supervisor:
         for name in HANDLES:
             if spec[name] is not None:
                 os.set_inheritable(spec[name], False)
-        self.spool = Spool(self.folder, spec["cap"])
+        self.spool = OutputSpool(self.folder, spec["cap"])
         self.poll = select.poll()
         self.sources: dict[int, str] = {}
         self.starter = Identity.from_text(spec["starter"]) if spec["bound"] else None

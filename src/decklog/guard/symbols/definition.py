@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class SymbolKind(StrEnum):
     """What a symbol can be."""
 
     FUNCTION = "function"
@@ -14,11 +14,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Definition:
+class SymbolDefinition:
     """One definition or import. `names` are the words it can be asked for besides its qualified name."""
 
     line_number: int
-    kind: Kind
+    kind: SymbolKind
     qualname: str
     names: tuple[str, ...]
 

@@ -9,7 +9,7 @@ from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.guard.files.root import Root
 from decklog.guard.search.walk import Skipped, walk
 from decklog.guard.symbols import python, tree_sitter
-from decklog.guard.symbols.definition import Definition, Kind
+from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ def _checked(symbol: str) -> str:
     return symbol.strip().replace("::", ".")
 
 
-def _kind(kind: str | None) -> Kind | None:
+def _kind(kind: str | None) -> SymbolKind | None:
     try:
-        return Kind(kind) if kind is not None else None
+        return SymbolKind(kind) if kind is not None else None
     except ValueError:
         hint = "Use function, method, class or import."
         raise Invalid(f"{kind!r} is not a kind of symbol", hint=hint, kind=kind) from None
@@ -63,7 +63,7 @@ def _kind(kind: str | None) -> Kind | None:
 class _Hunt:
     root: Root
     symbol: str
-    kind: Kind | None
+    kind: SymbolKind | None
     found: list[Symbol] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     unread: Counter[str] = field(default_factory=Counter)
@@ -92,7 +92,7 @@ class _Hunt:
     def _last_word(self) -> bytes:
         return self.symbol.rpartition(".")[2].encode()
 
-    def keep(self, file: str, language: str, definitions: Iterable[Definition]) -> None:
+    def keep(self, file: str, language: str, definitions: Iterable[SymbolDefinition]) -> None:
         """Keep what answers to the name and is of the kind asked for."""
         for one in definitions:
             if one.answers_to(self.symbol) and self.kind in (None, one.kind):

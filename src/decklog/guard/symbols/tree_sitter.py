@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from decklog.guard.symbols.definition import Definition, Kind
+from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
 
 LEAVES = frozenset({"identifier", "type_identifier", "package_identifier", "constant"})
 STRINGS = frozenset({"string", "interpreted_string_literal", "raw_string_literal", "string_literal", "system_lib_string"})
@@ -125,7 +125,7 @@ def parser_of(grammar: Grammar) -> Any | None:
     return tree_sitter.Parser(tree_sitter.Language(language()))
 
 
-def definitions(parser: Any, grammar: Grammar, data: bytes) -> Iterator[Definition]:
+def definitions(parser: Any, grammar: Grammar, data: bytes) -> Iterator[SymbolDefinition]:
     """Give every class, function, method and import that a parser sees in a source, sound or not."""
     pending: list[tuple[Any, tuple[str, ...], bool]] = [(parser.parse(data).root_node, (), False)]
     while pending:
@@ -137,41 +137,41 @@ def definitions(parser: Any, grammar: Grammar, data: bytes) -> Iterator[Definiti
             kind, parts = found
             inner = (*scope, *parts)
             if kind is not None:
-                yield Definition(node.start_point[0] + 1, kind, ".".join(inner), (parts[-1],))
-            scope, in_class = inner, kind is Kind.CLASS or node.type == "impl_item"
+                yield SymbolDefinition(node.start_point[0] + 1, kind, ".".join(inner), (parts[-1],))
+            scope, in_class = inner, kind is SymbolKind.CLASS or node.type == "impl_item"
         pending.extend((child, scope, in_class) for child in reversed(node.named_children))
 
 
-def _definition(node: Any, grammar: Grammar, in_class: bool) -> tuple[Kind | None, list[str]] | None:
+def _definition(node: Any, grammar: Grammar, in_class: bool) -> tuple[SymbolKind | None, list[str]] | None:
     if node.type in grammar.scopes:
         name = _name(node) or _base_type(node)
         return (None, [name]) if name else None
     if node.type in grammar.classes:
         has_body = node.child_by_field_name("body") is not None or not node.type.endswith("_specifier")
         name = _name(node)
-        return (Kind.CLASS, re.split(r"::", name)) if name and has_body else None
+        return (SymbolKind.CLASS, re.split(r"::", name)) if name and has_body else None
     if node.type in grammar.functions:
         return _function(node, in_class)
     return None
 
 
-def _function(node: Any, in_class: bool) -> tuple[Kind, list[str]] | None:
+def _function(node: Any, in_class: bool) -> tuple[SymbolKind, list[str]] | None:
     value = node.child_by_field_name("value")
     if node.type in ("variable_declarator", "field_definition", "public_field_definition"):
         if value is None or value.type not in FUNCTION_VALUES:
             return None
         name = _name(node) or _text(node.child_by_field_name("property"))
-        return (Kind.METHOD if node.type != "variable_declarator" else Kind.FUNCTION, [name]) if name else None
+        return (SymbolKind.METHOD if node.type != "variable_declarator" else SymbolKind.FUNCTION, [name]) if name else None
     receiver = node.child_by_field_name("receiver")
     if receiver is not None:
-        return Kind.METHOD, [*filter(None, [_first(receiver, "type_identifier")]), _name(node)]
+        return SymbolKind.METHOD, [*filter(None, [_first(receiver, "type_identifier")]), _name(node)]
     if node.child_by_field_name("declarator") is not None:
         return _declared(node, in_class)
     is_method = in_class or node.type in ("method_elem", "singleton_method")
-    return (Kind.METHOD if is_method else Kind.FUNCTION, [_name(node)]) if _name(node) else None
+    return (SymbolKind.METHOD if is_method else SymbolKind.FUNCTION, [_name(node)]) if _name(node) else None
 
 
-def _declared(node: Any, in_class: bool) -> tuple[Kind, list[str]] | None:
+def _declared(node: Any, in_class: bool) -> tuple[SymbolKind, list[str]] | None:
     # A declaration without a body counts inside a class only: elsewhere it repeats a definition.
     if node.type != "function_definition" and not in_class:
         return None
@@ -183,10 +183,10 @@ def _declared(node: Any, in_class: bool) -> tuple[Kind, list[str]] | None:
     if inner is None or not is_function:
         return None
     parts = _text(inner).split("::")
-    return (Kind.METHOD if in_class or len(parts) > 1 else Kind.FUNCTION), parts
+    return (SymbolKind.METHOD if in_class or len(parts) > 1 else SymbolKind.FUNCTION), parts
 
 
-def _imports(node: Any) -> Iterator[Definition]:
+def _imports(node: Any) -> Iterator[SymbolDefinition]:
     if node.type == "call" and _text(node.child_by_field_name("method")) not in (
         "require",
         "require_relative",
@@ -196,7 +196,7 @@ def _imports(node: Any) -> Iterator[Definition]:
     leaves = [_text(one) for one in _descendants(node, LEAVES)] if node.type != "call" else []
     line = node.start_point[0] + 1
     whole = strings[0] if strings else _path_text(node)
-    yield Definition(line, Kind.IMPORT, whole, tuple(dict.fromkeys([*strings, *leaves])))
+    yield SymbolDefinition(line, SymbolKind.IMPORT, whole, tuple(dict.fromkeys([*strings, *leaves])))
 
 
 def _path_text(node: Any) -> str:

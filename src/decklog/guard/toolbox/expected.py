@@ -4,12 +4,12 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import NotFound
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.results import to_data
-from decklog.guard.calls.tool import Finding
+from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.files import edits
 from decklog.guard.files.access import Op
-from decklog.guard.files.files import Edited, Written
+from decklog.guard.files.files import Edited, WrittenFile
 from decklog.guard.files.root import Root
 from decklog.guard.files.text import Form, decode
 from decklog.guard.patches.apply import plan_patch
@@ -35,14 +35,14 @@ def _facts(files: dict[str, tuple[bytes | None, bytes | None]], result: Any) -> 
     return {"files": digests, "result": to_data(result)}
 
 
-def of_write(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def of_write(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     """Work out what is expected of `write_file`."""
     path = call.root.place(arguments["path"], Op.WRITE).path
     after = Form().encode(arguments["content"])
-    return _facts({path: (_present(call.root, path), after)}, Written(path, len(after)))
+    return _facts({path: (_present(call.root, path), after)}, WrittenFile(path, len(after)))
 
 
-def of_edit(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def of_edit(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     """Work out what is expected of `edit_file`."""
     content = call.root.read(arguments["path"])
     text, form = decode(content.data)
@@ -51,19 +51,19 @@ def of_edit(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
     return _facts({content.path: (content.data, form.encode(text))}, Edited(content.path, count))
 
 
-def of_patch(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def of_patch(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     """Work out what is expected of `apply_patch`."""
     patched, files = plan_patch(call.root, arguments["text"])
     return _facts(files, patched)
 
 
-def look_at_files(call: Call, effect: "Effect") -> Finding:
+def look_at_files(call: ToolCall, effect: "Effect") -> EffectCheck:
     """Compare the files with what they were before and should be after; what is neither can't be told."""
     files = effect.facts["files"]
     assert isinstance(files, dict)
     now = {path: digest(_present(call.root, path)) for path in files}
     if all(now[path] == after for path, (_, after) in files.items()):
-        return Finding(True, effect.facts["result"])
+        return EffectCheck(True, effect.facts["result"])
     if all(now[path] == before for path, (before, _) in files.items()):
-        return Finding(False)
-    return Finding(None)
+        return EffectCheck(False)
+    return EffectCheck(None)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import TooLarge
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.results import from_data, texts, to_data
-from decklog.guard.calls.tool import Check, Finding, Tool
+from decklog.guard.calls.tool import Check, EffectCheck, Tool
 from decklog.stores.effects import acting_once
-from decklog.stores.effects.acting_once import Act, Found
+from decklog.stores.effects.acting_once import Found, OnceCall
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -29,10 +29,10 @@ def brief(arguments: dict[str, Any]) -> dict[str, Any]:
     return shortened
 
 
-class Once:
+class ToolOnce:
     """Makes one tool's effect for one step: at most once, and never without a trace."""
 
-    def __init__(self, call: Call, tool: Tool, arguments: dict[str, Any], check: Check | None) -> None:
+    def __init__(self, call: ToolCall, tool: Tool, arguments: dict[str, Any], check: Check | None) -> None:
         assert call.step is not None
         self._call = call
         self._tool = tool
@@ -41,7 +41,7 @@ class Once:
         self._effects = call.log.effects
         key = key_of(call.step, tool.name, arguments, call.task_id)
         actor = acting_once.own_actor()
-        self._act = Act(call.run_id, call.step, tool.name, key, actor, brief(arguments), call.task_id)
+        self._act = OnceCall(call.run_id, call.step, tool.name, key, actor, brief(arguments), call.task_id)
 
     def perform(self, prepare: Callable[[], None], act: Callable[[], Any]) -> Any:
         """Make the effect, or return what came of it before. `prepare` may refuse before anything is written."""
@@ -59,7 +59,7 @@ class Once:
 
     def _look(self, effect: "Effect") -> Found:
         """Ask the tool and then the caller's check what happened."""
-        finding, by = self._tool.look(self._call, effect) if self._tool.look else Finding(None), self._tool.name
+        finding, by = self._tool.look(self._call, effect) if self._tool.look else EffectCheck(None), self._tool.name
         if finding.happened is None and self._check is not None:
             finding, by = self._check(effect), "check"
         return finding.happened, to_data(finding.result), by

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
-from decklog.guard.calls.call import Call
+from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.commands import Commands
-from decklog.guard.calls.guard import Approvals, Gate, Guard, Trust
+from decklog.guard.calls.guard import ApprovalAccess, Gate, Guard, TrustAccess
 from decklog.guard.calls.results import texts, to_data
 from decklog.guard.calls.tool import Check, Tool
-from decklog.guard.files.access import Rules
+from decklog.guard.files.access import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.policy import Policy
 from decklog.guard.sandbox.sandbox import Sandbox
 from decklog.guard.shell.spool import DEFAULT_CAP
 from decklog.guard.toolbox.catalogue import TOOLS
-from decklog.guard.toolbox.once import Once
+from decklog.guard.toolbox.once import ToolOnce
 from decklog.journal.attribution import task_of
 from decklog.log import STORES
 from decklog.records.values import to_json
@@ -52,13 +52,13 @@ class Toolbox:
         root: str | os.PathLike[str],
         task: str | None = None,
         agent: str | None = None,
-        approvals: Approvals | None = None,
-        trust: Trust | None = None,
+        approvals: ApprovalAccess | None = None,
+        trust: TrustAccess | None = None,
         policy: Policy | None = None,
         gate: Gate | None = None,
         critic: Critic | None = None,
         sandbox: Sandbox | None = None,
-        rules: Rules | None = None,
+        rules: AccessRules | None = None,
         environment: Iterable[str] = (),
         tools: Iterable[Tool | Callable[..., Any]] = (),
         state: str | os.PathLike[str] | None = None,
@@ -71,7 +71,7 @@ class Toolbox:
         self.critique: list[str] = []
         self._critic = critic
         self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
-        self.root = Root(root, rules=self._rules(rules or Rules()))
+        self.root = Root(root, rules=self._rules(rules or AccessRules()))
         self._commands = Commands(
             state=Path(state) if state is not None else state_home() / "processes",
             sandbox=sandbox or Sandbox(),
@@ -89,7 +89,7 @@ class Toolbox:
             gate=gate,
         )
 
-    def _rules(self, rules: Rules) -> Rules:
+    def _rules(self, rules: AccessRules) -> AccessRules:
         """Bind writing to the paths that the task allows."""
         if self.task_id is None:
             return rules
@@ -162,8 +162,8 @@ class Toolbox:
                 self.critique = self._critic(name, arguments or {}, to_data(result))
         return result
 
-    def _new_call(self, step: str | None) -> Call:
-        return Call(
+    def _new_call(self, step: str | None) -> ToolCall:
+        return ToolCall(
             log=self.log,
             run_id=self.run_id,
             task_id=self.task_id or task_of(self.run_id),
@@ -175,23 +175,23 @@ class Toolbox:
             notes={"guard": {}},
         )
 
-    def _perform(self, call: Call, name: str, arguments: dict[str, Any], check: Check | None) -> Any:
+    def _perform(self, call: ToolCall, name: str, arguments: dict[str, Any], check: Check | None) -> Any:
         tool = self.tools.get(name)
         if tool is None:
             raise NotFound(f"There is no tool {name!r}", hint=f"There are {', '.join(self.tools)}.", tool=name)
         given = tool.read(arguments)
         if call.step is not None and tool.changes:
-            once = Once(call, tool, given, check)
+            once = ToolOnce(call, tool, given, check)
             return once.perform(partial(self._prepare, call, tool, given), partial(self._act, call, tool, given))
         self._prepare(call, tool, given)
         return self._act(call, tool, given)
 
-    def _prepare(self, call: Call, tool: Tool, given: dict[str, Any]) -> None:
+    def _prepare(self, call: ToolCall, tool: Tool, given: dict[str, Any]) -> None:
         call.notes["guard"] |= self._guard.check_action(tool.action)
         if tool.guard is not None:
             tool.guard(call, given)
 
-    def _act(self, call: Call, tool: Tool, given: dict[str, Any]) -> Any:
+    def _act(self, call: ToolCall, tool: Tool, given: dict[str, Any]) -> Any:
         first = {"root": (self.root,), "call": (call,), None: ()}[tool.provided]
         return tool.function(*first, **given)
 
@@ -199,7 +199,7 @@ class Toolbox:
 class _Recorder:
     """Writes one call's entry once it is over."""
 
-    def __init__(self, call: Call, name: str, arguments: dict[str, Any]) -> None:
+    def __init__(self, call: ToolCall, name: str, arguments: dict[str, Any]) -> None:
         self._call = call
         self._name = name
         self._arguments = arguments

@@ -37,10 +37,10 @@ from decklog.agents.acp.messages import (
     written,
 )
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
-from decklog.agents.acp.wire import Wire
+from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
-from decklog.agents.events import Answered, Begun, Called, Event, Noted, Rested, Returned, Said, Thought
-from decklog.hooks.proxy.guarding import Guard, denial
+from decklog.agents.events import AgentMessage, Answered, Begun, Noted, Rested, Returned, SessionEvent, Thought, ToolCalled
+from decklog.hooks.proxy.guarding import ProxyGuard, denial
 from decklog.hooks.proxy.messages import Mailbox
 from decklog.hooks.proxy.pipes import Outlet, lines
 
@@ -60,7 +60,7 @@ _SHOWN = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class DriveRequest:
     """What is wanted: who is prompted with which file, and who answers what the policy leaves open."""
 
     command: list[str]
@@ -72,19 +72,19 @@ class Order:
     is_sandboxed: bool = False
 
 
-class Gone(Exception):
+class AgentEnded(Exception):
     """The agent said nothing more."""
 
 
 class Driver:
     """One prompt to one agent."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: DriveRequest) -> None:
         self._order = order
         self._root = os.getcwd()
         self._exchange = Exchange(order.command[0])
-        self._guard = Guard()
-        self._wire: Wire | None = None
+        self._guard = ProxyGuard()
+        self._wire: AcpReader | None = None
         self._session = ""
         self._numbers, self._lines, self._questions = count(1), count(1), count(1)
         self._lock = threading.RLock()
@@ -109,7 +109,7 @@ class Driver:
         threading.Thread(target=self._look_for_answers, daemon=True).start()
         try:
             return self._prompted()
-        except Gone:
+        except AgentEnded:
             code = self._child.wait()
             tell("error", text=f"the agent ended in the midst of it, with {_how(code)}")
             return _CANCELLED if self._is_cancelled else code if code > 0 else 1
@@ -197,7 +197,7 @@ class Driver:
             self._hear(message)
             if "method" not in message and message.get("id") == number:
                 return message
-        raise Gone
+        raise AgentEnded
 
     def _messages(self, descriptor: int) -> "Iterator[Message]":
         for line in lines(descriptor):
@@ -221,7 +221,7 @@ class Driver:
     def _hear_answer(self, method: str, asked: "dict[str, Any]", message: "Message") -> None:
         if method in OPENING and "error" not in message:
             self._session = str(result_of(message).get("sessionId"))
-            self._wire = Wire(self._exchange.program, self._session)
+            self._wire = AcpReader(self._exchange.program, self._session)
             for done in asking.told(self._exchange.program, is_sandboxed=self._order.is_sandboxed):
                 tell("note", text=f"made to ask: {done}" if not done.startswith("not ") else done)
         self._take({"from": AGENT, "re": method, "asked": asked, "about": self._exchange.about}, message)
@@ -234,7 +234,7 @@ class Driver:
             own = {"c": "driven", "n": next(self._lines), "cwd": self._root}
             for event in self._wire.events({**own, **facts}, message, None):
                 show(event)
-                self._said = event.text if isinstance(event, Said) else self._said
+                self._said = event.text if isinstance(event, AgentMessage) else self._said
             update = dict_of(params_of(message).get("update"))
             cost = dict_of(update.get("cost"))
             if message.get("method") == UPDATE and cost.get("currency") == "USD":
@@ -307,7 +307,7 @@ def tell(kind: str, **facts: "Any") -> None:
 
 
 @singledispatch
-def show(_event: Event) -> None:
+def show(_event: SessionEvent) -> None:
     """Print an event of the session; what is known to whoever prompted is not printed."""
 
 
@@ -317,7 +317,7 @@ def _begun(event: Begun) -> None:
 
 
 @show.register
-def _said(event: Said) -> None:
+def _said(event: AgentMessage) -> None:
     tell("text", text=event.text[:MOST_CHARACTERS])
 
 
@@ -327,7 +327,7 @@ def _thought(event: Thought) -> None:
 
 
 @show.register
-def _called(event: Called) -> None:
+def _called(event: ToolCalled) -> None:
     tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
 
 
@@ -370,7 +370,7 @@ def _how(code: int) -> str:
 def main() -> None:
     """Do what the last argument orders."""
     given = json.loads(sys.argv[-1])
-    order = Order(**{field.name: given[field.name] for field in fields(Order) if field.name in given})
+    order = DriveRequest(**{field.name: given[field.name] for field in fields(DriveRequest) if field.name in given})
     try:
         driver = Driver(order)
     except OSError as problem:

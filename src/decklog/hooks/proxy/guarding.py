@@ -31,7 +31,7 @@ _MOST_CALLS = 1000
 _HARMLESS = frozenset(["read", "search", "think", "switch_mode"])
 
 
-class Guard:
+class ProxyGuard:
     """Judges what an agent asks for. A request may name no more than a call that was told before."""
 
     def __init__(self) -> None:

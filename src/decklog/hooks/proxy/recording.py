@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from decklog.location.locate import Place
+    from decklog.location.locate import LogLocation
 
 # Whether there is room is looked at again after so many lines, and for each that is long.
 _LINES_BETWEEN = 64
@@ -63,7 +63,7 @@ class Recording:
                 self._taker.tell(folder)
         return self._places[folder]
 
-    def _spool_of(self, place: "Place") -> "_Beside | None":
+    def _spool_of(self, place: "LogLocation") -> "_Beside | None":
         try:
             return self._opened(spool_folder(place))
         except NotAccepted as problem:

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import asking
-from decklog.agents.acp.exchange import Exchange, Seen
+from decklog.agents.acp.exchange import AcpMessage, Exchange
 from decklog.agents.acp.messages import (
     AGENT,
     CLOSING,
@@ -28,7 +28,7 @@ from decklog.agents.acp.messages import (
     refusal,
     written,
 )
-from decklog.hooks.proxy.guarding import JUDGED, Guard, denial
+from decklog.hooks.proxy.guarding import JUDGED, ProxyGuard, denial
 from decklog.hooks.proxy.pipes import Outlet, lines
 from decklog.hooks.proxy.recording import Complaints, Recording
 
@@ -56,7 +56,7 @@ class Relay:
     def __init__(self, command: list[str], environment: "Mapping[str, str]", *, db: str | None, is_enforced: bool) -> None:
         self._is_enforced = is_enforced
         self._exchange = Exchange(command[0])
-        self._guard = Guard()
+        self._guard = ProxyGuard()
         self._complaints = Complaints()
         self._lock = threading.Lock()
         # How many lines of the agent were passed on.
@@ -149,7 +149,7 @@ class Relay:
 
     # What an agent says
 
-    def _from_the_agent(self, message: "Message", seen: Seen, line: bytes) -> bytes | None:
+    def _from_the_agent(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
         if not seen.is_answer:
             self._guard.see(message)
         self._record(AGENT, seen, line)
@@ -164,7 +164,7 @@ class Relay:
 
     # What an editor says
 
-    def _from_the_editor(self, message: "Message", seen: Seen, line: bytes) -> bytes | None:
+    def _from_the_editor(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
         self._record(EDITOR, seen, line)
         if not self._is_enforced or seen.is_answer:
             return line
@@ -175,10 +175,10 @@ class Relay:
         made = asking.made_to_ask(self._exchange.program, message)
         return line if made is None else written(made)
 
-    def _root(self, seen: Seen) -> str:
+    def _root(self, seen: AcpMessage) -> str:
         return self._exchange.folders.get(seen.session or "") or os.getcwd()
 
-    def _hold(self, sender: str, message: "Message", seen: Seen, reason: str) -> None:
+    def _hold(self, sender: str, message: "Message", seen: AcpMessage, reason: str) -> None:
         """Answer a request in the other's place, and say why on record."""
         said = denial(message, reason) if sender == AGENT else refusal(message, reason)
         with self._lock:
@@ -189,7 +189,7 @@ class Relay:
 
     # The record
 
-    def _record(self, sender: str, seen: Seen, line: bytes) -> None:
+    def _record(self, sender: str, seen: AcpMessage, line: bytes) -> None:
         if seen.session is None or seen.method not in (_ANSWERS_RECORDED if seen.is_answer else _RECORDED):
             return
         facts: dict[str, Any] = {"from": sender}

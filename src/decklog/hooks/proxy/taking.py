@@ -12,7 +12,7 @@ from decklog.location.locate import of_session, spool_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from decklog.location.locate import Place
+    from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
 # What comes within this time is taken in together.
@@ -75,7 +75,7 @@ class _Taking:
         self._pipe = pipe
         self._environment = environment
         self._db = db
-        self._places: dict[str, tuple[Place, Spool]] = {}
+        self._places: dict[str, tuple[LogLocation, Spool]] = {}
         self._logs: dict[str, Decklog] = {}
         self._rest = b""
 
@@ -117,7 +117,7 @@ class _Taking:
         done = [self._take_in_at(place, spool, is_one_round=is_one_round) for place, spool in self._places.values()]
         return all(done)
 
-    def _take_in_at(self, place: "Place", spool: Spool, *, is_one_round: bool) -> bool:
+    def _take_in_at(self, place: "LogLocation", spool: Spool, *, is_one_round: bool) -> bool:
         from decklog.agents.intake import take_in
 
         try:

@@ -12,7 +12,7 @@ import apsw
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, DiskFull, NotFound
 from decklog.importing.exports.report import ExportReport
-from decklog.importing.leftovers import Kept
+from decklog.importing.leftovers import LeftoverRows
 from decklog.importing.pages import every
 from decklog.records.values import to_json
 
@@ -46,7 +46,7 @@ class Export:
         system: str,
         *,
         report: ExportReport | None = None,
-        kept: Kept | None = None,
+        kept: LeftoverRows | None = None,
         spell: "Callable[[datetime], str]" = to_text,
         wal: bool = False,
     ) -> None:
@@ -66,7 +66,7 @@ class Export:
         os.close(opened)
         self.db = apsw.Connection(self._file)
         try:
-            self.kept = self._given or Kept(self.log, self.system)
+            self.kept = self._given or LeftoverRows(self.log, self.system)
             self.db.execute("begin")
         except BaseException:
             self._clear()

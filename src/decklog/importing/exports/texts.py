@@ -10,7 +10,7 @@ from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, Invalid
 from decklog.importing.exports.report import ExportReport
 from decklog.importing.exports.rows import folder_of, refuse_full
-from decklog.importing.leftovers import Kept
+from decklog.importing.leftovers import LeftoverRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -46,7 +46,7 @@ class TextExport:
             raise Conflict(f"{path} is there already; name a file that is not, or say --replace", path=path)
 
     def __enter__(self) -> "Self":
-        self.kept = Kept(self.log, self._system, of_json=True, runs=self.runs)
+        self.kept = LeftoverRows(self.log, self._system, of_json=True, runs=self.runs)
         # Where a link leads, not in its place: who made it wants the other file to change.
         self._place = os.path.realpath(self.path)
         opened, self._file = tempfile.mkstemp(dir=folder_of(self._place), prefix=_PREFIX)

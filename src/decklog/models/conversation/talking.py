@@ -23,7 +23,7 @@ Proving = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MessageOutcome:
     """What became of a message: how it stands, what it was taken to mean, and why that was not done, if it was not."""
 
     message: "Message"
@@ -41,23 +41,23 @@ class Conversation:
         self._log = log
         self._voices = voices
 
-    def hear(self, message: "Message", *, proving: Proving = nullcontext, with_model: bool = True) -> Outcome:
+    def hear(self, message: "Message", *, proving: Proving = nullcontext, with_model: bool = True) -> MessageOutcome:
         """Understand a message and do what it wants; one that was answered already is told as it is.
 
         `proving` asks for the manager's proof, and is called only where a manager's order is to be carried out. What is refused
         stays in the inbox for people and agents to see, with the reason on record.
         """
         if message.state is not MessageState.PENDING:
-            return Outcome(message, Understood(intent=Intent.FREE_FORM, why=f"it is {message.state} already"))
+            return MessageOutcome(message, Understood(intent=Intent.FREE_FORM, why=f"it is {message.state} already"))
         understood = command_in(message.body) or self._guessed(message, with_model=with_model)
         self._record(message, understood)
         try:
-            return Outcome(self._done(message, understood, proving), understood)
+            return MessageOutcome(self._done(message, understood, proving), understood)
         except DecklogError as problem:
             if problem.retryable:
                 raise
             self._record(message, understood, problem)
-            return Outcome(self._log.inbox.get(message.id), understood, problem)
+            return MessageOutcome(self._log.inbox.get(message.id), understood, problem)
 
     def _done(self, message: "Message", understood: Understood, proving: Proving) -> "Message":
         handler = Handler(self._log, message, self._skills())

@@ -13,15 +13,15 @@ from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
 from decklog.conductor.agents.reset_times import stated
-from decklog.conductor.agents.stream import Event, Follower, Reader
+from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.places import remove_folder
 from decklog.core.errors import DecklogError
-from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.output import read_output
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply, Wish
+from decklog.models.provider import ModelReply, ModelRequest
 
 if TYPE_CHECKING:
     from decklog.core.clock import Clock
@@ -43,11 +43,11 @@ class AgentModel:
     description: Description
     folder: Path
     clock: "Clock"
-    sandbox: Kind = Kind.AUTO
+    sandbox: SandboxKind = SandboxKind.AUTO
     log_file: str | None = None
     wanted_end: Callable[[], str | None] = lambda: None
 
-    def reply(self, prompt: Prompt, wish: Wish) -> Reply:
+    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = Path(tempfile.mkdtemp(prefix="call-", dir=self.folder))
         try:
@@ -55,32 +55,32 @@ class AgentModel:
         finally:
             remove_folder(scratch)
 
-    def _reply_in(self, scratch: Path, text: str, wish: Wish) -> Reply:
+    def _reply_in(self, scratch: Path, text: str, wish: ModelRequest) -> ModelReply:
         agent, told = self.description, scratch / "prompt.md"
         told.write_text(text, encoding="utf-8", errors="replace")
         # Some programs work in nothing but a repository; this one is empty, and nobody's.
         skeleton.write(scratch / "tree/.git", branch="none", commit=None, borrowed=None)
         if agent.prompt == "argument" and len(text.encode(errors="replace")) > LONGEST_ARGUMENT:
-            return Reply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
+            return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
         try:
             commands.start(self._command(scratch, told, text, mark, wish))
         except (DecklogError, OSError) as problem:
-            return Reply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
+            return ModelReply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
         running = Running.find(mark, scratch / "command")
         assert running is not None
         ended = running.until_end(self.wanted_end, _KILL)
-        reader = Reader(agent)
+        reader = StreamReader(agent)
         lines = Follower(scratch / "command").rest()
         events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
         return self._told(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
 
-    def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: Wish) -> Command:
+    def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: ModelRequest) -> Command:
         agent = self.description
         values = {"prompt": text, "prompt_file": told, "model": agent.model, "turns": agent.turns, "place": scratch / "tree"}
         kind = Sandbox(kind=self.sandbox).settled().kind
         return Command(
-            argv=agent.arguments(values, is_sandboxed=kind is not Kind.NONE),
+            argv=agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
             mark=mark,
             root=scratch / "tree",
             folder=scratch / "command",
@@ -100,7 +100,7 @@ class AgentModel:
             grace_seconds=_GRACE_SECONDS,
         )
 
-    def _told(self, events: Sequence[Event], ended: dict[str, Any], output: str) -> Reply:
+    def _told(self, events: Sequence[StreamEvent], ended: dict[str, Any], output: str) -> ModelReply:
         error = next((event for event in reversed(events) if event.error_class is not None), None)
         model = next((event.taken["model"] for event in events if event.taken.get("model")), None)
         session = next((event.taken["session"] for event in events if event.taken.get("session")), None)
@@ -108,42 +108,44 @@ class AgentModel:
         # A later import of the program's sessions knows it by this.
         common["answer_id"] = charge_of_session(session, 1)
         if error is not None and error is _last_word(events):
-            return Reply(error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common)
+            return ModelReply(
+                error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common
+            )
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
             said = _ENDINGS.get(str(ended["reason"]), "failed")
             how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
             if beside := self.description.files_beside:
                 how += f" (it is started in an empty folder: say where {beside[0]} is by its whole path)"
-            return Reply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
-        return Reply(text=self._answer(events), **common)
+            return ModelReply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
+        return ModelReply(text=self._answer(events), **common)
 
-    def _answer(self, events: Sequence[Event]) -> str:
+    def _answer(self, events: Sequence[StreamEvent]) -> str:
         """Give what it said last; a program without a stream of events says only its answer."""
         if self.description.stream == "none":
             return "\n".join(_text(event) for event in events)
         return next((text for event in reversed(events) if event.kind not in ("noise", "thought") and (text := _text(event))), "")
 
-    def _seconds(self, error: Event) -> float | None:
+    def _seconds(self, error: StreamEvent) -> float | None:
         now = self.clock.now()
         until = stated(error.taken.get("until") or error.taken.get("text"), now)
         return None if until is None else (until - now).total_seconds()
 
 
-def _form(wish: Wish) -> str:
+def _form(wish: ModelRequest) -> str:
     schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
     return f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
 
 
-def _last_word(events: Sequence[Event]) -> Event | None:
+def _last_word(events: Sequence[StreamEvent]) -> StreamEvent | None:
     """Give the last event that says how it ended: an error that was got over is none."""
     return next((event for event in reversed(events) if event.kind in ("error", "end")), None)
 
 
-def _text(event: Event) -> str:
+def _text(event: StreamEvent) -> str:
     return str(event.taken.get("text") or "")
 
 
-def _usage(events: Sequence[Event]) -> dict[str, int]:
+def _usage(events: Sequence[StreamEvent]) -> dict[str, int]:
     total: dict[str, int] = {}
     for event in events:
         for name, value in (event.usage or {}).items():

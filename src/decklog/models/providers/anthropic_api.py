@@ -6,8 +6,8 @@ from typing import Any
 
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
-from decklog.models.prompt import Part, Prompt, joined
-from decklog.models.provider import Reply, Wish
+from decklog.models.prompt import Prompt, PromptPart, joined
+from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.statuses import failed
 
 # The provider takes no more marks in one request; a mark covers everything before it.
@@ -24,14 +24,14 @@ class AnthropicModel:
         self._base_url = base_url
         self._key_env = key_env
 
-    def reply(self, prompt: Prompt, wish: Wish) -> Reply:
+    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
         try:
             import anthropic
         except ImportError as problem:
             raise Unavailable("the package anthropic is not installed", hint=install_hint("anthropic")) from problem
         key = os.environ.get(self._key_env)
         if not key:
-            return Reply(error_class="login", error=f"{self._key_env} is not set")
+            return ModelReply(error_class="login", error=f"{self._key_env} is not set")
         client = anthropic.Anthropic(api_key=key, base_url=self._base_url, timeout=wish.seconds, max_retries=0)
         try:
             with client:
@@ -41,7 +41,7 @@ class AnthropicModel:
         return _told(said)
 
 
-def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
+def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
     """Spell a call in the provider's form: stable parts as system blocks with marks, the answer as the input of one tool."""
     stable = [{"type": "text", "text": part.text} for part in prompt.stable]
     for number in _marked(prompt.stable):
@@ -58,13 +58,13 @@ def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
     }
 
 
-def _marked(stable: tuple[Part, ...]) -> list[int]:
+def _marked(stable: tuple[PromptPart, ...]) -> list[int]:
     """Choose the blocks that carry a mark: the first three, and the last, which covers all before it."""
     numbers = list(range(len(stable)))
     return numbers if len(numbers) <= MOST_MARKS else [*numbers[: MOST_MARKS - 1], numbers[-1]]
 
 
-def _told(said: Any) -> Reply:
+def _told(said: Any) -> ModelReply:
     inputs = [block.input for block in said.content if block.type == "tool_use" and block.name == _TOOL]
     words = "".join(block.text for block in said.content if block.type == "text")
     usage = said.usage
@@ -76,4 +76,4 @@ def _told(said: Any) -> Reply:
     }
     # An answer given in words beside the tool is judged as the text that it is.
     text = json.dumps(inputs[0]) if len(inputs) == 1 else words
-    return Reply(text=text, model=said.model, usage=figures, answer_id=said.id)
+    return ModelReply(text=text, model=said.model, usage=figures, answer_id=said.id)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.models.provider import Provider
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def maker(
     folder: Path,
     *,
     read: "Callable[[str], bytes | None]",
-    sandbox: Kind = Kind.AUTO,
+    sandbox: SandboxKind = SandboxKind.AUTO,
     wanted_end: "Callable[[], str | None]" = lambda: None,
 ) -> "Callable[[ModelChoice], Provider]":
     """Give what makes a provider: programs run beneath `folder`, scripts come by `read`."""
@@ -45,7 +45,9 @@ def maker(
     return make
 
 
-def _program(log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", folder: Path, sandbox: Kind) -> "AgentModel":
+def _program(
+    log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", folder: Path, sandbox: SandboxKind
+) -> "AgentModel":
     from decklog.conductor.agents.description import describe
     from decklog.models.providers.agent_program import AgentModel
 

@@ -6,7 +6,7 @@ from typing import Any
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.models.prompt import Prompt, joined
-from decklog.models.provider import Reply, Wish
+from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.statuses import failed
 
 
@@ -18,7 +18,7 @@ class OpenAIModel:
         self._base_url = base_url
         self._key_env = key_env
 
-    def reply(self, prompt: Prompt, wish: Wish) -> Reply:
+    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
         try:
             import openai
         except ImportError as problem:
@@ -26,7 +26,7 @@ class OpenAIModel:
         # A server of one's own asks for no key, and the library for any.
         key = os.environ.get(self._key_env) or ("none" if self._base_url else "")
         if not key:
-            return Reply(error_class="login", error=f"{self._key_env} is not set")
+            return ModelReply(error_class="login", error=f"{self._key_env} is not set")
         client = openai.OpenAI(api_key=key, base_url=self._base_url, timeout=wish.seconds, max_retries=0)
         try:
             with client:
@@ -36,7 +36,7 @@ class OpenAIModel:
         return _told(said)
 
 
-def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
+def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
     """Spell a call in the provider's form: it keeps the longest beginning that it has seen before, without marks."""
     shape = {"name": "answer", "schema": dict(wish.schema)}
     return {
@@ -51,7 +51,7 @@ def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
     }
 
 
-def _told(said: Any) -> Reply:
+def _told(said: Any) -> ModelReply:
     usage = said.usage
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0
     figures = (
@@ -65,4 +65,4 @@ def _told(said: Any) -> Reply:
         }
     )
     text = said.choices[0].message.content if said.choices else None
-    return Reply(text=text or "", model=said.model, usage=figures, answer_id=said.id)
+    return ModelReply(text=text or "", model=said.model, usage=figures, answer_id=said.id)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 
 from decklog.core.errors import Invalid
 from decklog.models.prompt import Prompt
-from decklog.models.provider import Reply, Wish
+from decklog.models.provider import ModelReply, ModelRequest
 
-Script = Callable[[Prompt], "str | Reply"]
+Script = Callable[[Prompt], "str | ModelReply"]
 
 
 class Scripted:
@@ -21,10 +21,10 @@ class Scripted:
     def by_digest(cls, answers: Mapping[str, str], *, model: str = "scripted") -> "Scripted":
         """Replay recorded conversations, each found by its digest; one that was never recorded is an error that names it."""
 
-        def script(prompt: Prompt) -> "str | Reply":
+        def script(prompt: Prompt) -> "str | ModelReply":
             if prompt.digest in answers:
                 return answers[prompt.digest]
-            return Reply(error_class="unscripted", error=f"the script has no conversation {prompt.digest}")
+            return ModelReply(error_class="unscripted", error=f"the script has no conversation {prompt.digest}")
 
         return cls(script, model=model)
 
@@ -39,9 +39,9 @@ class Scripted:
             raise Invalid(f"the script {name} is no object of digests and answers", field="script")
         return cls.by_digest(answers, model=model)
 
-    def reply(self, prompt: Prompt, wish: Wish) -> Reply:  # noqa: ARG002
+    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:  # noqa: ARG002
         said = self._script(prompt)
-        if isinstance(said, Reply):
+        if isinstance(said, ModelReply):
             return said
         usage = {"input_tokens": prompt.tokens, "output_tokens": max(1, len(said) // 4)}
-        return Reply(text=said, model=self._model, usage=usage)
+        return ModelReply(text=said, model=self._model, usage=usage)

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from decklog.models.provider import Reply
+from decklog.models.provider import ModelReply
 
 _CLASSES = {401: "login", 403: "login", 408: "overload", 413: "context", 429: "quota", 529: "overload"}
 _LONGEST_SECONDS = 32 * 86400.0
 
 
-def failed(problem: Any) -> Reply:
+def failed(problem: Any) -> ModelReply:
     """Tell an error of either library as a reply; they name the same things the same way."""
     status = getattr(problem, "status_code", None)
     if type(problem).__name__ == "APITimeoutError":
@@ -18,7 +18,7 @@ def failed(problem: Any) -> Reply:
         error_class = "overload"
     else:
         error_class = _CLASSES.get(status) or ("overload" if status >= 500 else "refused")
-    return Reply(error_class=error_class, error=str(problem)[:500], retry_seconds=_seconds(problem))
+    return ModelReply(error_class=error_class, error=str(problem)[:500], retry_seconds=_seconds(problem))
 
 
 def _seconds(problem: Any) -> float | None:

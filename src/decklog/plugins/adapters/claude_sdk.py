@@ -13,7 +13,7 @@ from anyio import to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
 
 from decklog.agents.claude.results import RESULT
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.interrupted import own_identity
 from decklog.agents.reading import GONE
 from decklog.aio.log import AsyncDecklog
@@ -44,7 +44,7 @@ class _Session:
         # Texts of this turn, for a session that keeps no transcript.
         self.said: list[tuple[str | None, str]] = []
         self.totals: dict[str, dict[str, float]] = {}
-        self.outcome: Outcome | None = None
+        self.outcome: CallOutcome | None = None
         self.text: str | None = None
 
     @property
@@ -211,7 +211,7 @@ class DecklogSessions:
     def _result(self, session: _Session, message: ResultMessage) -> None:
         """Tell what a turn came to; where there is no transcript, also what was said and spent in it."""
         is_cut = str(message.terminal_reason or "").startswith("aborted")
-        session.outcome = Outcome.INTERRUPTED if is_cut else Outcome.FAILED if message.is_error else Outcome.OK
+        session.outcome = CallOutcome.INTERRUPTED if is_cut else CallOutcome.FAILED if message.is_error else CallOutcome.OK
         session.text = message.result
         place = {"session_id": session.id, "hook_event_name": RESULT}
         told = {**place, **{name: getattr(message, name, None) for name in _TOLD_OF_A_RESULT}}
@@ -248,13 +248,13 @@ class DecklogSessions:
         talk.sessions.clear()
 
 
-def _outcome(session: _Session, problem: BaseException | None) -> Outcome:
+def _outcome(session: _Session, problem: BaseException | None) -> CallOutcome:
     """Say how a session ended: by an error, by being cancelled, or as its last turn did."""
     if isinstance(problem, Exception):
-        return Outcome.FAILED
+        return CallOutcome.FAILED
     if problem is not None and not (isinstance(problem, GeneratorExit) and session.outcome):
-        return Outcome.INTERRUPTED
-    return session.outcome or Outcome.INTERRUPTED
+        return CallOutcome.INTERRUPTED
+    return session.outcome or CallOutcome.INTERRUPTED
 
 
 def _numbered(said: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:

@@ -11,7 +11,7 @@ from typing import Any
 from agents.tracing import Span, Trace, TracingProcessor
 from agents.version import __version__ as sdk_version
 
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.interrupted import own_identity
 from decklog.aio.log import AsyncDecklog
 from decklog.log import Decklog
@@ -53,7 +53,7 @@ class _Loop:
         self.prompts: list[str] = []
         self.count = 0
         self.said: str | None = None
-        self.outcome = Outcome.OK
+        self.outcome = CallOutcome.OK
 
 
 class _Traced:
@@ -122,7 +122,7 @@ class DecklogTracing(TracingProcessor):
         within = None if traced is None else traced.spans.pop(span.span_id, None)
         if traced is None or within is None:
             return
-        outcome = Outcome.FAILED if span.error else _outcome_of(sys.exc_info()[1], within.problem)
+        outcome = CallOutcome.FAILED if span.error else _outcome_of(sys.exc_info()[1], within.problem)
         self._later(span.trace_id, traced, partial(_ended, traced, within, outcome))
 
     def force_flush(self) -> None:
@@ -167,11 +167,11 @@ def _folder() -> str | None:
         return None  # it is gone
 
 
-def _outcome_of(problem: BaseException | None, before: BaseException | None) -> Outcome:
+def _outcome_of(problem: BaseException | None, before: BaseException | None) -> CallOutcome:
     """Say how a block is left: by an error, by being cancelled, or by its end."""
     if problem is None or problem is before:
-        return Outcome.OK
-    return Outcome.FAILED if isinstance(problem, Exception) else Outcome.INTERRUPTED
+        return CallOutcome.OK
+    return CallOutcome.FAILED if isinstance(problem, Exception) else CallOutcome.INTERRUPTED
 
 
 def _within(traced: _Traced, span: Span[Any]) -> _Within:
@@ -193,14 +193,14 @@ def _payload(within: _Within, name: str, at: str | None) -> dict[str, Any]:
     return {**place, "hook_event_name": name, "at": at, "name": getattr(span.span_data, "name", None)}
 
 
-def _trace_ended(trace_id: str, traced: _Traced, outcome: Outcome) -> list[dict[str, Any]]:
+def _trace_ended(trace_id: str, traced: _Traced, outcome: CallOutcome) -> list[dict[str, Any]]:
     loop, told = traced.loops[None], []
-    if outcome is not Outcome.OK:
+    if outcome is not CallOutcome.OK:
         # The SDK waits for no tool of a run that is cancelled: what is open, the newest first, ends with it.
         for within in reversed(traced.spans.values()):
-            told += _ended(traced, within, Outcome.INTERRUPTED)
+            told += _ended(traced, within, CallOutcome.INTERRUPTED)
     # A streamed run is over before its trace is: then its last agent tells.
-    end = outcome if outcome is not Outcome.OK else loop.outcome
+    end = outcome if outcome is not CallOutcome.OK else loop.outcome
     return [*told, {"session_id": trace_id, "hook_event_name": "trace.ended", "outcome": end.value, "text": loop.said}]
 
 
@@ -219,7 +219,7 @@ def _begun(traced: _Traced, within: _Within) -> list[dict[str, Any]]:
     return [{**told, "is_below": is_below, "tools": data.tools, "handoffs": data.handoffs}]
 
 
-def _ended(traced: _Traced, within: _Within, outcome: Outcome) -> list[dict[str, Any]]:
+def _ended(traced: _Traced, within: _Within, outcome: CallOutcome) -> list[dict[str, Any]]:
     span, loop = within.span, traced.loops.setdefault(within.agent_id, _Loop())
     data = span.span_data
     end = {"outcome": outcome.value, "error": _error(span)}
@@ -229,7 +229,7 @@ def _ended(traced: _Traced, within: _Within, outcome: Outcome) -> list[dict[str,
         loop.outcome = outcome
     if within.is_root:
         joined = {**told, "hook_event_name": "agent.joined", "text": loop.said}
-        found.append({**joined, "outcome": (loop.outcome if outcome is Outcome.OK else outcome).value})
+        found.append({**joined, "outcome": (loop.outcome if outcome is CallOutcome.OK else outcome).value})
         traced.loops.pop(within.agent_id, None)
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from decklog.agents.intake import take_in
 from decklog.agents.interrupted import close_interrupted
 from decklog.agents.spool import Spool
-from decklog.location.locate import Place, locate, spool_folder
+from decklog.location.locate import LogLocation, locate, spool_folder
 from decklog.plugins.adapters.loops.values import as_json
 
 if TYPE_CHECKING:
@@ -175,5 +175,5 @@ class Teller:
 def spool_of(log: "Decklog") -> str:
     """Name the folder where events wait for a log: the one that hooks of the same log use."""
     found = locate(None)
-    place = found if found.target == log.db.target else Place(log.db.target, "named by the program", is_named=True)
+    place = found if found.target == log.db.target else LogLocation(log.db.target, "named by the program", is_named=True)
     return spool_folder(place)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from decklog.conductor.checks.report import FAILED, PASSED, SKIPPED
-from decklog.review.proof.trials import Seen, Trial
+from decklog.review.proof.trials import ProbeResult, Trial
 from decklog.stores.workflow.verdicts import CheckOutcome
 
 _SYNTAX = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
@@ -61,7 +61,7 @@ REMEDIES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proof:
+class FixProof:
     """The proof of a fix, or why there is none.
 
     `touches` is how the tests meet the change: they `run` a line of it or `read` a document; `unproven` for a language
@@ -93,12 +93,12 @@ class Facts:
     documents: bool
 
 
-def refused(why: Refusal, text: str = "") -> Proof:
+def refused(why: Refusal, text: str = "") -> FixProof:
     """Return a refusal with its text."""
-    return Proof(refused=why, text=text or REMEDIES[why])
+    return FixProof(refused=why, text=text or REMEDIES[why])
 
 
-def judge(facts: Facts, without: Sequence[Trial], with_it: Sequence[Trial]) -> Proof:
+def judge(facts: Facts, without: Sequence[Trial], with_it: Sequence[Trial]) -> FixProof:
     """Judge trials; any doubt is a refusal."""
     for trials, where in ((without, "without the fix"), (with_it, "with the fix")):
         if (differing := _differing(trials)) is not None:
@@ -115,12 +115,12 @@ def judge(facts: Facts, without: Sequence[Trial], with_it: Sequence[Trial]) -> P
     judged = [(name, _turned(facts, name, without[0], with_it[0])) for name in turned]
     good = [(name, touches) for name, touches in judged if isinstance(touches, str)]
     if not good:
-        return next(proof for _, proof in judged if isinstance(proof, Proof))
+        return next(proof for _, proof in judged if isinstance(proof, FixProof))
     runs = f"{len(without)} of {len(without)} runs"
     outcomes = tuple(
         f"{name}: fails without the fix by what it claims, passes with it, in {runs} each" for name, _ in good[:_SHOWN]
     )
-    return Proof(tests=tuple(name for name, _ in good), touches=good[0][1], outcomes=outcomes)
+    return FixProof(tests=tuple(name for name, _ in good), touches=good[0][1], outcomes=outcomes)
 
 
 def _differing(trials: Sequence[Trial]) -> str | None:
@@ -139,7 +139,7 @@ def _differing(trials: Sequence[Trial]) -> str | None:
 # Trials in which tests were not run
 
 
-def _not_run(trial: Trial, where: str) -> Iterator[Proof]:
+def _not_run(trial: Trial, where: str) -> Iterator[FixProof]:
     """Yield why tests could not be run at all."""
     said = trial.said
     if said.outcome is CheckOutcome.ERROR:
@@ -170,7 +170,7 @@ def _last(text: str) -> str:
 # Tests that were run
 
 
-def _none_turned(facts: Facts, with_it: Trial) -> Proof:
+def _none_turned(facts: Facts, with_it: Trial) -> FixProof:
     """Return why no test turned from red to green."""
     tests = with_it.said.tests or {}
     own = [name for name in tests if _function(name) in facts.names]
@@ -184,7 +184,7 @@ def _none_turned(facts: Facts, with_it: Trial) -> Proof:
     return refused(why, f"{own[0]} passes without the fix{' and runs none of its lines' if ran_elsewhere else ''}")
 
 
-def _turned(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | Proof":
+def _turned(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | FixProof":
     """Return how a test that turned green meets the change, or why it proves nothing."""
     before, after = _seen_of(name, without), _seen_of(name, with_it)
     failure = _how_it_failed(name, without, before)
@@ -200,7 +200,7 @@ def _turned(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | P
     return "unproven"
 
 
-def _how_it_failed(name: str, without: Trial, seen: Sequence[Seen]) -> Proof | None:
+def _how_it_failed(name: str, without: Trial, seen: Sequence[ProbeResult]) -> FixProof | None:
     """Refuse a test that failed without the fix by anything but its assertion or an error in the tested code."""
     raised = next((one.raised for one in seen if one.raised is not None), None)
     if raised is not None:
@@ -220,12 +220,12 @@ def _how_it_failed(name: str, without: Trial, seen: Sequence[Seen]) -> Proof | N
     return refused(Refusal.ERROR_IN_TEST if why is Refusal.NOT_RUN else why, f"{name}: {_last(failure.text)}")
 
 
-def _runs_the_change(seen: Sequence[Seen]) -> bool:
+def _runs_the_change(seen: Sequence[ProbeResult]) -> bool:
     """Return whether a test runs a line of the change; lines run on import count if the test runs other code, too."""
     return any(one.lines or (one.code and one.outside) for one in seen)
 
 
-def _seen_of(name: str, trial: Trial) -> list[Seen]:
+def _seen_of(name: str, trial: Trial) -> list[ProbeResult]:
     found = [one for one in trial.seen if one.test == _function(name)]
     files = {one.file for one in found}
     if len(files) < 2:

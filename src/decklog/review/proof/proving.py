@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
-from decklog.guard.files.gitignore import Patterns
+from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
-from decklog.review.proof.judging import Facts, Proof, Refusal, judge, refused
+from decklog.review.proof.judging import Facts, FixProof, Refusal, judge, refused
 from decklog.review.proof.lines import changed_lines
 from decklog.review.proof.trials import StoredTrials, Trial, Watched, run_trial
 from decklog.stores.workflow.verdicts import CheckOutcome
@@ -35,10 +35,10 @@ class Proving:
         self.runner = runner
         self.run_id = run_id
         self.say = say
-        self._tests = Patterns(settings.tests)
+        self._tests = IgnoreFile(settings.tests)
         self._examiner = Examiner(log, run_id, settings.configuration(()), runner, task_id=None)
 
-    def prove(self, change: Change) -> Proof:
+    def prove(self, change: Change) -> FixProof:
         """Prove a change, or return the class of reason why it is not proven."""
         paths = [one.path for one in change.paths if one.status != "D"]
         tests = [path for path in paths if self._tests.covers(path)]
@@ -52,7 +52,7 @@ class Proving:
             return refused(Refusal.TESTS_ONLY)
         return self._run_trials(change, check, tests, others)
 
-    def _run_trials(self, change: Change, check: Check, tests: Sequence[str], others: Sequence[str]) -> Proof:
+    def _run_trials(self, change: Change, check: Check, tests: Sequence[str], others: Sequence[str]) -> FixProof:
         python = [path for path in others if path.endswith(".py")]
         added, removed = changed_lines(change, python)
         alone = self._examiner.with_files_of(change.head, change.base, tests)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from decklog.conductor.checks.examination import environment_digest
 from decklog.conductor.checks.report import LARGEST
-from decklog.conductor.checks.running import Runner, Said
+from decklog.conductor.checks.running import CheckOutput, Runner
 from decklog.conductor.settings.check import Check
 from decklog.records.values import to_json
 from decklog.review.proof.lines import Lines
@@ -32,7 +32,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeResult:
     """What the probe saw of one call of a test."""
 
     test: str
@@ -48,9 +48,9 @@ class Seen:
 class Trial:
     """The outcome of one run of a check."""
 
-    said: Said
+    said: CheckOutput
     failures: Mapping[str, Failure]
-    seen: tuple[Seen, ...]
+    seen: tuple[ProbeResult, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Probe:
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
         self.failures: dict[str, Failure] = {}
-        self.seen: list[Seen] = []
+        self.seen: list[ProbeResult] = []
 
     def begin(self, folder: Path, tree: Path, env: Mapping[str, str]) -> Mapping[str, str]:
         """Write what to watch; return the variables by which the check's Python finds it."""
@@ -100,11 +100,11 @@ def run_trial(runner: Runner, check: Check, commit: str, mark: str, watched: Wat
     return Trial(said, probe.failures, tuple(probe.seen))
 
 
-def _seen(line: str) -> list[Seen]:
+def _seen(line: str) -> list[ProbeResult]:
     # The check can write there, too: a line of another form does not count.
     try:
         row = json.loads(line)
-        return [Seen(**{**row, "read": tuple(row["read"])})]
+        return [ProbeResult(**{**row, "read": tuple(row["read"])})]
     except (ValueError, TypeError, KeyError):
         return []
 
@@ -152,6 +152,6 @@ class StoredTrials:
 
 
 def _stored(row: Any) -> Trial:
-    said = Said(**{**row["said"], "outcome": CheckOutcome(row["said"]["outcome"])})
+    said = CheckOutput(**{**row["said"], "outcome": CheckOutcome(row["said"]["outcome"])})
     failures = {name: Failure(**one) for name, one in row["failures"].items()}
-    return Trial(said, failures, tuple(Seen(**{**one, "read": tuple(one["read"])}) for one in row["seen"]))
+    return Trial(said, failures, tuple(ProbeResult(**{**one, "read": tuple(one["read"])}) for one in row["seen"]))

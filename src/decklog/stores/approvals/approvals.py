@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, Protocol
 
-    from decklog.records.operations import Step
+    from decklog.records.operations import WaitStep
     from decklog.stores.approvals.approval_answers import Answers
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
     from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
 
     class Questions(Protocol):
@@ -65,7 +65,7 @@ class Approvals(Store):
 
     records = (Approval,)
 
-    def __init__(self, parts: "Parts", *, inbox: "Callable[[], Questions]") -> None:
+    def __init__(self, parts: "StoreParts", *, inbox: "Callable[[], Questions]") -> None:
         super().__init__(parts)
         self._inbox = inbox
 
@@ -297,7 +297,7 @@ class Approvals(Store):
         return [self._told(approval) for approval in sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))]
 
     @waits_to_read
-    def wait(self, approval_id: str, timeout_seconds: float) -> "Generator[Step, Any, Approval]":
+    def wait(self, approval_id: str, timeout_seconds: float) -> "Generator[WaitStep, Any, Approval]":
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
         if not timeout_seconds >= 0:
             raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")

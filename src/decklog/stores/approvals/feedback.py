@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
     class Gate(Protocol):
         """Knows what must not be published; the reviews store does."""
@@ -116,7 +116,7 @@ class FeedbackStore(Store):
 
     records = (Feedback,)
 
-    def __init__(self, parts: "Parts", *, gate: "Callable[[], Gate]") -> None:
+    def __init__(self, parts: "StoreParts", *, gate: "Callable[[], Gate]") -> None:
         super().__init__(parts)
         self._gate = gate
 

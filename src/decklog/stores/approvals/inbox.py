@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
     class Pauses(Protocol):
         """Pauses a task; the tasks store can."""
@@ -123,7 +123,7 @@ class Inbox(Store):
 
     records = (Message,)
 
-    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Pauses]", trust: "Callable[[], Senders]") -> None:
+    def __init__(self, parts: "StoreParts", *, tasks: "Callable[[], Pauses]", trust: "Callable[[], Senders]") -> None:
         super().__init__(parts)
         self._tasks = tasks
         self._trust = trust

@@ -27,7 +27,7 @@ _lock = threading.Lock()
 os.register_at_fork(after_in_child=_under_way.clear)
 
 
-class Act(NamedTuple):
+class OnceCall(NamedTuple):
     """One act, identified by its run and key."""
 
     run_id: str
@@ -52,7 +52,7 @@ def own_actor() -> str:
     return Identity.own().as_text()
 
 
-def enter(act: Act) -> None:
+def enter(act: OnceCall) -> None:
     """Keep other threads and tasks of this process off the same act until `leave`."""
     with _lock:
         if (act.run_id, act.key) in _under_way:
@@ -60,7 +60,7 @@ def enter(act: Act) -> None:
         _under_way.add((act.run_id, act.key))
 
 
-def leave(act: Act) -> None:
+def leave(act: OnceCall) -> None:
     """Let others of this process do the act."""
     with _lock:
         _under_way.discard((act.run_id, act.key))
@@ -79,7 +79,7 @@ def drive(effects: Effects, verbs: Generator[Verb, Any, Effect]) -> Effect:
 
 
 def begin(
-    act: Act,
+    act: OnceCall,
     *,
     prepare: Callable[[], None] = lambda: None,
     facts: Callable[[], dict[str, Any]] = dict,

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from decklog.core.errors import DecklogError, Invalid
 from decklog.journal.attribution import claims, task_of
 from decklog.stores.effects import acting_once
-from decklog.stores.effects.acting_once import Act, Verb
+from decklog.stores.effects.acting_once import OnceCall, Verb
 from decklog.stores.effects.effects import Effect, Effects
 
 P = ParamSpec("P")
@@ -30,7 +30,7 @@ class Once:
         self._key = key
         self._run_id = run_id
         self._arguments = arguments
-        self._act: Act | None = None
+        self._act: OnceCall | None = None
         self.effect: Effect | None = None
         self.already = False
         self.result: Any = None
@@ -97,13 +97,13 @@ class Once:
         assert self._act is not None
         acting_once.leave(self._act)
 
-    def _new_act(self) -> Act:
+    def _new_act(self) -> OnceCall:
         if not self._key or not self._key.strip():
             raise Invalid('a block that runs once needs a key: log.once("deploy")', field="key")
         run_id, task_id = self._where()
         key = acting_once.key_of(self._key, _TOOL, self._arguments, task_id)
         arguments = {} if self._arguments is None else _shortened(self._arguments)
-        return Act(run_id, self._key, _TOOL, key, acting_once.own_actor(), arguments, task_id)
+        return OnceCall(run_id, self._key, _TOOL, key, acting_once.own_actor(), arguments, task_id)
 
     def _where(self) -> tuple[str, str | None]:
         held = claims()

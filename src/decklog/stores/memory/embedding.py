@@ -12,7 +12,7 @@ from decklog.stores.memory.lesson import HOLDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
     from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.neighbours.nearest import Neighbours
     from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
@@ -28,7 +28,7 @@ _TOGETHER = 64
 class LessonEmbedding(LessonWriter):
     """Gives lessons vectors of the embedder in use."""
 
-    def __init__(self, parts: "Parts", *, model: "Callable[[], Embedder] | None" = None) -> None:
+    def __init__(self, parts: "StoreParts", *, model: "Callable[[], Embedder] | None" = None) -> None:
         super().__init__(parts)
         self._model = model
         self._own: Embedder | None = None

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from decklog.db.search import lessons_check
-from decklog.db.search.lessons_check import Told
+from decklog.db.search.lessons_check import IndexedLesson
 from decklog.records.values import from_json
 from decklog.stores.memory.indexing import FORMER_MARK, MARK, STREAM, terms_in_index
 from decklog.stores.memory.lesson import Lesson
@@ -54,7 +54,7 @@ class IndexAudit:
         row = self._db.one(sql, {"stream": STREAM, "seq": seq})
         return row[0] if row else None
 
-    def _told(self, mark: int) -> "Iterator[tuple[str, list[Told]]]":
+    def _told(self, mark: int) -> "Iterator[tuple[str, list[IndexedLesson]]]":
         """Give what each lesson that was told of up to the mark should be indexed by."""
         _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
         changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
@@ -65,12 +65,12 @@ class IndexAudit:
             lesson = Lesson.from_row(names, row)
             yield lesson.id, changed_since.get(lesson.id) or [_told_by(lesson)]
 
-    def _ways(self, lesson_id: str) -> "Iterator[Told]":
+    def _ways(self, lesson_id: str) -> "Iterator[IndexedLesson]":
         """Give all that a lesson ever was: it was indexed as one of them."""
         sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
         for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):
             yield _told_by(Lesson.from_image(from_json(payload)))
 
 
-def _told_by(lesson: Lesson) -> Told:
-    return Told(lesson.topic, lesson.project, terms_in_index(lesson))
+def _told_by(lesson: Lesson) -> IndexedLesson:
+    return IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))

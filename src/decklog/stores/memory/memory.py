@@ -93,7 +93,7 @@ class Memory(LessonProposals):
 
         def look() -> list[Hit] | None:
             is_behind = index.ask_if_behind() if can_step else None
-            weighing = _Weighing(self._db, ranking.Question(asked.query, self._now()))
+            weighing = _Weighing(self._db, ranking.RankingQuestion(asked.query, self._now()))
             if neighbours is not None:
                 neighbours.catch_up()
             if is_behind is not None and is_behind():
@@ -135,10 +135,10 @@ class Memory(LessonProposals):
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
             match = ranking.fused(lessons, match, above)
         enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
-        answer = ranking.Answer(ranking.Ranking(lessons, question, match, parts), enough)
+        answer = ranking.RankedLessons(ranking.Ranking(lessons, question, match, parts), enough)
         return self._told(answer.within(asked.budget_tokens, asked.limit), question)
 
-    def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
+    def _told(self, taken: "list[ranking.Ranked]", question: ranking.RankingQuestion) -> list[Hit]:
         """Tell lessons with what speaks for and against them."""
         ids = [one.lesson.id for one in taken]
         contradicting = self._contradicting(ids)
@@ -260,7 +260,7 @@ class Memory(LessonProposals):
 class _Weighing:
     """A question whose words the index has been asked for: what each is worth comes with the next statement."""
 
-    def __init__(self, db: "Database", question: ranking.Question) -> None:
+    def __init__(self, db: "Database", question: ranking.RankingQuestion) -> None:
         self.question = question
         self.search = lesson_search(db)
         self.weights = self.search.weights([*question.terms, *question.signs])

@@ -43,7 +43,7 @@ WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
 COVER, COVER_SQUARED = 3.0, 40.0
 
 
-class Question:
+class RankingQuestion:
     """What is asked for, in the forms that the signals look at."""
 
     def __init__(self, text: str, now: "datetime") -> None:
@@ -59,7 +59,7 @@ class Question:
 def covered(
     lessons: "Iterable[Lesson]",
     scores: "Mapping[str, float]",
-    question: Question,
+    question: RankingQuestion,
     weights: "Mapping[str, float]",
     *,
     terms: int = _MOST_TERMS,
@@ -125,7 +125,7 @@ class Ranking:
     def __init__(
         self,
         lessons: "Sequence[Lesson]",
-        question: Question,
+        question: RankingQuestion,
         match: "Mapping[str, float]",
         parts: "Mapping[str, Mapping[str, float]]",
     ) -> None:
@@ -165,7 +165,7 @@ def _doubt(lesson: Lesson) -> float:
     return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
 
 
-def _record(lesson: Lesson, question: Question) -> dict[str, float]:
+def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
     """Say what speaks for a lesson besides its words, each from 0 to 1."""
     return {
         "usefulness": lesson.usefulness(),
@@ -201,7 +201,7 @@ def least(lessons: int, *, together: float | None, wanted: float | None) -> Leas
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
-class Answer:
+class RankedLessons:
     """What is told of the lessons that were ranked: the best that fit, each said once."""
 
     def __init__(self, ranking: Ranking, enough: Least) -> None:
@@ -277,7 +277,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def hit(ranked: Ranked, question: Question, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
+def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
     """Tell a lesson, with the reasons for it and what speaks for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
@@ -300,7 +300,7 @@ def hit(ranked: Ranked, question: Question, *, evidence: "list[dict[str, object]
     )
 
 
-def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> str:
+def _why(lesson: Lesson, question: RankingQuestion, signals: "Mapping[str, float]") -> str:
     said = frozenset(terms_of(lesson.body))
     shared = [word for word in question.words if stem_of(word) in said]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
-class Shape:
+class TopicShape:
     """The keys a topic's payload may have, with a check for each; `needs` are those it can't do without."""
 
     def __init__(self, about: str, *needs: str, **keys: "Callable[[Any], bool]") -> None:
@@ -57,7 +57,7 @@ def _one_of(*words: str) -> "Callable[[Any], bool]":
 # What the self-fix loop writes after a verified fix (feedback_body, regression_test_path, merged_sha, outcome) is part of the
 # shape of its topics.
 TOPICS = {
-    "review_patterns": Shape(
+    "review_patterns": TopicShape(
         "what reviewers approve and reject",
         diff_signature=_text,
         verdict=_one_of("approved", "rejected", "request-changes"),
@@ -68,7 +68,7 @@ TOPICS = {
         outcome=_text,
         merged_sha=_text,
     ),
-    "failure_patterns": Shape(
+    "failure_patterns": TopicShape(
         "errors, their causes and their fixes",
         "error_signature",
         error_signature=_text,
@@ -81,7 +81,7 @@ TOPICS = {
         regression_test_path=_text,
         merged_sha=_text,
     ),
-    "flaky_tests": Shape(
+    "flaky_tests": TopicShape(
         "tests that pass and fail by chance",
         "test_fqn",
         test_fqn=_text,
@@ -90,7 +90,7 @@ TOPICS = {
         last_green_sha=_text,
         environment_factors=_anything,
     ),
-    "em_preferences": Shape(
+    "em_preferences": TopicShape(
         "what the engineering manager wants",
         "preference",
         topic=_text,
@@ -99,7 +99,7 @@ TOPICS = {
         confidence=_percent,
         last_reinforced=_text,
     ),
-    "adr_decisions": Shape(
+    "adr_decisions": TopicShape(
         "architecture decisions and their reasons",
         "decision",
         topic=_text,
@@ -109,7 +109,7 @@ TOPICS = {
         supersedes=_text,
         superseded_by=_text,
     ),
-    "tool_usage_heuristics": Shape(
+    "tool_usage_heuristics": TopicShape(
         "which tool helps in which situation",
         "tool_name",
         tool_name=_text,
@@ -118,7 +118,7 @@ TOPICS = {
         frequency=_count,
         last_useful=_text,
     ),
-    "task_outcomes": Shape(
+    "task_outcomes": TopicShape(
         "how tasks ended and what they taught",
         "task_id",
         task_id=_text,
@@ -128,7 +128,7 @@ TOPICS = {
         confidence_score=_percent,
         lessons=_words,
     ),
-    "mutation_seeds": Shape(
+    "mutation_seeds": TopicShape(
         "mutations that no test noticed",
         "test_fqn",
         "surviving_mutation",

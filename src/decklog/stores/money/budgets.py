@@ -9,7 +9,7 @@ from decklog.journal.rows import newest_time
 from decklog.records.operations import reads, writes
 from decklog.records.values import to_json
 from decklog.stores.base import Store
-from decklog.stores.money.meter import GATES, Meter, Standing
+from decklog.stores.money.meter import GATES, BudgetMeter, PeriodUsage
 from decklog.stores.money.records import (
     Budget,
     BudgetAction,
@@ -99,9 +99,9 @@ class Budgets(Store):
                 scope_id=scope_id,
             )
 
-    def _closed(self) -> Meter:
+    def _closed(self) -> BudgetMeter:
         """Take the locks in the order in which everybody takes them, so that nothing is spent meanwhile."""
-        meter = Meter(self._db, self._clock)
+        meter = BudgetMeter(self._db, self._clock)
         meter.enter("@ledger")
         meter.close_gates()
         return meter
@@ -134,7 +134,7 @@ class Budgets(Store):
             **given,
         )
 
-    def _begin(self, meter: Meter, given: "dict[str, Any]") -> Budget:
+    def _begin(self, meter: BudgetMeter, given: "dict[str, Any]") -> Budget:
         self._check_known(given["scope"], given["scope_id"])
         budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
         meter.count_anew(budget, self._told_at("@ledger"))
@@ -166,7 +166,7 @@ class Budgets(Store):
     @reads
     def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> "list[BudgetUsage]":
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
-        meter, now = Meter(self._db, self._clock), self._now()
+        meter, now = BudgetMeter(self._db, self._clock), self._now()
         shown: list[BudgetUsage] = []
         for budget in self.find(scope=scope, scope_id=scope_id):
             standing = meter.standing(budget, now)
@@ -185,11 +185,11 @@ class Budgets(Store):
     @reads
     def check(self) -> "BudgetCheck":
         """Compare every budget's running sums with its charges, and name the days that differ."""
-        meter, budgets = Meter(self._db, self._clock), self.find()
+        meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
 
-    def _differing(self, meter: Meter, budget: Budget) -> "list[BudgetDifference]":
+    def _differing(self, meter: BudgetMeter, budget: Budget) -> "list[BudgetDifference]":
         rows = self._db.each_as_is(
             "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
             {"id": budget.id},
@@ -205,14 +205,14 @@ class Budgets(Store):
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         yield from self._only("budget_gates", "no", range(GATES))
-        meter, budgets = Meter(self._db, self._clock), self.find()
+        meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         for budget in budgets:
             for wrong in self._differing(meter, budget):
                 columns = [name for name, *sums in zip(_SUMS, wrong["kept"], wrong["charged"], strict=True) if sums[0] != sums[1]]
                 yield _wrong_day(budget.id, wrong["day"], "counts something else than its charges", ", ".join(columns))
         yield from self._strange_days(meter, {budget.id: budget for budget in budgets})
 
-    def _strange_days(self, meter: Meter, budgets: "dict[str, Budget]") -> "Iterator[dict[str, Any]]":
+    def _strange_days(self, meter: BudgetMeter, budgets: "dict[str, Budget]") -> "Iterator[dict[str, Any]]":
         """Name days of no budget, days on which nothing was decided, and times that no entry has."""
         sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
         rows = list(self._db.each_as_is(sql, {}))
@@ -257,7 +257,7 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
     return BudgetUnit.MICRODOLLARS, microdollars
 
 
-def _state(standing: Standing) -> "BudgetState":
+def _state(standing: PeriodUsage) -> "BudgetState":
     """Say in a word how a budget stands: ok, warn, or stop when nothing more may be spent."""
     budget, spent = standing.budget, standing.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100

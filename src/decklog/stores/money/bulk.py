@@ -14,7 +14,7 @@ from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
 from decklog.stores.base import complete
 from decklog.stores.money.ledger import Ledger
-from decklog.stores.money.meter import Meter
+from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
     # The arguments of an entry, an entry that was prepared, or the arguments of a charge.
     Told = dict[str, Any] | tuple[Any, ...]
@@ -60,7 +60,7 @@ class _Batch:
 class Bulk(Ledger):
     """Writes what programs told of their sessions."""
 
-    def __init__(self, parts: "Parts") -> None:
+    def __init__(self, parts: "StoreParts") -> None:
         super().__init__(parts)
         self._prices = PriceList(self._db, remember=True)
 
@@ -173,8 +173,8 @@ class Bulk(Ledger):
         return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
 
     @property
-    def _meter(self) -> Meter:
-        return Meter(self._db, self._clock)
+    def _meter(self) -> BudgetMeter:
+        return BudgetMeter(self._db, self._clock)
 
     def _enter(self, told: "Sequence[Told]", answers: "Sequence[str]") -> None:
         """Lock the streams, then the gates of what is charged, each in an order that all keep to."""

@@ -11,7 +11,7 @@ from decklog.journal.entry import EntryKind
 from decklog.records.operations import is_late, reads, writes
 from decklog.records.record import Page
 from decklog.stores.base import Store
-from decklog.stores.money.meter import Meter, Spending
+from decklog.stores.money.meter import BudgetMeter, Spending
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of
 
@@ -115,7 +115,7 @@ class Ledger(Store):
         reservation = self._inherit(given)
         self._attribute(given)
         complete_by_task(self._db, given, named, reservation)
-        meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
+        meter, stream = BudgetMeter(self._db, self._clock), given["run_id"] or "@ledger"
         meter.enter(stream, given["answer_id"])
         known = self._known(given)
         if known is not None:

@@ -26,9 +26,9 @@ from decklog.stores.money.records import (
     BudgetAction,
     BudgetScope,
     BudgetUnit,
+    PeriodSpan,
     Reservation,
     ReservationState,
-    Span,
     day_of,
     place_of,
     span_of,
@@ -80,11 +80,11 @@ on conflict (budget_id, day) do update set
 
 
 @dataclass(frozen=True)
-class Standing:
+class PeriodUsage:
     """Where a budget stands in one of its periods, at a time."""
 
     budget: Budget
-    span: Span
+    span: PeriodSpan
     spent: int
     unpriced_calls: int
     reserved: int
@@ -125,7 +125,7 @@ class Standing:
         }
 
 
-class Meter:
+class BudgetMeter:
     def __init__(self, db: "Database", clock: "Clock") -> None:
         self._db = db
         self._clock = clock
@@ -178,22 +178,22 @@ class Meter:
         """Read the clock. Ask only once the locks are held: an earlier time could revive what others saw expire."""
         return to_text(self._clock.now())
 
-    def standing(self, budget: Budget, at: "datetime") -> Standing:
+    def standing(self, budget: Budget, at: "datetime") -> PeriodUsage:
         """Say where a budget stands in the period that a time is in."""
         span = span_of(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None
         seen = row[2] or ""
         as_of = max(self._now(), seen)
-        return Standing(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
+        return PeriodUsage(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
-    def holds(self, reservation: Reservation, standings: list[Standing]) -> bool:
+    def holds(self, reservation: Reservation, standings: list[PeriodUsage]) -> bool:
         """Tell whether a reservation is open and its time not over, by the latest time that any of its budgets has seen."""
         if reservation.state is not ReservationState.OPEN:
             return False
         return to_text(reservation.expires_at) > max([self._now(), *(standing.as_of for standing in standings)])
 
-    def _reserved(self, budget: Budget, span: Span, as_of: str) -> int:
+    def _reserved(self, budget: Budget, span: PeriodSpan, as_of: str) -> int:
         unit, bound = budget.unit, {**span.days, "as_of": as_of, "scope_id": budget.scope_id}
         row = self._db.one(
             f"""
@@ -213,7 +213,7 @@ class Meter:
 
     def add(
         self,
-        standing: Standing,
+        standing: PeriodUsage,
         at: "datetime",
         *,
         told_at: str,
@@ -309,7 +309,7 @@ class Spending:
     """Decides on one charge. Refuses it by raising; otherwise `paying` is the reservation that covers it, if one does."""
 
     def __init__(
-        self, meter: "Meter", given: "Mapping[str, Any]", tokens: int, reservation: "Reservation | None", now: "datetime"
+        self, meter: "BudgetMeter", given: "Mapping[str, Any]", tokens: int, reservation: "Reservation | None", now: "datetime"
     ) -> None:
         self._meter = meter
         self._place = place_of(given)
@@ -319,10 +319,10 @@ class Spending:
         # Counted when it is recorded: a time that the caller names could lie in a period with money left.
         self.at = now
         self.paying: Reservation | None = None
-        self.overdrawn: list[Standing] = []
+        self.overdrawn: list[PeriodUsage] = []
         self._standings = self._stand(meter.budgets(self._place), reservation)
 
-    def _stand(self, budgets: "list[Budget]", reservation: "Reservation | None") -> "list[Standing]":
+    def _stand(self, budgets: "list[Budget]", reservation: "Reservation | None") -> "list[PeriodUsage]":
         """Look where the budgets stand: in the period of the reservation that pays, or else in the present one.
 
         What was promised yesterday is paid from yesterday's money, else a call over midnight could be left without any.
@@ -361,7 +361,7 @@ class Spending:
             return 0
         return min(amount, self.paying.left(budget.unit))
 
-    def _no_price(self, standing: "Standing") -> Refused:
+    def _no_price(self, standing: "PeriodUsage") -> Refused:
         return Refused(
             f"the price of {self._model!r} is not known, so the budget of {standing.budget.title}, can't be kept",
             hint="Ask the manager to set the price (decklog prices set), give cost_microdollars, or record it with enforce off.",

@@ -159,7 +159,7 @@ class Reservation(Record):
 
 
 @dataclass(frozen=True)
-class Span:
+class PeriodSpan:
     """One period: from its first day up to, and without, its last. The texts compare with those of times and of days."""
 
     start: str
@@ -171,10 +171,10 @@ class Span:
         return {"start": self.start, "end": self.end}
 
 
-_FOREVER = Span("", "~", None)
+_FOREVER = PeriodSpan("", "~", None)
 
 
-def span_of(period: BudgetPeriod, at: datetime) -> Span:
+def span_of(period: BudgetPeriod, at: datetime) -> PeriodSpan:
     """Give the period that a time is in."""
     today = at.astimezone(UTC).date()
     match period:
@@ -190,8 +190,8 @@ def span_of(period: BudgetPeriod, at: datetime) -> Span:
             return _span(first, (first + timedelta(days=31)).replace(day=1))
 
 
-def _span(start: date, end: date) -> Span:
-    return Span(start.isoformat(), end.isoformat(), datetime(end.year, end.month, end.day, tzinfo=UTC))
+def _span(start: date, end: date) -> PeriodSpan:
+    return PeriodSpan(start.isoformat(), end.isoformat(), datetime(end.year, end.month, end.day, tzinfo=UTC))
 
 
 def day_of(moment: datetime) -> str:

@@ -15,7 +15,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.stores.base import Store
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS
-from decklog.stores.money.meter import Meter
+from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.records import (
     MOST,
     BudgetAction,
@@ -79,7 +79,7 @@ class Reservations(Store):
             given[name] = who.get(name) if given[name] is None else given[name]
         complete_by_task(self._db, given, named)
         run_id = given["run_id"]
-        meter = Meter(self._db, self._clock)
+        meter = BudgetMeter(self._db, self._clock)
         meter.enter(run_id or "@ledger")
         known = self._known(run_id, key)
         return known.marked_already() if known is not None else self._hold(meter, given, expires_at)
@@ -101,7 +101,7 @@ class Reservations(Store):
         found = self._select(Reservation, sql, run_id=run_id or "", key=key)
         return found[0] if found else None
 
-    def _hold(self, meter: Meter, given: "dict[str, Any]", expires_at: datetime) -> Reservation:
+    def _hold(self, meter: BudgetMeter, given: "dict[str, Any]", expires_at: datetime) -> Reservation:
         budgets = meter.budgets(place_of(given))
         now = self._now()
         if expires_at <= now:
@@ -128,7 +128,7 @@ class Reservations(Store):
     def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
         """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
         self._check_end(expires_at)
-        meter = Meter(self._db, self._clock)
+        meter = BudgetMeter(self._db, self._clock)
         reservation = self._enter(meter, reservation_id)
         budgets = meter.budgets(place_of(reservation.values()))
         if not meter.holds(reservation, [meter.standing(budget, reservation.reserved_at) for budget in budgets]):
@@ -159,7 +159,7 @@ class Reservations(Store):
         return self._end(reservation_id, ReservationState.RELEASED)
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
-        reservation = self._enter(Meter(self._db, self._clock), reservation_id)
+        reservation = self._enter(BudgetMeter(self._db, self._clock), reservation_id)
         # Whoever gave it back may still end the task it was for: then there is nothing left to settle.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.marked_already()
@@ -171,7 +171,7 @@ class Reservations(Store):
             now=self._now(),
         )
 
-    def _enter(self, meter: Meter, reservation_id: str) -> Reservation:
+    def _enter(self, meter: BudgetMeter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
         meter.enter(Reservation.stream_of(self._fetch(Reservation, reservation_id).values()))
         return self._select(Reservation, "select * from reservations where id = :id for update", id=reservation_id)[0]

@@ -9,7 +9,7 @@ from decklog.records.record import Page
 from decklog.stores.overview import recent
 from decklog.stores.overview.looking import Looking
 from decklog.stores.overview.status import Status, StatusLike
-from decklog.stores.overview.wanted import Wanted
+from decklog.stores.overview.wanted import RunFilter
 
 if TYPE_CHECKING:
     from decklog.stores.overview.kin import FamiliesTable, Family
@@ -38,7 +38,7 @@ class Families(Looking):
         A page has families with up to `limit` runs together; of a larger family the first `limit` are shown. Filters apply to the
         first run of a family, and an active status to any of its runs. `parent_run_id` shows this run and its children.
         """
-        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since, until)
+        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
         return self._looked(lambda can_move: self._families(word, wanted, size, after, self._base(can_move)))
 
@@ -55,15 +55,17 @@ class Families(Looking):
         after: str | None = None,
     ) -> "FamiliesTable":
         """List families as `families` does, with the last hour of each run and what waits for a person: at one moment."""
-        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since)
+        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
         return self._looked(lambda can_move: self._families_table(status, wanted, size, after, self._base(can_move)))
 
-    def _families(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: "Base") -> "Page[Family]":
-        from decklog.stores.overview.kin import Asked, read
+    def _families(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: "Base") -> "Page[Family]":
+        from decklog.stores.overview.kin import FamilyQuery, read
 
-        return read(self._db, Asked(word, wanted, size, after), base, self._look)
+        return read(self._db, FamilyQuery(word, wanted, size, after), base, self._look)
 
-    def _families_table(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: "Base") -> "FamiliesTable":
+    def _families_table(
+        self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: "Base"
+    ) -> "FamiliesTable":
         from decklog.stores.overview.kin import FamiliesTable
 
         page = self._families(word, wanted, size, after, base)

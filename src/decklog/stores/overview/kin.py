@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.looking import Base
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.status import Status
-    from decklog.stores.overview.wanted import Wanted
+    from decklog.stores.overview.wanted import RunFilter
 
     Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
 
@@ -60,11 +60,11 @@ _FIRSTS_ABOVE = "(select * from runs where id in (select id from above)) runs"
 
 
 @dataclass(frozen=True)
-class Asked:
+class FamilyQuery:
     """Which families are asked for: by a word, by what their first runs are, so many runs, after a place in the list."""
 
     word: "Status | None"
-    wanted: "Wanted"
+    wanted: "RunFilter"
     size: int
     after: str | None
 
@@ -150,7 +150,7 @@ class _Walked:
     is_cut: bool
 
 
-def read(db: "Database", asked: Asked, base: "Base", look_at: "Look") -> "Page[Family]":
+def read(db: "Database", asked: FamilyQuery, base: "Base", look_at: "Look") -> "Page[Family]":
     """Read a page of families."""
     found, end = _found(db, asked, base)
     shown, size = list[_Walked](), 0
@@ -173,7 +173,7 @@ def _cut(family: _Walked, size: int) -> _Walked:
     return replace(family, runs=family.runs[:size], is_cut=True) if len(family.runs) > size else family
 
 
-def _found(db: "Database", asked: Asked, base: "Base") -> "tuple[list[_Walked], list[str] | None]":
+def _found(db: "Database", asked: FamilyQuery, base: "Base") -> "tuple[list[_Walked], list[str] | None]":
     """Walk the next families, one more than a page can have; and say where to look on, where the look ended early."""
     most, place, above = asked.size + 1, asked.place, ""
     if asked.wanted.parent_run_id is not None:
@@ -197,7 +197,7 @@ def _found(db: "Database", asked: Asked, base: "Base") -> "tuple[list[_Walked], 
     return found, None if end is None else [*end]
 
 
-def _standing(db: "Database", asked: Asked, base: "Base") -> list[str]:
+def _standing(db: "Database", asked: FamilyQuery, base: "Base") -> list[str]:
     """Name the runs that go on and stand as a word says: no index has it, so the newest are looked at."""
     runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
     return [run.id for run in runs if run.status is asked.word]

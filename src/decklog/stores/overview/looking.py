@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.core.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
 from decklog.stores.overview import spending, task_counts, waiting
-from decklog.stores.overview.run_facts import Moment, OverviewOutdated, check_marks, look
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, check_marks, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Base:
     """What every overview begins with."""
 
-    moment: Moment
+    moment: OverviewMoment
     budgets: "list[BudgetStanding]"
     items: "list[WaitingItem]"
     charged: "list[Charged]"
@@ -67,7 +67,7 @@ class Looking(Store):
         return True
 
     def _base(self, can_move_marks: bool) -> Base:
-        moment = Moment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
+        moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
         base = Base(moment, *waiting.read(self._db, moment.now))
         # Whoever looks reads which streams were charged to since their marks: if only some moved these, all would read more.
         check_marks(base.charged, can_move_marks)

@@ -22,14 +22,14 @@ from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, che
 from decklog.stores.overview.spending import SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunsTable, Wanted, place_in, place_of
+from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunFilter, RunsTable, place_in, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol, TypeVar
 
     from decklog.records.record import Record
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
     from decklog.stores.overview.board import BoardColumn
     from decklog.stores.overview.comparison import Comparison
     from decklog.stores.overview.money import MoneyPicture
@@ -73,7 +73,7 @@ class Overview(Families):
 
     def __init__(
         self,
-        parts: "Parts",
+        parts: "StoreParts",
         *,
         tasks: "Callable[[], Tasks]",
         schedules: "Callable[[], Scheduling]",
@@ -113,7 +113,7 @@ class Overview(Families):
         `text` is a part of the goal, in capitals or not; it is looked for in the newest 5,000 runs. Of the words for runs that
         go on, the newest 200 are looked at.
         """
-        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since, until)
+        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
         return self._looked(lambda can_move: self._listed(word, wanted, size, after, self._base(can_move)))
 
@@ -130,7 +130,7 @@ class Overview(Families):
         after: str | None = None,
     ) -> RunsTable:
         """List runs as `runs` does, with the last hour of each and what waits for a person: at one moment."""
-        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since)
+        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
         return self._looked(lambda can_move: self._table(status, wanted, size, after, self._base(can_move)))
 
     @reads_in_steps
@@ -283,7 +283,7 @@ class Overview(Families):
         looks no further than these, and `next` goes on behind them. `going_on` looks for new entries in runs that go on alone:
         that costs the same however many runs are over, and misses what was added to these since a search without it.
         """
-        from decklog.stores.overview.search import Asked, searched
+        from decklog.stores.overview.search import SearchQuery, searched
 
         if not words.strip():
             raise Invalid("search needs at least one word", field="words")
@@ -293,7 +293,7 @@ class Overview(Families):
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         is_indexed = self._db.prepare_search(number, going_on=going_on) == 0
-        asked = Asked(words, kind, agent, size, place, number, is_indexed, going_on, beginning)
+        asked = SearchQuery(words, kind, agent, size, place, number, is_indexed, going_on, beginning)
         return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
 
     @reads_in_steps
@@ -432,7 +432,7 @@ class Overview(Families):
         spent: Any = self._days(("day",), today, today, base.charged, base.moment.can_move_marks)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
-    def _listed(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: Base) -> Page[RunOverview]:
+    def _listed(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[RunOverview]:
         place = None if after is None else place_in(after, 2)
         if word is not None and word not in STATES:
             # The word is made of what goes on now, and no index has it.
@@ -443,7 +443,7 @@ class Overview(Families):
             found = self._look(base, sql, self._db.values.bind(given)[0])
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
 
-    def _table(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: Base) -> RunsTable:
+    def _table(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> RunsTable:
         page = self._listed(word, wanted, size, after, base)
         return RunsTable(page, len(base.items), recent.last_hour(self._db, page, base.moment.now))
 

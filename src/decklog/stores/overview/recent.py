@@ -60,7 +60,7 @@ class Recent:
 
 
 @dataclass(frozen=True)
-class Found:
+class RecentActivity:
     """What one look found; of runs, the times of their entries."""
 
     times: "list[tuple[str, str]]"
@@ -76,7 +76,7 @@ def read(
     moved_since: datetime | None = None,
     failed_since: datetime | None = None,
     ended_since: datetime | None = None,
-) -> Found:
+) -> RecentActivity:
     """Read those parts that a beginning is given for, by one statement."""
     given = {"moved_since": moved_since, "failed_since": failed_since, "ended_since": ended_since}
     bound: dict[str, Any] = {name: to_text(moment) for name, moment in given.items() if moment is not None}
@@ -88,7 +88,7 @@ def read(
     if failed_since is not None or ended_since is not None:
         bound["most"] = most
     rows = db.rows(sql, bound)[1]
-    return Found(
+    return RecentActivity(
         [(row[1], row[6]) for row in rows if row[0] == "time"],
         [
             {"id": task_id, "run_id": run_id, "title": title, "reason": reason, "failures": failures, "updated_at": at}

@@ -140,7 +140,7 @@ def check_marks(streams: "Sequence[spending.Charged]", can_move_marks: bool) -> 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class OverviewMoment:
     """When an overview is taken, and whether marks that are far behind can be moved for it."""
 
     now: datetime
@@ -152,7 +152,7 @@ def look(
     db: "Database",
     runs: str,
     bound: "Mapping[str, Any]",
-    moment: Moment,
+    moment: OverviewMoment,
     waiting: "Mapping[str, int]",
     *,
     with_money: bool = True,
@@ -172,7 +172,7 @@ def look(
 
 
 def look_at_one(
-    db: "Database", run_id: str, counts: "Mapping[str, int]", moment: Moment, waiting: "Mapping[str, int]"
+    db: "Database", run_id: str, counts: "Mapping[str, int]", moment: OverviewMoment, waiting: "Mapping[str, int]"
 ) -> RunOverview:
     """Read one run whose tasks are counted and whose charges are added up already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
@@ -226,7 +226,7 @@ def _overview(
     counts: "dict[str, int]",
     all_leases: "Mapping[str, Sequence[tuple[Any, ...]]]",
     spent: "dict[str, int]",
-    moment: Moment,
+    moment: OverviewMoment,
     waiting: "Mapping[str, int]",
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])

@@ -95,7 +95,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchQuery:
     """What is looked for."""
 
     words: str
@@ -109,7 +109,7 @@ class Asked:
     since: str | None = None
 
 
-def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
+def searched(db: "Database", asked: "SearchQuery", stream_size: int) -> SearchResult:
     """Find a page among the newest hits: of each record the newest entry, and only of those that are shown the texts."""
     inside: dict[str, Any] = {}
     conditions = []

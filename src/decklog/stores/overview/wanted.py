@@ -36,7 +36,7 @@ NO_PARENT = "({run}.parent_run_id is null or not exists (select 1 from runs p wh
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunFilter:
     """What is asked of runs; None asks nothing."""
 
     repo: str | None = None

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from decklog.records.values import from_json
 from decklog.stores.runs.difference import differing
-from decklog.stores.runs.history import History, Place
+from decklog.stores.runs.history import RunHistory, StreamPosition
 from decklog.stores.runs.snapshot import RunSnapshot
-from decklog.stores.runs.timeline import Story
+from decklog.stores.runs.timeline import RunStory
 
 if TYPE_CHECKING:
     from decklog.db.base import Database, Row
@@ -27,14 +27,14 @@ select {side}, e.seq, e.at, e.record_table, e.record_id, e.payload
 class Side:
     """One of the moments: its run, as of which entry (None is now), the number of that entry, and what there was until then."""
 
-    place: Place
+    place: StreamPosition
     at: str | None
     seq: int
     counts: "dict[str, int]"
 
 
 @dataclass(frozen=True)
-class Beside:
+class MomentComparison:
     """Both moments, and what differs between their records; None where one of them is too long for that."""
 
     sides: list[Side]
@@ -48,18 +48,18 @@ def moment_named(text: str) -> "tuple[str, str | None]":
 
 
 def look(
-    db: "Database", history: History, classes: "dict[str, type[Record]]", moments: "tuple[str, str]", *, can_mark: bool
-) -> Beside:
+    db: "Database", history: RunHistory, classes: "dict[str, type[Record]]", moments: "tuple[str, str]", *, can_mark: bool
+) -> MomentComparison:
     """Look at two moments; raise `TimelineOutdated` where marks of a long run are due and can be made."""
     named = [moment_named(text) for text in moments]
     places = history.places([run_id for run_id, _ in named])
     ends = [(places[run_id], at, history.entry_for(places[run_id], at)) for run_id, at in named]
     if any(seq > MOST_ENTRIES for *_, seq in ends):
         stories = {run_id: history.story(place, can_mark=can_mark) for run_id, place in places.items()}
-        return Beside([Side(*end, history.tally(end[0], stories[end[0].run_id], end[2])) for end in ends], None)
+        return MomentComparison([Side(*end, history.tally(end[0], stories[end[0].run_id], end[2])) for end in ends], None)
     rows = _images(db, [(place.start, place.start + seq) for place, _, seq in ends])
     both = [_added_up(classes, *end, [row[1:] for row in rows if row[0] == side]) for side, end in enumerate(ends)]
-    return Beside([side for side, _ in both], differing(*(snapshot for _, snapshot in both)))
+    return MomentComparison([side for side, _ in both], differing(*(snapshot for _, snapshot in both)))
 
 
 def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":
@@ -72,10 +72,10 @@ def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":
 
 
 def _added_up(
-    classes: "dict[str, type[Record]]", place: Place, at: str | None, seq: int, rows: "list[Row]"
+    classes: "dict[str, type[Record]]", place: StreamPosition, at: str | None, seq: int, rows: "list[Row]"
 ) -> "tuple[Side, RunSnapshot]":
     """Add a run's images up, and keep the newest of each record."""
-    story, told = Story(), []
+    story, told = RunStory(), []
     newest: dict[tuple[str, str], str] = {}
     for number, when, table, record_id, payload in rows:
         before = newest.get((table, record_id))

@@ -17,7 +17,7 @@ from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
 from decklog.stores.runs.newest import newest
-from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
+from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, RunStory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +141,7 @@ class TimelineOutdated(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPosition:
     """A run's stream as it stands: its first position, its last entry, and the last mark, if there is one."""
 
     run_id: str
@@ -160,25 +160,25 @@ class Place:
         return self.mark["seq"] if self.mark is not None else 0
 
 
-def _place(row: "Row") -> Place:
+def _place(row: "Row") -> StreamPosition:
     run_id, number, head, hash, *mark = row
-    return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+    return StreamPosition(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
 
 
-class History:
+class RunHistory:
     """Reads runs as of their entries, inside the caller's read."""
 
     def __init__(self, db: "Database") -> None:
         self._db = db
-        self._remembered: OrderedDict[str, tuple[str, Story]] = OrderedDict()
+        self._remembered: OrderedDict[str, tuple[str, RunStory]] = OrderedDict()
         self._lock = forks.lock()
 
     # Where things lie
 
-    def place(self, run_id: str) -> Place:
+    def place(self, run_id: str) -> StreamPosition:
         return self.places([run_id])[run_id]
 
-    def places(self, run_ids: "list[str]") -> "dict[str, Place]":
+    def places(self, run_ids: "list[str]") -> "dict[str, StreamPosition]":
         """Find several runs with one look."""
         marks, ids = placed(run_ids)
         found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
@@ -187,7 +187,7 @@ class History:
                 raise no_run(self._db, run_id, "List them: decklog runs find")
         return found
 
-    def entry_for(self, place: Place, at: str | None, *, is_end: bool = True) -> int:
+    def entry_for(self, place: StreamPosition, at: str | None, *, is_end: bool = True) -> int:
         """Give the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
         if at is None:
             return place.head if is_end else 1
@@ -204,7 +204,7 @@ class History:
             )
         return moment
 
-    def story(self, place: Place, *, can_mark: bool) -> Story:
+    def story(self, place: StreamPosition, *, can_mark: bool) -> RunStory:
         """Add up what came after the last mark; raise `TimelineOutdated` where another one is due and can be made."""
         with self._lock:
             hash, known = self._remembered.get(place.run_id, ("", None))
@@ -220,7 +220,7 @@ class History:
             self._remember(place, story)
         return story
 
-    def _remember(self, place: Place, story: Story) -> None:
+    def _remember(self, place: StreamPosition, story: RunStory) -> None:
         with self._lock:
             self._remembered[place.run_id] = place.hash, story
             self._remembered.move_to_end(place.run_id)
@@ -229,7 +229,7 @@ class History:
 
     # Counts
 
-    def tally(self, place: Place, story: Story, seq: int) -> "dict[str, int]":
+    def tally(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, int]":
         """Give the counts as of an entry."""
         if seq == story.seq:
             return story.tally
@@ -245,7 +245,7 @@ class History:
         """Give counts as of an entry as they are shown: with the entries, without what only we count."""
         return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
-    def _mark(self, place: Place, story: Story, seq: int) -> "dict[str, Any] | None":
+    def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, Any] | None":
         """Give the last mark at or before an entry, from the tables or from what was added up since."""
         if seq < story.since:
             return timeline.mark_at(self._db, place.run_id, seq)
@@ -257,7 +257,7 @@ class History:
     # Records
 
     def records(
-        self, place: Place, story: Story, record_class: "type[Record]", at: str, size: int, after: str | None
+        self, place: StreamPosition, story: RunStory, record_class: "type[Record]", at: str, size: int, after: str | None
     ) -> "Page[Any]":
         """Give a page of the records of a kind as they were at an entry, in the order in which they came to be."""
         until, passed = self.entry_for(place, at), cursor_of(after) or 0
@@ -286,12 +286,12 @@ class History:
         return [(seq, images[record_id]) for seq, record_id in begun]
 
     def newest(
-        self, place: Place, story: Story, classes: "list[type[Record]]", at: int, size: int, before: int | None
+        self, place: StreamPosition, story: RunStory, classes: "list[type[Record]]", at: int, size: int, before: int | None
     ) -> "dict[str, tuple[list[Any], str | None]]":
         """Give the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
-    def spent(self, place: Place, story: Story, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
+    def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
         """Give what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
@@ -301,7 +301,7 @@ class History:
         line = [*marks, *(one for one in story.spent if one[0] <= at)]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
-    def _spent_at_marks(self, place: Place, until: int, points: int) -> "list[tuple[int, int]]":
+    def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> "list[tuple[int, int]]":
         """Read what had been spent at so many marks up to an entry."""
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
@@ -310,7 +310,7 @@ class History:
 
     # The strip and the lanes
 
-    def pulse(self, place: Place, story: Story, span: "tuple[int, int]", steps: int) -> "RunPulse":
+    def pulse(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int) -> "RunPulse":
         """Give the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
@@ -334,7 +334,7 @@ class History:
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
-    def _strip(self, place: Place, story: Story, span: "tuple[int, int]", steps: int, is_many: bool) -> "list[Row]":
+    def _strip(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int, is_many: bool) -> "list[Row]":
         """Read the entries at even steps of a span, and the moments up to the last mark, in their order."""
         first, until = span
         parts = min(steps, until - first + 1) - 1
@@ -344,7 +344,9 @@ class History:
         most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
         return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
 
-    def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int, begun_by: int | None = None) -> "RunLanes":
+    def lanes(
+        self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", limit: int, begun_by: int | None = None
+    ) -> "RunLanes":
         """Give the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
@@ -358,7 +360,7 @@ class History:
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
-    def _attempts(self, place: Place, story: Story, first: int, until: int, most: int) -> "dict[int, dict[str, Any]]":
+    def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> "dict[int, dict[str, Any]]":
         """Find attempts by the entry that began them: those that began within a span, and those under way at its beginning."""
         mark = self._mark(place, story, first - 1) if first > 1 else None
         marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
@@ -371,28 +373,28 @@ class History:
         found |= {seq: attempt for seq, attempt in story.attempts.items() if story.since < seq <= until}
         return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
 
-    def _attempts_until(self, place: Place, story: Story, seq: int) -> int:
+    def _attempts_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
         """Count the attempts that began up to an entry: those up to a mark before it, and the few after that."""
         if seq == story.seq:
             return story.tally["attempts"]
         newer = sum(story.since < begun <= seq for begun in story.attempts)
         return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
 
-    def _moments_between(self, place: Place, story: Story, first: int, until: int) -> int:
+    def _moments_between(self, place: StreamPosition, story: RunStory, first: int, until: int) -> int:
         return self._moments_until(place, story, until) - self._moments_until(place, story, first - 1)
 
-    def _moments_until(self, place: Place, story: Story, seq: int) -> int:
+    def _moments_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
         if seq == story.seq:
             return story.tally["moments"]
         newer = sum(one.seq <= seq and one.what != "ended" for one in story.moments)
         return newer + self._counted(_MOMENTS_UNTIL, place, min(seq, story.since))
 
-    def _counted(self, sql: str, place: Place, seq: int) -> int:
+    def _counted(self, sql: str, place: StreamPosition, seq: int) -> int:
         row = self._db.one(sql, {"run_id": place.run_id, "seq": seq}) if seq else None
         return int(row[0]) if row is not None else 0
 
 
-def _attempt(row: "Row", story: Story) -> "dict[str, Any]":
+def _attempt(row: "Row", story: RunStory) -> "dict[str, Any]":
     """Make an attempt of a row and the entry that last tells of it, and add what was told after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database, Row
     from decklog.records.record import Record
-    from decklog.stores.runs.timeline import Story
+    from decklog.stores.runs.timeline import RunStory
 
 _IMAGE = """
 select p.payload from entries p
@@ -37,7 +37,7 @@ select {{number}} as kind, 0 as seq, f.record_id, ({_IMAGE}) as payload
 def newest(
     db: "Database",
     run_id: str,
-    story: "Story",
+    story: "RunStory",
     classes: "list[type[Record]]",
     *,
     at: int,

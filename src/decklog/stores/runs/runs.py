@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from decklog.records.record import Record
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
     from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
-    from decklog.stores.runs.comparison import Beside
-    from decklog.stores.runs.history import History, Place
+    from decklog.stores.runs.comparison import MomentComparison
+    from decklog.stores.runs.history import RunHistory, StreamPosition
     from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
-    from decklog.stores.runs.timeline import Story
+    from decklog.stores.runs.timeline import RunStory
 
     T = TypeVar("T")
 
@@ -38,11 +38,11 @@ class Runs(Store):
     records = (Run, Agent)
     derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 
-    def __init__(self, parts: "Parts", *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], AttemptReader]") -> None:
+    def __init__(self, parts: "StoreParts", *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], AttemptReader]") -> None:
         super().__init__(parts)
         self._criteria = criteria
         self._tasks = tasks
-        self._history: History | None = None
+        self._history: RunHistory | None = None
 
     @writes
     def start(
@@ -330,7 +330,7 @@ class Runs(Store):
         `failures` are those that the tasks still have; `failed_attempts` all attempts that failed or whose lease ran out.
         """
 
-        def look(history: "History", place: "Place", story: "Story") -> "dict[str, int]":
+        def look(history: "RunHistory", place: "StreamPosition", story: "RunStory") -> "dict[str, int]":
             seq = history.entry_for(place, at)
             return history.shown(history.tally(place, story, seq), seq)
 
@@ -359,7 +359,7 @@ class Runs(Store):
 
         steps = steps_of(buckets)
 
-        def look(history: "History", place: "Place", story: "Story") -> "RunPulse":
+        def look(history: "RunHistory", place: "StreamPosition", story: "RunStory") -> "RunPulse":
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.pulse(place, story, span_of(*ends, run_id), steps)
 
@@ -375,37 +375,37 @@ class Runs(Store):
 
         size = page_size(limit)
 
-        def look(history: "History", place: "Place", story: "Story") -> "RunLanes":
+        def look(history: "RunHistory", place: "StreamPosition", story: "RunStory") -> "RunLanes":
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.lanes(place, story, span_of(*ends, run_id), size)
 
         return self.told(run_id, look)
 
-    def told(self, run_id: str, look: "Callable[[History, Place, Story], T]") -> "T":
+    def told(self, run_id: str, look: "Callable[[RunHistory, StreamPosition, RunStory], T]") -> "T":
         """Look at a run at one moment, with what its entries add up to; where marks are due and may be made, make them first."""
 
-        def job(history: "History", can_mark: bool) -> "T":
+        def job(history: "RunHistory", can_mark: bool) -> "T":
             place = history.place(run_id)
             return look(history, place, history.story(place, can_mark=can_mark))
 
         return self._with_marks((run_id,), job)
 
-    def beside(self, moments: "tuple[str, str]", look: "Callable[[History, Beside], T]") -> "T":
+    def beside(self, moments: "tuple[str, str]", look: "Callable[[RunHistory, MomentComparison], T]") -> "T":
         """Look at two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
         from decklog.stores.runs import comparison
 
-        def job(history: "History", can_mark: bool) -> "T":
+        def job(history: "RunHistory", can_mark: bool) -> "T":
             classes = self._journal.record_classes()
             return look(history, comparison.look(self._db, history, classes, moments, can_mark=can_mark))
 
         return self._with_marks([comparison.moment_named(text)[0] for text in moments], job)
 
-    def _with_marks(self, run_ids: "Sequence[str]", job: "Callable[[History, bool], T]") -> "T":
+    def _with_marks(self, run_ids: "Sequence[str]", job: "Callable[[RunHistory, bool], T]") -> "T":
         """Read at one moment; where marks of runs are due and may be made, make them first."""
         from decklog.stores.runs import timeline
-        from decklog.stores.runs.history import History, TimelineOutdated
+        from decklog.stores.runs.history import RunHistory, TimelineOutdated
 
-        history = self._history = self._history or History(self._db)
+        history = self._history = self._history or RunHistory(self._db)
         # Inside of a read, which sees one moment, marks that are made now would not be seen.
         can_mark = not (self._db.read_only or self._db.is_reading)
         try:

@@ -70,7 +70,7 @@ class Moment(NamedTuple):
     at: str
 
 
-class Story:
+class RunStory:
     """What entries of a run add up to, from a mark on: `since` is the entry of the mark, `seq` the last that was added."""
 
     def __init__(self, since: int = 0, tally: "dict[str, int] | None" = None) -> None:
@@ -94,9 +94,9 @@ class Story:
         self.lines: dict[int, list[tuple[int, int]]] = {}
         self._at = ""
 
-    def copied(self) -> "Story":
+    def copied(self) -> "RunStory":
         """Give one that goes on from here, and leaves this one to those who read it."""
-        new = Story(self.since, self.tally)
+        new = RunStory(self.since, self.tally)
         new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
         new.earlier, new.later = list(self.earlier), dict(self.later)
         new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
@@ -199,7 +199,7 @@ def told(db: "Database", start: int, since: int, until: int) -> "list[Row]":
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
 
 
-def story_until(db: "Database", run_id: str, start: int, seq: int) -> Story:
+def story_until(db: "Database", run_id: str, start: int, seq: int) -> RunStory:
     """Add a run up to an entry from the last mark before it, with one look at the tables."""
     bound = {"run_id": run_id, "at": seq, "start": start, "until": start + seq}
     rows = sorted(db.rows(_SINCE_MARK, bound)[1], key=lambda row: (row[1] is not None, row[0]))
@@ -223,11 +223,11 @@ def mark_at(db: "Database", run_id: str, seq: int) -> "dict[str, Any] | None":
     return None if row is None else marked(row)
 
 
-def story_from(mark: "dict[str, Any] | None") -> Story:
+def story_from(mark: "dict[str, Any] | None") -> RunStory:
     """Begin a story at a mark."""
     if mark is None:
-        return Story()
-    story = Story(mark["seq"], {name: mark[name] for name in FIELDS})
+        return RunStory()
+    story = RunStory(mark["seq"], {name: mark[name] for name in FIELDS})
     story.earlier = from_json(mark["under_way"])
     return story
 
@@ -266,7 +266,7 @@ def _under_way(db: "Database", run_id: str) -> "dict[str, dict[str, Any]]":
     return {attempt["task_id"]: attempt for attempt in found}
 
 
-def _keep(db: "Database", run_id: str, start: int, story: Story) -> None:
+def _keep(db: "Database", run_id: str, start: int, story: RunStory) -> None:
     own = {"run_id": run_id}
     attempts = [{**own, **attempt} for attempt in story.attempts.values()]
     if attempts:
@@ -311,7 +311,7 @@ def _audit_run(db: "Database", run_id: str) -> "Iterator[dict[str, Any]]":
     if type(until) is not int or until % EVERY or (_hash_at(db, start + until) is None and until):
         yield _wrong(MARKS, run_id, until, "is made up to an entry that is not in the journal")
         return
-    story = Story()
+    story = RunStory()
     while story.seq < until:
         part = min(until, story.seq + _BATCH * EVERY)
         story.add(told(db, start, story.seq, part), part)
@@ -335,7 +335,7 @@ def _kept(db: "Database", table: str, run_id: str) -> "Iterator[Row]":
     return db.each_as_is(f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id", {"run_id": run_id})
 
 
-def _rows_of(db: "Database", run_id: str, start: int, story: Story) -> "dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]":
+def _rows_of(db: "Database", run_id: str, start: int, story: RunStory) -> "dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]":
     """Give the rows that a story of a whole run makes, by table and key."""
     marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
     rows: dict[str, list[tuple[Any, ...]]] = {

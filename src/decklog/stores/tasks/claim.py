@@ -177,7 +177,7 @@ class Claim:
     def take_up(self) -> None:
         """Write about the task from here on, in this context, and only while it is held."""
         who = {"task_id": self.task.id, "group_id": self.task.group_id}
-        self._layer = attribution.Layer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
+        self._layer = attribution.ContextLayer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
         attribution.enter(self._layer)
 
     def lay_down(self) -> None:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from decklog.db.base import Database
-    from decklog.records.operations import Step
-    from decklog.stores.base import Parts
+    from decklog.records.operations import WaitStep
+    from decklog.stores.base import StoreParts
 
     class Reserving(Protocol):
         """Budgets that money can be held from."""
@@ -76,7 +76,7 @@ class Leases(Store):
 
     def __init__(
         self,
-        parts: "Parts",
+        parts: "StoreParts",
         *,
         reservations: "Callable[[], Reserving]",
         lessons: "Callable[[], Recalling]",
@@ -102,7 +102,7 @@ class Leases(Store):
         reserve_microdollars: int | None = None,
         reserve_tokens: int | None = None,
         recall: bool = False,
-    ) -> "Generator[Step, Any, Claim | None]":
+    ) -> "Generator[WaitStep, Any, Claim | None]":
         """Take the most urgent, oldest ready task; None when there is none.
 
         The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait up
@@ -158,7 +158,7 @@ class Leases(Store):
 
     def _awaited(
         self, run_id: str | None, worker: str, wanted: "dict[str, str | None]", patience: "Patience"
-    ) -> "Generator[Step, Any, bool]":
+    ) -> "Generator[WaitStep, Any, bool]":
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
         asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
         is_ready, is_shared = False, True

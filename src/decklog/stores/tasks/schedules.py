@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
     class Planning(Protocol):
         """Tasks that can be added."""
@@ -116,7 +116,7 @@ class Schedules(Store):
 
     records = (Schedule,)
 
-    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Planning]", templates: "Callable[[], Using]") -> None:
+    def __init__(self, parts: "StoreParts", *, tasks: "Callable[[], Planning]", templates: "Callable[[], Using]") -> None:
         super().__init__(parts)
         self._tasks = tasks
         self._templates = templates

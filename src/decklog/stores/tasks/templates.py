@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
     class Planning(Protocol):
         """Tasks that can be added."""
@@ -54,7 +54,7 @@ class Templates(Store):
 
     records = (Template,)
 
-    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Planning]") -> None:
+    def __init__(self, parts: "StoreParts", *, tasks: "Callable[[], Planning]") -> None:
         super().__init__(parts)
         self._tasks = tasks
 

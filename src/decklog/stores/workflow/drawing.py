@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from decklog.stores.workflow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowTransition
+from decklog.stores.workflow.records import RETURN_TO_BLOCKED, RouteAction, WorkflowDefinition, WorkflowTransition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _COLOURS = {
 }
 
 
-def mermaid(definition: Definition) -> str:
+def mermaid(definition: WorkflowDefinition) -> str:
     """Write the graph as a Mermaid flowchart: one arrow between two agents, labelled with the reports that take it."""
     arrows: dict[tuple[str, str], list[str]] = {}
     for step in _steps(definition):
@@ -44,7 +44,7 @@ def _node(lane: str) -> str:
     return "n_" + lane.removeprefix("@")
 
 
-def svg(definition: Definition, notes: "Mapping[str, str]") -> str:
+def svg(definition: WorkflowDefinition, notes: "Mapping[str, str]") -> str:
     """Draw the graph as SVG, with lanes for the agents and one arrow for each report; notes stand below the names of lanes."""
     lanes, steps = _lanes(definition), _steps(definition)
     width, height = _LEFT + _LANE * len(lanes) + 40, _TOP + _ROW * len(steps) + _FOOT
@@ -75,7 +75,7 @@ def _target(step: WorkflowTransition) -> str:
     return step.next_agent
 
 
-def _lanes(definition: Definition) -> list[str]:
+def _lanes(definition: WorkflowDefinition) -> list[str]:
     """Order the agents by how soon the work reaches them, from the one who hands it out."""
     steps = sorted(definition.transitions.values(), key=lambda step: (step.agent, step.status))
     first = [step.agent for step in steps if step.action is RouteAction.SPAWN_BATCH]
@@ -89,12 +89,12 @@ def _lanes(definition: Definition) -> list[str]:
     return [*lanes, *(lane for lane in _TITLES if lane in reached)]
 
 
-def _steps(definition: Definition) -> list[WorkflowTransition]:
+def _steps(definition: WorkflowDefinition) -> list[WorkflowTransition]:
     lanes = _lanes(definition)
     return sorted(definition.transitions.values(), key=lambda step: (lanes.index(step.agent), step.status))
 
 
-def _label(definition: Definition, agent: str) -> str:
+def _label(definition: WorkflowDefinition, agent: str) -> str:
     model = definition.models.get(agent)
     name = agent.replace("_", " ")
     return f"{name} ({model})" if model else name
@@ -122,7 +122,7 @@ def _bands(steps: list[WorkflowTransition], width: int) -> "Iterator[str]":
             yield f'<text x="12" y="{top + 16 + 14 * line}" font-weight="600" fill="#24292f">{escape(word)}</text>'
 
 
-def _lane(definition: Definition, lane: str, x: int, height: int) -> "Iterator[str]":
+def _lane(definition: WorkflowDefinition, lane: str, x: int, height: int) -> "Iterator[str]":
     words = _wrapped(_TITLES.get(lane, lane))
     for line, word in enumerate(words):
         yield f'<text x="{x}" y="{24 + 15 * line}" text-anchor="middle" font-weight="600" fill="#24292f">{escape(word)}</text>'

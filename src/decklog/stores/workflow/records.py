@@ -140,7 +140,7 @@ PARTS = (WorkflowTransition, WorkflowAlias, WorkflowRule, PromptMarker, ModelAss
 
 
 @dataclass(frozen=True, kw_only=True)
-class Definition:
+class WorkflowDefinition:
     """A whole workflow."""
 
     transitions: dict[tuple[str, str], WorkflowTransition]
@@ -150,7 +150,7 @@ class Definition:
     models: dict[str, str]
 
     @classmethod
-    def of(cls, records: list[Record]) -> "Definition":
+    def of(cls, records: list[Record]) -> "WorkflowDefinition":
         """Put the records of all kinds together."""
         return cls(
             transitions={(one.agent, one.status): one for one in records if isinstance(one, WorkflowTransition)},

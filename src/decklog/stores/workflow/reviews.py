@@ -17,7 +17,7 @@ from decklog.stores.base import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
 
 class Grants(Protocol):
@@ -111,7 +111,7 @@ class Reviews(Store):
 
     records = (Review, ReviewPass)
 
-    def __init__(self, parts: "Parts", *, approvals: "Callable[[], Grants]") -> None:
+    def __init__(self, parts: "StoreParts", *, approvals: "Callable[[], Grants]") -> None:
         super().__init__(parts)
         self._approvals = approvals
         # Digests of the reviews and passes that this process recorded, by their ids.

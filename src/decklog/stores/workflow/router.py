@@ -6,7 +6,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.stores.workflow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowRuleName, WorkflowTransition
+from decklog.stores.workflow.records import (
+    RETURN_TO_BLOCKED,
+    RouteAction,
+    WorkflowDefinition,
+    WorkflowRuleName,
+    WorkflowTransition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,10 +72,10 @@ class GroupFacts:
 
 
 @dataclass(kw_only=True)
-class Question:
+class RouteQuestion:
     """What the router is asked, with the facts it may use."""
 
-    definition: Definition
+    definition: WorkflowDefinition
     agent: str
     status: str
     group_id: str | None = None
@@ -89,7 +95,7 @@ class Question:
 
 
 @dataclass(kw_only=True)
-class Decision:
+class RoutingDecision:
     """The answer as it takes shape; every rule that bends it says why."""
 
     applied_status: str
@@ -105,10 +111,10 @@ class Decision:
         self.more.update(more)
 
 
-def decide(question: Question) -> Decision:
+def decide(question: RouteQuestion) -> RoutingDecision:
     """Decide the next step: the transition first, then the rules in a fixed order, then the model."""
     step = _transition(question)
-    decision = Decision(
+    decision = RoutingDecision(
         applied_status=step.status,
         next_agent=step.next_agent,
         action=step.action.value,
@@ -130,7 +136,7 @@ def decide(question: Question) -> Decision:
     return decision
 
 
-def _transition(question: Question) -> WorkflowTransition:
+def _transition(question: RouteQuestion) -> WorkflowTransition:
     """Look the report up, by its own word or by the one it is an alias for."""
     definition, agent, status = question.definition, question.agent, question.status
     found = definition.transitions.get((agent, status))
@@ -147,7 +153,7 @@ def _transition(question: Question) -> WorkflowTransition:
     )
 
 
-def _spend_iterations(question: Question, step: WorkflowTransition, decision: Decision) -> WorkflowTransition:
+def _spend_iterations(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> WorkflowTransition:
     """An agent that has used up its iterations goes the way of its exhausted status."""
     budget, exhausted = step.iteration_budget, step.exhausted_status
     if budget is None or exhausted is None or question.iteration is None or question.iteration < budget:
@@ -161,7 +167,7 @@ def _spend_iterations(question: Question, step: WorkflowTransition, decision: De
     return step
 
 
-def _return_to_blocked(question: Question, decision: Decision) -> None:
+def _return_to_blocked(question: RouteQuestion, decision: RoutingDecision) -> None:
     """Guidance goes back to the agent that was blocked: the one named, or the one the group is with."""
     if decision.next_agent != RETURN_TO_BLOCKED:
         return
@@ -178,7 +184,7 @@ def _return_to_blocked(question: Question, decision: Decision) -> None:
         decision.to(_PLAIN, f"nobody said who was blocked, so a {_PLAIN} goes on")
 
 
-def _skip_tests(question: Question, decision: Decision) -> None:
+def _skip_tests(question: RouteQuestion, decision: RoutingDecision) -> None:
     if question.testing_mode is TestingMode.FULL:
         return
     rule = question.rule(WorkflowRuleName(f"testing_mode_{question.testing_mode}"))
@@ -187,7 +193,7 @@ def _skip_tests(question: Question, decision: Decision) -> None:
         decision.to(rule["override_next_agent"], why, RouteAction.SPAWN, skip_reason=why)
 
 
-def _escalate(question: Question, step: WorkflowTransition, decision: Decision) -> None:
+def _escalate(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
     """Work that failed too often goes to somebody more senior."""
     rule, group = question.rule(WorkflowRuleName.ESCALATION_AFTER_FAILURES), question.group
     if not step.escalation_check or rule is None or group is None:
@@ -199,7 +205,7 @@ def _escalate(question: Question, step: WorkflowTransition, decision: Decision) 
         decision.to(rule["escalation_agent"], why, RouteAction.SPAWN, escalation_applied=True, escalation_reason=why)
 
 
-def _protect(question: Question, decision: Decision) -> None:
+def _protect(question: RouteQuestion, decision: RoutingDecision) -> None:
     """Work on security never goes to a plain developer, whichever way it comes."""
     rule, group = question.rule(WorkflowRuleName.SECURITY_SENSITIVE), question.group
     if (
@@ -212,7 +218,7 @@ def _protect(question: Question, decision: Decision) -> None:
         decision.to(rule["force_agent"], f"group {group.id} is about security", security_override=True)
 
 
-def _hand_out(question: Question, step: WorkflowTransition, decision: Decision, but: str | None = None) -> None:
+def _hand_out(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision, but: str | None = None) -> None:
     """Name the groups to start, oldest first. Nothing is claimed here: whoever starts a group marks it in progress."""
     pending = [group for group in in_order(question.groups) if group.status == "pending" and group.id != but]
     rule, most = question.rule(WorkflowRuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
@@ -234,14 +240,14 @@ def _hand_out(question: Question, step: WorkflowTransition, decision: Decision, 
         decision.next_agent = agents.pop()
 
 
-def _spawn(question: Question, group: GroupFacts, agent: str) -> "GroupSpawn":
+def _spawn(question: RouteQuestion, group: GroupFacts, agent: str) -> "GroupSpawn":
     rule = question.rule(WorkflowRuleName.SECURITY_SENSITIVE)
     forced = rule is not None and agent == _PLAIN and is_security(group, rule)
     agent = rule["force_agent"] if forced and rule else agent
     return {"group_id": group.id, "agent": agent, "model": question.definition.models[agent], "security_override": forced}
 
 
-def _check_phase(question: Question, step: WorkflowTransition, decision: Decision) -> None:
+def _check_phase(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
     """After an approval: merge first, start what is pending, and call the project manager when all is merged."""
     others = [group for group in question.groups if group.id != question.group_id]
     goes_on = any(group.status == "pending" or group.status in _UNFINISHED for group in others)
@@ -262,7 +268,7 @@ def _check_phase(question: Question, step: WorkflowTransition, decision: Decisio
         _hand_out(question, step, decision, but=question.group_id)
 
 
-def _flag(question: Question, step: WorkflowTransition, decision: Decision) -> None:
+def _flag(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
     rule, group = question.rule(WorkflowRuleName.SECURITY_SENSITIVE), question.group
     is_guarded = rule is not None and group is not None and rule.get("mandatory_review", False) and is_security(group, rule)
     if step.mandatory_review or is_guarded:
@@ -271,7 +277,7 @@ def _flag(question: Question, step: WorkflowTransition, decision: Decision) -> N
         decision.more["bypass_qa"] = True
 
 
-def _assign_model(question: Question, step: WorkflowTransition, decision: Decision) -> None:
+def _assign_model(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
     """Give the next agent its model, or send its stand-in when it has none or is not there."""
     models = question.definition.models
     wanted = decision.next_agent

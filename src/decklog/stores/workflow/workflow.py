@@ -12,20 +12,20 @@ from decklog.stores.base import Store
 from decklog.stores.workflow.document import completed, digest_of, records_of, shipped
 from decklog.stores.workflow.records import (
     PARTS,
-    Definition,
     ModelAssignment,
     PromptMarker,
+    WorkflowDefinition,
     WorkflowRule,
     WorkflowTransition,
     WorkflowVersion,
 )
-from decklog.stores.workflow.router import Decision, GroupFacts, Question, TestingMode, TestingModeLike, decide
+from decklog.stores.workflow.router import GroupFacts, RouteQuestion, RoutingDecision, TestingMode, TestingModeLike, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
     from decklog.stores.results.workflow import PromptCheck, RouteDecision, WorkflowReadiness
 
     class KnownGroup(Protocol):
@@ -57,7 +57,7 @@ class Workflow(Store):
 
     records = (WorkflowVersion, *PARTS)
 
-    def __init__(self, parts: "Parts", *, groups: "Callable[[], GroupLookup]") -> None:
+    def __init__(self, parts: "StoreParts", *, groups: "Callable[[], GroupLookup]") -> None:
         super().__init__(parts)
         self._known_groups = groups
 
@@ -137,10 +137,10 @@ class Workflow(Store):
         found = self._select(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
         return found[0] if found else None
 
-    def _definition(self) -> Definition:
+    def _definition(self) -> WorkflowDefinition:
         if self._version() is None:
-            return Definition.of(records_of(shipped()))
-        return Definition.of([record for part in PARTS for record in self._rows(part)])
+            return WorkflowDefinition.of(records_of(shipped()))
+        return WorkflowDefinition.of([record for part in PARTS for record in self._rows(part)])
 
     @reads
     def versions(self, *, limit: int = 20, after: str | None = None) -> Page[WorkflowVersion]:
@@ -194,7 +194,7 @@ class Workflow(Store):
         group_id = None if group_id == "global" else group_id
         if group_id is not None and facts is not None and all(group.id != group_id for group in facts):
             raise NotFound(f"there is no group {group_id} among those of the run", group_id=group_id, run_id=run_id)
-        question = Question(
+        question = RouteQuestion(
             definition=self._definition(),
             agent=agent.strip().lower(),
             status=status.strip().upper(),
@@ -254,7 +254,7 @@ class Workflow(Store):
         return drawing.svg(definition, notes or {}) if kind is WorkflowDrawing.SVG else drawing.mermaid(definition)
 
 
-def _answer(run_id: str | None, question: Question, decision: Decision) -> "RouteDecision":
+def _answer(run_id: str | None, question: RouteQuestion, decision: RoutingDecision) -> "RouteDecision":
     return {
         "run_id": run_id,
         "agent": question.agent,

@@ -33,7 +33,7 @@ _NEEDED = ("stream", "seq", "at", "hash", "kind")
 
 
 @dataclass(kw_only=True)
-class Imported:
+class LoadSummary:
     """What was new, and what was here already."""
 
     folder: str
@@ -57,9 +57,9 @@ class JsonlImport:
         self._log = log
         self._folder = os.path.abspath(folder)
         self._progress = progress
-        self._done = Imported(folder=self._folder)
+        self._done = LoadSummary(folder=self._folder)
 
-    def run(self) -> Imported:
+    def run(self) -> LoadSummary:
         if not os.path.isdir(self._folder):
             raise NotFound(f"there is no folder {self._folder} to import from")
         # Records of the reserved streams name runs, and no run names them.

@@ -10,7 +10,7 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.journal import chain
 from decklog.journal.chain import HASH, SEQ
 from decklog.journal.replication import Replication
-from decklog.transfer.move.proof import Proof
+from decklog.transfer.move.proof import MoveProof
 from decklog.transfer.move.read_ahead import read_ahead
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of
@@ -60,7 +60,7 @@ class Move:
         self._done.streams = len(heads)
         # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
         self._target.rebuild()
-        proof = Proof(self._source, self._target, self._progress)
+        proof = MoveProof(self._source, self._target, self._progress)
         if prove:
             self._done.verified = proof.prove(heads)
         else:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HINT = "The source is as it was. Move it into an empty target."
 
 
-class Proof:
+class MoveProof:
     """Compares a log with the one that it came from."""
 
     def __init__(self, source: "Decklog", target: "Decklog", progress: Progress = silent) -> None:

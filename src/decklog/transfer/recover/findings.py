@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from decklog.transfer.recover.pages import Cell, Page
+    from decklog.transfer.recover.pages import Cell, DatabasePage
 
 _TIME, _HASH = 67, 141
 _STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
@@ -34,7 +34,7 @@ _SCHEMA = """
 """
 
 
-class Findings:
+class RecoveredRows:
     """A scratch database: entries by stream and number, blobs, and rows of other tables."""
 
     def __init__(self, path: str) -> None:
@@ -52,7 +52,7 @@ class Findings:
         self._db.execute("create index found_by_record on found (record_table, record_id)")
         self._db.execute("commit")
 
-    def _take_page(self, pages: Pages, page: "Page") -> bool:
+    def _take_page(self, pages: Pages, page: "DatabasePage") -> bool:
         """Take the rows that a page leads to; say whether it leads to all that it holds."""
         cells, is_sound = pages.cells(page)
         others, has_entries = [], False

@@ -33,7 +33,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Page:
+class DatabasePage:
     """One page as it was found. `is_newest` when no later version of it was; its number is 0 where that can't be told."""
 
     index: int
@@ -87,17 +87,17 @@ class Pages:
     def count(self) -> int:
         return len(self._places)
 
-    def all(self, progress: "Callable[[int, int], None]") -> "Iterator[Page]":
+    def all(self, progress: "Callable[[int, int], None]") -> "Iterator[DatabasePage]":
         """Give every version of every page."""
         for index in range(self.count):
             if index % 500 == 0:
                 progress(index, self.count)
             yield self.at(index)
 
-    def at(self, index: int) -> Page:
+    def at(self, index: int) -> DatabasePage:
         """Give one version of one page."""
         content, start, number, _ = self._places[index]
-        return Page(index, number, content[start : start + self.size], self._newest.get(number) == index)
+        return DatabasePage(index, number, content[start : start + self.size], self._newest.get(number) == index)
 
     def newest(self) -> "Iterator[tuple[int, bytes]]":
         """Give the newest version of each page by its number."""
@@ -106,7 +106,7 @@ class Pages:
 
     # Rows
 
-    def cells(self, page: Page) -> "tuple[list[Cell], bool]":
+    def cells(self, page: DatabasePage) -> "tuple[list[Cell], bool]":
         """Give the rows of a leaf, as far as they can be read, and whether its own list leads to all that the page holds."""
         head = 100 if page.content.startswith(_MAGIC) else 0
         kind = page.content[head] if len(page.content) > head + 8 else 0
@@ -168,7 +168,7 @@ class Pages:
         if cell.overflow:
             self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
 
-    def stray_entries(self, page: Page) -> "Iterator[Cell]":
+    def stray_entries(self, page: DatabasePage) -> "Iterator[Cell]":
         """Look for entries in a page by their looks, whatever the page itself says that it holds."""
         if page.number in self._claimed:
             return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.transfer.recover.findings import Findings, Version
+    from decklog.transfer.recover.findings import RecoveredRows, Version
 
     Values = dict[str, Any]
 
@@ -30,7 +30,7 @@ _ZEROS = "0" * 16
 _MOST_TRIES = 100_000
 
 
-class Standing(StrEnum):
+class EntryCertainty(StrEnum):
     """How much is known of an entry: that it is as it was written; nothing; or that it is not as it was written."""
 
     PROVEN = "proven"
@@ -39,11 +39,11 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class RecoveredEntry:
     """One entry as it was, and how far that is known."""
 
     values: "Values"
-    standing: Standing = Standing.PROVEN
+    standing: EntryCertainty = EntryCertainty.PROVEN
 
     @property
     def seq(self) -> int:
@@ -51,10 +51,10 @@ class Found:
 
     @property
     def is_altered(self) -> bool:
-        return self.standing is Standing.ALTERED
+        return self.standing is EntryCertainty.ALTERED
 
 
-class Mending:
+class BitRepair:
     """Finds the one bit that flipped in an entry: of all bits there are, only the right one gives the right hash."""
 
     def __init__(self) -> None:
@@ -114,17 +114,17 @@ def _read(kind: int, data: bytes) -> "Any":
         return data
 
 
-class Proof:
+class StreamProof:
     """Walks one stream, and chooses among the versions of each entry the one that fits its neighbours."""
 
-    def __init__(self, findings: "Findings", stream: str, mending: Mending) -> None:
+    def __init__(self, findings: "RecoveredRows", stream: str, mending: BitRepair) -> None:
         self._entries = findings.entries(stream)
         self._mending = mending
-        self._before: Found | None = None
+        self._before: RecoveredEntry | None = None
         # The hashes of versions that were not chosen: what follows from one of them is of another history.
         self._passed_over: set[str] = set()
 
-    def run(self) -> "Iterator[Found]":
+    def run(self) -> "Iterator[RecoveredEntry]":
         """Give the entries in order; a number that is missing is lost."""
         for (seq, versions), following in pairwise(joined(self._entries, [(0, [])])):
             found = self._chosen(seq, versions, following[1] if following[0] == seq + 1 else [])
@@ -134,20 +134,20 @@ class Proof:
             if found is not None:
                 yield found
 
-    def _chosen(self, seq: int, versions: "list[Version]", after: "list[Version]") -> Found | None:
+    def _chosen(self, seq: int, versions: "list[Version]", after: "list[Version]") -> RecoveredEntry | None:
         before = self._before if self._before is not None and self._before.seq == seq - 1 else None
         previous = chain.START if seq == 1 else before.values["hash"] if before is not None else None
         readable, following = _readable(versions), _readable(after)
         if previous is not None:
             values = _fitting(previous, readable, following)
             if values is not None:
-                return Found(values=values)
+                return RecoveredEntry(values=values)
             if any(follows(other, values) for other in self._passed_over for values in readable):
                 return None
             for version in versions:
                 if (values := self._mending.mended(version, previous)) is not None:
-                    return Found(values=values)
-            if before is None or before.standing is Standing.PROVEN:
+                    return RecoveredEntry(values=values)
+            if before is None or before.standing is EntryCertainty.PROVEN:
                 return _altered(versions, is_surrounded=bool(after))
         return _unproven(versions, following) or _altered(versions, is_surrounded=False)
 
@@ -169,20 +169,20 @@ def _fitting(previous: str, readable: "list[Values]", following: "list[Values]")
     return None
 
 
-def _unproven(versions: "list[Version]", following: "list[Values]") -> Found | None:
+def _unproven(versions: "list[Version]", following: "list[Values]") -> RecoveredEntry | None:
     """Choose the version that the next entry follows from."""
     usable = _readable([version for version in versions if not version.is_doubtful])
     chosen = next(
         (one for one in usable if any(follows(one["hash"], after) for after in following)), usable[0] if usable else None
     )
-    return Found(values=chosen, standing=Standing.UNPROVEN) if chosen is not None else None
+    return RecoveredEntry(values=chosen, standing=EntryCertainty.UNPROVEN) if chosen is not None else None
 
 
-def _altered(versions: "list[Version]", *, is_surrounded: bool) -> Found | None:
+def _altered(versions: "list[Version]", *, is_surrounded: bool) -> RecoveredEntry | None:
     """Take what can be read of an entry that is known not to be as it was; a doubtful one only where just this one is missing."""
     for version in versions:
         if (is_surrounded or not version.is_doubtful) and (values := version.rough_values()) is not None:
-            return Found(values={**values, "hash": str(values["hash"])}, standing=Standing.ALTERED)
+            return RecoveredEntry(values={**values, "hash": str(values["hash"])}, standing=EntryCertainty.ALTERED)
     return None
 
 

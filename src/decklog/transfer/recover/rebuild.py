@@ -10,7 +10,7 @@ from decklog.journal.replication import Replication, linked
 from decklog.journal.rows import COLUMNS
 from decklog.records.values import from_json, to_json
 from decklog.transfer.recover.parents import Lost, Parents
-from decklog.transfer.recover.proof import Found, Standing
+from decklog.transfer.recover.proof import EntryCertainty, RecoveredEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from decklog.log import Decklog
     from decklog.records.record import Record
-    from decklog.transfer.recover.findings import Findings
+    from decklog.transfer.recover.findings import RecoveredRows
 
     Values = dict[str, Any]
 
@@ -56,7 +56,7 @@ class Rebuild:
     names the numbers that are missing, the old number of the first entry, and the old hashes of all.
     """
 
-    def __init__(self, log: "Decklog", stream: str, findings: "Findings", stand_in: "Callable[[str], None]") -> None:
+    def __init__(self, log: "Decklog", stream: str, findings: "RecoveredRows", stand_in: "Callable[[str], None]") -> None:
         self._log = log
         self._stream = stream
         self._findings = findings
@@ -74,8 +74,8 @@ class Rebuild:
         self._missing: list[int | None] | None = None
         self.report = StreamReport(stream=stream)
 
-    def run(self, found: "Iterable[Found]") -> StreamReport:
-        batch: list[Found] = []
+    def run(self, found: "Iterable[RecoveredEntry]") -> StreamReport:
+        batch: list[RecoveredEntry] = []
         for item in found:
             gap = item.seq != self._old_seq + 1
             if gap or item.is_altered or len(batch) >= _TOGETHER:
@@ -102,18 +102,18 @@ class Rebuild:
 
     # Entries
 
-    def _write(self, batch: "list[Found]") -> None:
+    def _write(self, batch: "list[RecoveredEntry]") -> None:
         if not batch:
             return
-        is_next = not self._broken and batch[0].standing is Standing.PROVEN and batch[0].seq == self._seq + 1
+        is_next = not self._broken and batch[0].standing is EntryCertainty.PROVEN and batch[0].seq == self._seq + 1
         if is_next and (self._keep(batch) or (self._make_runs(batch) and self._keep(batch))):
             return
         self._begin_stretch(batch)
         self._append([found.values for found in batch], batch[0].standing)
         self.report.renumbered += len(batch)
-        self.report.unproven += sum(found.standing is Standing.UNPROVEN for found in batch)
+        self.report.unproven += sum(found.standing is EntryCertainty.UNPROVEN for found in batch)
 
-    def _keep(self, batch: "list[Found]") -> bool:
+    def _keep(self, batch: "list[RecoveredEntry]") -> bool:
         """Take entries as they are; False when their records can't stand, which only a gap elsewhere explains."""
         try:
             Replication.of(self._log).receive([found.values for found in batch])
@@ -123,7 +123,7 @@ class Rebuild:
         self.report.kept += len(batch)
         return True
 
-    def _make_runs(self, batch: "list[Found]") -> bool:
+    def _make_runs(self, batch: "list[RecoveredEntry]") -> bool:
         """Make the runs that entries refer to and nothing else is left of; say whether there were any."""
         lost = {parent for found in batch for parent in self._parents.lost(found.values)}
         runs = {str(parent.values[0]) for parent in lost if parent.table == "runs"} - {self._stream}
@@ -131,7 +131,7 @@ class Rebuild:
             self._stand_in_elsewhere(run)
         return bool(runs)
 
-    def _begin_stretch(self, batch: "list[Found]") -> None:
+    def _begin_stretch(self, batch: "list[RecoveredEntry]") -> None:
         first, missing = batch[0].seq, self._missing
         said = f"entries {missing[0]} to {missing[1]} are missing" if missing else "the stretch goes on"
         self._broken, self._missing = True, None
@@ -141,12 +141,12 @@ class Rebuild:
                 "missing": missing,
                 "first": first,
                 "hashes": [found.values["hash"] for found in batch],
-                "unproven": [found.seq for found in batch if found.standing is Standing.UNPROVEN],
+                "unproven": [found.seq for found in batch if found.standing is EntryCertainty.UNPROVEN],
             },
         )
         self._have_run()
 
-    def _add_altered(self, found: Found) -> None:
+    def _add_altered(self, found: RecoveredEntry) -> None:
         """Keep what can be read of a damaged entry, and make nothing of it."""
         self._broken = True
         self.report.altered.append(found.seq)
@@ -161,9 +161,9 @@ class Rebuild:
         told = {"kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload), "at": at}
         self._receive([{**_NOTHING, **told}])
 
-    def _append(self, entries: "list[Values]", standing: Standing = Standing.PROVEN) -> None:
+    def _append(self, entries: "list[Values]", standing: EntryCertainty = EntryCertainty.PROVEN) -> None:
         """Chain entries to the stream's end; those whose record can't stand are kept as events that tell of it."""
-        if standing is Standing.UNPROVEN and not self._parents.belongs(entries[0], self._stream):
+        if standing is EntryCertainty.UNPROVEN and not self._parents.belongs(entries[0], self._stream):
             self._tell_unplaced(entries[0], "its record is of another stream")
             entries = entries[1:]
         try:

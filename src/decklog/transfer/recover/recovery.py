@@ -11,7 +11,7 @@ from decklog.journal.replication import Replication
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.recover.lost_texts import tell_lost_texts
-from decklog.transfer.recover.proof import Mending, Proof
+from decklog.transfer.recover.proof import BitRepair, StreamProof
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport
 from decklog.transfer.recover.salvage import Salvage
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.log import Decklog
-    from decklog.transfer.recover.findings import Findings
+    from decklog.transfer.recover.findings import RecoveredRows
 
 
 _FEW = 10
@@ -114,8 +114,8 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
         report.missing_blobs = _missing_blobs(log)
 
 
-def _fill_streams(log: "Decklog", findings: "Findings", report: Recovered, progress: Progress) -> None:
-    streams, mending = findings.streams(), Mending()
+def _fill_streams(log: "Decklog", findings: "RecoveredRows", report: Recovered, progress: Progress) -> None:
+    streams, mending = findings.streams(), BitRepair()
     if not streams:
         raise NotFound(f"nothing of a log can be read in {report.file}", hint="Look for a backup: decklog restore FILE")
     for digest, content in findings.blobs():
@@ -126,7 +126,7 @@ def _fill_streams(log: "Decklog", findings: "Findings", report: Recovered, progr
         report.streams.append(Rebuild(log, run, findings, stand_in).stand_in())
 
     for number, stream in enumerate(streams, 1):
-        report.streams.append(Rebuild(log, stream, findings, stand_in).run(Proof(findings, stream, mending).run()))
+        report.streams.append(Rebuild(log, stream, findings, stand_in).run(StreamProof(findings, stream, mending).run()))
         progress("rebuilding streams", number, len(streams))
 
 

@@ -12,7 +12,7 @@ from decklog.journal import chain
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.recover.findings import Findings
+from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import follows, is_sound
 from decklog.transfer.unfinished import sweep
@@ -39,7 +39,7 @@ class Salvage:
         self._folder = tempfile.mkdtemp(prefix=f".decklog-recover-{os.getpid()}-", dir=near)
         self._raw = os.path.join(self._folder, "raw.db")
         self.unreadable_bytes = 0
-        self._findings: Findings | None = None
+        self._findings: RecoveredRows | None = None
         try:
             for suffix in ("", "-wal", "-journal"):
                 if os.path.isfile(path + suffix):
@@ -65,10 +65,10 @@ class Salvage:
         return Pages(self._raw)
 
     @property
-    def findings(self) -> Findings:
+    def findings(self) -> RecoveredRows:
         """What was found by reading all pages."""
         if self._findings is None:
-            self._findings = Findings(self.place_for("found.db"))
+            self._findings = RecoveredRows(self.place_for("found.db"))
             self._findings.take_pages(self._pages, lambda done, whole: self._progress("reading pages", done, whole))
         return self._findings
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.figures import counted
 from decklog.transfer.reading import entries_of
-from decklog.transfer.report.words import Told, told
+from decklog.transfer.report.words import EntrySentence, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _folded(quiet: list[str]) -> "Iterator[str]":
         quiet.clear()
 
 
-def _line(entry: "dict[str, Any]", words: Told) -> str:
+def _line(entry: "dict[str, Any]", words: EntrySentence) -> str:
     # A number and a time are what a reader needs to find the entry itself.
     where = f'<span class="soft" title="entry {entry["seq"]}">{escape(entry["at"][11:19])}</span>'
     who = f'<span class="soft">{escape(entry["agent"] or "")}</span>'

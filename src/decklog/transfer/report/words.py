@@ -30,7 +30,7 @@ _TASK_NOTES = (
 
 
 @dataclass(frozen=True)
-class Told:
+class EntrySentence:
     """An entry as a sentence. `tone` is good, bad or money where it matters; bookkeeping is for whoever unfolds it."""
 
     text: str
@@ -38,7 +38,7 @@ class Told:
     is_bookkeeping: bool = False
 
 
-def told(entry: "dict[str, Any]") -> Told:
+def told(entry: "dict[str, Any]") -> EntrySentence:
     """Tell one entry, given by its columns."""
     payload = _loaded(entry["payload"])
     if entry["record_table"]:
@@ -56,15 +56,15 @@ def _loaded(text: "Any") -> "Any":
         return text
 
 
-def _of_saying(entry: "dict[str, Any]", payload: "Any") -> Told:
+def _of_saying(entry: "dict[str, Any]", payload: "Any") -> EntrySentence:
     subtype = (entry["subtype"] or "").replace("_", " ")
     text = entry["body"] or _brief(payload) or _kept_apart(entry)
     if entry["kind"] == "event":
         text = ": ".join(part for part in (subtype, text) if part)
         is_bad = subtype.startswith(("budget overdrawn", "budget passed", "trust.refused"))
-        return Told(text, "bad" if is_bad else "", subtype.startswith("imported"))
+        return EntrySentence(text, "bad" if is_bad else "", subtype.startswith("imported"))
     label = entry["phase"] or subtype
-    return Told(f"{label.capitalize()}: {text}" if label else text)
+    return EntrySentence(f"{label.capitalize()}: {text}" if label else text)
 
 
 def _brief(payload: "Any") -> str:
@@ -88,13 +88,13 @@ def _kept_apart(entry: "dict[str, Any]") -> str:
 # Tools
 
 
-def _of_tool(entry: "dict[str, Any]", payload: "Any") -> Told:
+def _of_tool(entry: "dict[str, Any]", payload: "Any") -> EntrySentence:
     call = payload if isinstance(payload, dict) else {}
     did = _deed(entry, call)
     if did is None:
-        return Told(entry["body"] or _brief(payload) or _kept_apart(entry))
+        return EntrySentence(entry["body"] or _brief(payload) or _kept_apart(entry))
     outcome, tone = _outcome(call)
-    return Told(f"{did} → {outcome}" if outcome else did, tone)
+    return EntrySentence(f"{did} → {outcome}" if outcome else did, tone)
 
 
 def _deed(entry: "dict[str, Any]", call: "Image") -> str | None:
@@ -137,76 +137,80 @@ def _took(milliseconds: "Any") -> str:
 # Records
 
 
-def _of_run(entry: "dict[str, Any]", image: "Image") -> Told:
+def _of_run(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     if entry["subtype"] == "added":
-        return Told(f"The run began: {image.get('goal', '')}")
+        return EntrySentence(f"The run began: {image.get('goal', '')}")
     status = image.get("status")
     if status in ("completed", "failed", "cancelled") and image.get("ended_at"):
         summary = image.get("summary")
-        return Told(f"The run is {status}{f': {summary}' if summary else ''}", "good" if status == "completed" else "bad")
-    return Told(f"The run was changed: {entry['body']}" if entry["body"] else "The run was changed", is_bookkeeping=True)
+        return EntrySentence(
+            f"The run is {status}{f': {summary}' if summary else ''}", "good" if status == "completed" else "bad"
+        )
+    return EntrySentence(f"The run was changed: {entry['body']}" if entry["body"] else "The run was changed", is_bookkeeping=True)
 
 
-def _of_task(entry: "dict[str, Any]", image: "Image") -> Told:
+def _of_task(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     title, note = f"“{image.get('title', entry['record_id'])}”", entry["body"] or ""
     if entry["subtype"] == "added":
-        return Told(f"Planned: {title}")
+        return EntrySentence(f"Planned: {title}")
     if note.startswith("claimed by "):
         number = image.get("attempts", 1)
-        return Told(f"{image.get('worker')} took on {title}{f', attempt {number}' if number > 1 else ''}")
+        return EntrySentence(f"{image.get('worker')} took on {title}{f', attempt {number}' if number > 1 else ''}")
     if image.get("state") == "done" and image.get("outcome") == "done":
-        return Told(f"Done: {title}{f': {note}' if note != 'done' else ''}", "good")
+        return EntrySentence(f"Done: {title}{f': {note}' if note != 'done' else ''}", "good")
     if note.startswith(_TASK_NOTES):
         is_bad = note.startswith(("failed", "blocked", "abandoned", "lease expired"))
-        return Told(f"{title} {note}", "bad" if is_bad else "")
-    return Told(f"{title}: {note or 'kept on'}", is_bookkeeping=True)
+        return EntrySentence(f"{title} {note}", "bad" if is_bad else "")
+    return EntrySentence(f"{title}: {note or 'kept on'}", is_bookkeeping=True)
 
 
-def _of_charge(entry: "dict[str, Any]", image: "Image") -> Told:
+def _of_charge(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     cost, tokens = image.get("cost_microdollars"), sum(image.get(name) or 0 for name in _TOKENS)
     amount = "an unknown amount" if cost is None else dollars(cost)
     who = image.get("agent") or entry["agent"]
     late = ", after the task was lost" if image.get("is_late") else ", past its budget" if image.get("overdrew") else ""
     spent = f"{who} spent {amount}" if who else f"Spent {amount}"
-    return Told(f"{spent} on {image.get('model')} ({counted(tokens, 'token')}){late}", "bad" if late else "money")
+    return EntrySentence(f"{spent} on {image.get('model')} ({counted(tokens, 'token')}){late}", "bad" if late else "money")
 
 
-def _of_approval(entry: "dict[str, Any]", image: "Image") -> Told:
+def _of_approval(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     question, state = image.get("question") or image.get("source") or entry["record_id"], image.get("state")
     if entry["body"] == "used":
-        return Told(f"The approval was used: {question}", is_bookkeeping=True)
+        return EntrySentence(f"The approval was used: {question}", is_bookkeeping=True)
     if entry["subtype"] == "added" and state == "open":
-        return Told(f"{image.get('asked_by') or 'Somebody'} asked: {question}", "bad")
+        return EntrySentence(f"{image.get('asked_by') or 'Somebody'} asked: {question}", "bad")
     who = image.get("decided_by") or "Nobody"
     why = f" ({image['rationale']})" if image.get("rationale") else ""
-    return Told(f"{who} answered {state}: {question}{why}", "good" if state == "granted" else "bad")
+    return EntrySentence(f"{who} answered {state}: {question}{why}", "good" if state == "granted" else "bad")
 
 
-def _of_criterion(entry: "dict[str, Any]", image: "Image") -> Told:
+def _of_criterion(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     text, status = image.get("criterion", entry["record_id"]), image.get("status", "pending")
     if entry["subtype"] == "added":
-        return Told(f"To be shown: {text}")
+        return EntrySentence(f"To be shown: {text}")
     proof = f" ({image.get('evidence') or image.get('actual')})" if image.get("evidence") or image.get("actual") else ""
     if image.get("is_stale"):
-        return Told(f"No longer proven: {text}: {image.get('stale_reason')}", "bad")
-    return Told(f"Criterion {status}: {text}{proof}", "good" if status == "met" else "bad" if status != "pending" else "")
+        return EntrySentence(f"No longer proven: {text}: {image.get('stale_reason')}", "bad")
+    return EntrySentence(
+        f"Criterion {status}: {text}{proof}", "good" if status == "met" else "bad" if status != "pending" else ""
+    )
 
 
-def _of_comment(entry: "dict[str, Any]", image: "Image") -> Told:
-    return Told(f"{image.get('author') or 'Somebody'} remarked on a task: {image.get('body', entry['body'])}")
+def _of_comment(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+    return EntrySentence(f"{image.get('author') or 'Somebody'} remarked on a task: {image.get('body', entry['body'])}")
 
 
-def _of_artifact(entry: "dict[str, Any]", image: "Image") -> Told:
-    return Told(f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}")
+def _of_artifact(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+    return EntrySentence(f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}")
 
 
-def _of_phase(entry: "dict[str, Any]", image: "Image") -> Told:
-    return Told(f"Phase “{image.get('name', '')}” is {image.get('status', entry['subtype'])}")
+def _of_phase(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+    return EntrySentence(f"Phase “{image.get('name', '')}” is {image.get('status', entry['subtype'])}")
 
 
-def _of_any(entry: "dict[str, Any]", _image: "Image") -> Told:
+def _of_any(entry: "dict[str, Any]", _image: "Image") -> EntrySentence:
     what = f"{entry['record_table']} {entry['record_id']} {entry['subtype']}"
-    return Told(f"{what}: {_cut(entry['body'])}" if entry["body"] else what, is_bookkeeping=True)
+    return EntrySentence(f"{what}: {_cut(entry['body'])}" if entry["body"] else what, is_bookkeeping=True)
 
 
 _RECORDS = {

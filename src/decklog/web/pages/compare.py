@@ -4,7 +4,7 @@ from typing import Any
 
 from decklog.core.errors import TimedOut
 from decklog.web.pages import run_moment
-from decklog.web.site import PATIENCE_SECONDS, Asked, View, command
+from decklog.web.site import PATIENCE_SECONDS, PageView, SiteRequest, command
 
 MOST_SHOWN = 500
 _FIGURES = {
@@ -17,7 +17,7 @@ _FIGURES = {
 }
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read two moments, each given as RUN or RUN:ENTRY, and what differs."""
     a, b = asked.word("a"), asked.word("b")
     compared, is_stopped = None, False
@@ -42,7 +42,7 @@ def read(asked: Asked) -> View:
     shown |= {"figures": _FIGURES, "parting": _parting(both)}
     data = {"sides": [one["head"] for one in both or ()], "differences": found[:MOST_SHOWN]}
     decisions = compared.decisions if compared else None
-    return View("compare.html", "Compare", command("runs", "diff", a or "A", b or "B"), data, shown, None, "more", decisions)
+    return PageView("compare.html", "Compare", command("runs", "diff", a or "A", b or "B"), data, shown, None, "more", decisions)
 
 
 def _side(picture: Any, text: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from decklog import TrustStatus
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.log import Decklog
 from decklog.web.answers import told
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 PAGE = 50
 _DECIDED = 8
@@ -27,7 +27,7 @@ SOURCES = {
 }
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read what waits, with the first of it opened."""
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     first = page[0] if page else None
@@ -35,7 +35,7 @@ def read(asked: Asked) -> View:
     return _view(asked, page, opened, "Inbox", "decklog overview waiting", page)
 
 
-def item(asked: Asked, **answer: Any) -> View:
+def item(asked: SiteRequest, **answer: Any) -> PageView:
     """Read one thing that waits, or waited, beside the list of the others."""
     kind, item_id = asked.path["kind"], asked.path["id"]
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
@@ -44,13 +44,13 @@ def item(asked: Asked, **answer: Any) -> View:
     return _view(asked, page, opened, opened["title"], opened.get("command") or said, opened["record"])
 
 
-def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> View:
+def _view(asked: SiteRequest, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> PageView:
     decided = opened["decided"] if opened is not None and "decided" in opened else _decided(asked.log)
     shown = {"items": page, "opened": opened, "decided": decided}
     # Where the list is whole, it has everything that is counted in the bar.
     is_whole = page.next is None and asked.word("after") is None
     decisions = sum(one.is_decision for one in page) if is_whole else None
-    return View("inbox.html", title, said, data, shown, page.next, "inbox", decisions)
+    return PageView("inbox.html", title, said, data, shown, page.next, "inbox", decisions)
 
 
 def _decided(log: Decklog) -> Any:
@@ -60,7 +60,7 @@ def _decided(log: Decklog) -> Any:
         return told(problem)
 
 
-def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
+def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, Any]:
     """Read what is opened, with how it can be answered from here; `page` is the list beside it."""
     listed = next((one for one in page if (one.kind.value, one.id) == (kind, item_id)), None)
     if kind == "approval":
@@ -86,11 +86,11 @@ def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
     return base | found | {"trust": trust, "proof": None if trust is None else proof_by(asked, trust)}
 
 
-def _goal(asked: Asked, run_id: str, listed: Any) -> str:
+def _goal(asked: SiteRequest, run_id: str, listed: Any) -> str:
     return str(listed.goal if listed is not None else asked.log.runs.get(run_id).goal)
 
 
-def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
+def _approval(asked: SiteRequest, approval_id: str, listed: Any) -> dict[str, Any]:
     log = asked.log
     record = log.approvals.show(approval_id)
     rule = record["cause"].get("rule")
@@ -109,7 +109,7 @@ def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
     }
 
 
-def _effect(asked: Asked, effect_id: str, listed: Any) -> dict[str, Any]:
+def _effect(asked: SiteRequest, effect_id: str, listed: Any) -> dict[str, Any]:
     effect = asked.log.effects.get(effect_id)
     return {
         "record": effect,
@@ -124,7 +124,7 @@ def _other(one: Any) -> dict[str, Any]:
     return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command}
 
 
-def _far(asked: Asked, kind: str, item_id: str, after: str | None) -> Any:
+def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
     """Find something among what waits further down in the list."""
     while after is not None:
         page = asked.log.overview.waiting(limit=200, after=after)
@@ -135,12 +135,12 @@ def _far(asked: Asked, kind: str, item_id: str, after: str | None) -> Any:
     raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
 
 
-def proof_of(asked: Asked) -> dict[str, Any]:
+def proof_of(asked: SiteRequest) -> dict[str, Any]:
     """Say how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
     return proof_by(asked, asked.log.trust.status())
 
 
-def proof_by(asked: Asked, shown: TrustStatus) -> dict[str, Any]:
+def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
     """Say it where it is known who the manager is."""
     if asked.site.is_read_only:
         return {
@@ -160,7 +160,7 @@ def proof_by(asked: Asked, shown: TrustStatus) -> dict[str, Any]:
     return {"how": "none", **found, "why": why}
 
 
-def verdict_of(asked: Asked, kind: str) -> str:
+def verdict_of(asked: SiteRequest, kind: str) -> str:
     verdict = asked.form.get("verdict", "")
     if verdict not in VERDICTS[kind]:
         raise Invalid(f"an answer is one of {', '.join(VERDICTS[kind])}", field="verdict")

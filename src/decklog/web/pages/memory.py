@@ -3,12 +3,12 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 PAGE, HITS = 50, 20
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read what a question would recall, one lesson with its evidence, or the newest lessons of a topic."""
     query, topic, lesson_id = asked.word("q"), asked.word("topic"), asked.word("lesson")
     log = asked.log
@@ -36,7 +36,7 @@ def read(asked: Asked) -> View:
     return _view("Memory", command("memory", "find", *(("--topic", topic) if topic else ())), lessons, base, lessons.next)
 
 
-def _view(title: str, said: str, data: Any, shown: dict[str, Any], following: str | None) -> View:
+def _view(title: str, said: str, data: Any, shown: dict[str, Any], following: str | None) -> PageView:
     given = {name: shown[name] for name in ("topic",) if shown[name]}
     shown = {"topics": [], **shown, "older": f"/memory?{urlencode({**given, 'after': following})}" if following else None}
-    return View("memory.html", title, said, data, shown, following, "more")
+    return PageView("memory.html", title, said, data, shown, following, "more")

@@ -1,6 +1,6 @@
 """More: the places that are looked at less often, each with what it answers."""
 
-from decklog.web.site import Asked, View
+from decklog.web.site import PageView, SiteRequest
 
 PLACES = {
     "/tasks": ("Tasks", "What is under way and what is held, over all runs."),
@@ -12,7 +12,7 @@ PLACES = {
 }
 
 
-def read(_: Asked) -> View:
+def read(_: SiteRequest) -> PageView:
     """List them."""
     data = [{"path": path, "name": name, "answers": answers} for path, (name, answers) in PLACES.items()]
-    return View("more.html", "More", "decklog --help", data, {"places": data}, place="more")
+    return PageView("more.html", "More", "decklog --help", data, {"places": data}, place="more")

@@ -8,7 +8,7 @@ from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars
 from decklog.web.answers import told
 from decklog.web.pages.runs import lately, lines_of
-from decklog.web.site import Asked, View
+from decklog.web.site import PageView, SiteRequest
 
 # So many of what waits are shown whole, with the exact thing that is asked about.
 MOST_WHOLE = 4
@@ -17,7 +17,7 @@ MOST_RUNS = 12
 _LEAST_HOURS = 2
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read what the first page shows. A part that can't be read says so by itself."""
     log = asked.log
     summary = log.overview.now(limit=MOST_RUNS)
@@ -33,7 +33,7 @@ def read(asked: Asked) -> View:
         "spent": _spent(summary),
         "last_at": max((run.last_at for run in summary.runs), default=None),
     }
-    return View("now.html", "Now", "decklog now", summary, shown, place="now", decisions=summary.decisions)
+    return PageView("now.html", "Now", "decklog now", summary, shown, place="now", decisions=summary.decisions)
 
 
 def _part(read_it: Callable[[], Any]) -> Any:

@@ -7,7 +7,7 @@ STAGES = {"work": "work", "check": "check", "land": "landing"}
 
 
 @dataclass(frozen=True)
-class Piece:
+class WorkItemRow:
     """One piece: the newest task of each stage, by the stage's role; `place` is its turn among those that wait to land."""
 
     name: str
@@ -20,7 +20,7 @@ class Piece:
         return self.stages.get("land")
 
 
-def pieces_of(tasks: list[Any]) -> list[Piece]:
+def pieces_of(tasks: list[Any]) -> list[WorkItemRow]:
     """Find the pieces among a run's tasks, in the order in which they were planned."""
     found: dict[str, list[Any]] = {}
     for task in tasks:
@@ -39,8 +39,8 @@ def _queue(tasks: list[Any]) -> list[str]:
     return [one.id for one in sorted(ready, key=lambda one: (-one.priority, one.created_at, one.id))]
 
 
-def _piece(name: str, tasks: list[Any], queue: list[str]) -> Piece:
+def _piece(name: str, tasks: list[Any], queue: list[str]) -> WorkItemRow:
     stages = {task.role: task for task in sorted(tasks, key=lambda task: task.created_at)}
     landing = stages.get("land")
     place = queue.index(landing.id) + 1 if landing is not None and landing.id in queue else None
-    return Piece(name, stages, sum(task.role == "work" for task in tasks), place)
+    return WorkItemRow(name, stages, sum(task.role == "work" for task in tasks), place)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 # The worst first; what has another word comes last.
 SEVERITIES = ("blocking", "significant", "question", "minor", "info")
@@ -10,14 +10,14 @@ _PASS: dict[str, Any] = {"name": "", "status": "", "why": "", "score": None, "by
 _FINDING: dict[str, Any] = {"pass": None, "severity": "", "kind": "", "text": "", "file": None, "line": None, "remedy": ""}
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read a review with everything that its passes found."""
     review = asked.log.reviews.get(asked.path["review_id"])
     passes = [_told(_PASS, one) for one in review.passes]
     findings = sorted((_told(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
     shown = {"review": review, "passes": passes, "findings": findings}
     said = command("reviews", "show", review.id)
-    return View("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
+    return PageView("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
 
 
 def _told(fields: dict[str, Any], kept: object) -> dict[str, Any]:

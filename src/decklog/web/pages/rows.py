@@ -20,7 +20,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 @dataclass(frozen=True)
-class Row:
+class EntryRow:
     """An entry as a page shows it, in words alone; `time` is a text of UTC, and `rest` how much of its text is not shown."""
 
     seq: int
@@ -32,7 +32,7 @@ class Row:
     rest: int
 
 
-def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> Row:
+def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
     """Make a row of an entry; `texts` has how those begin that it names by a digest."""
     said = entry.body if entry.body is not None else _untold(entry)
     digest = (entry.body_digest or entry.payload_digest) if not said else None
@@ -41,19 +41,19 @@ def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> Row:
     size = len(text) if not long else len(text) + long["bytes"] - len(long["head"].encode())
     who, time = revealed(entry.agent or "–"), entry.at.isoformat()[:19]
     shown = revealed(text[:LONGEST], tabs=True)
-    return Row(entry.seq, time, entry.kind.value, who, revealed(_what(entry)), shown, max(0, size - LONGEST))
+    return EntryRow(entry.seq, time, entry.kind.value, who, revealed(_what(entry)), shown, max(0, size - LONGEST))
 
 
-def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[Row]]]:
+def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[EntryRow]]]:
     """Part entries into stretches that are shown, and stretches of changes that are folded."""
-    parts: list[tuple[bool, list[Row]]] = []
+    parts: list[tuple[bool, list[EntryRow]]] = []
     for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_telling(entry)):
         rows = [row_of(entry, texts) for entry in found]
         parts.append((is_change and len(rows) >= _FOLDED, rows))
     return parts
 
 
-def lines_of(parts: list[tuple[bool, list[Row]]], run_id: str) -> Markup:
+def lines_of(parts: list[tuple[bool, list[EntryRow]]], run_id: str) -> Markup:
     """Write the rows of a list, here and not by a template: that takes as long for every word as this does for a row."""
     base, found = name_of(f"/runs/{segment(run_id)}/overview?at="), list[str]()
     for is_folded, rows in parts:
@@ -66,7 +66,7 @@ def lines_of(parts: list[tuple[bool, list[Row]]], run_id: str) -> Markup:
     return Markup("".join(found))
 
 
-def _line(row: Row, base: str) -> str:
+def _line(row: EntryRow, base: str) -> str:
     seq, time, kind = f"{row.seq:d}", row.time, row.kind
     what = f'<span class="what">{name_of(row.what)}</span> ' if row.what else ""
     rest = f' <span class="cut">… {counted(row.rest, "more character")}</span>' if row.rest else ""

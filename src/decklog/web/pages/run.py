@@ -11,7 +11,7 @@ from decklog.web.pages.charts.strip import STEPS, strip_of
 from decklog.web.pages.rows import folded, lines_of, row_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
 TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
@@ -30,7 +30,7 @@ MOST_NEW, NEWEST = 300, 200
 _FEW_NEW = 5
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read one tab of a run, now or as of an entry."""
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
     sizes = _sizes(asked, tab, at)
@@ -47,7 +47,7 @@ def read(asked: Asked) -> View:
     said = command(*_COMMANDS[tab], run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
     data = {"run": head, **data}
-    return View("run.html", title, said, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+    return PageView("run.html", title, said, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
 
 
 def _empty(head: RunMoment, picture: Any) -> list[str]:
@@ -56,7 +56,7 @@ def _empty(head: RunMoment, picture: Any) -> list[str]:
     return [tab for tab, is_empty in none.items() if is_empty]
 
 
-def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:
+def _sizes(asked: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
     """Say how much of each part is asked of a run's picture for a tab."""
     asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
     if asked.is_part and tab in _FOLLOWED:
@@ -66,7 +66,7 @@ def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:
     return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **of_moment, **asked_for}
 
 
-def rows(asked: Asked) -> View:
+def rows(asked: SiteRequest) -> PageView:
     """Read the entries after the last one that a page has, as rows to put beneath it."""
     run_id, after = asked.path["run_id"], asked.number("after") or 0
     last = asked.log.journal.find(run_id, limit=_FEW_NEW)
@@ -81,10 +81,10 @@ def rows(asked: Asked) -> View:
         found = run_moment.entries(asked.log, run_id, after=start, until=newest)
     left_out = newest - NEWEST - after if is_far else 0
     shown = {"entries": lines_of(folded(found), run_id), "left_out": left_out, "after": after, "run_id": run_id}
-    return View("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
+    return PageView("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
-def _overview(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
     data = {"tasks": tasks, "entries": picture.entries[::-1]}
     more = max(0, sum(head.tasks.values()) - _FIRST_TASKS)
@@ -92,19 +92,19 @@ def _overview(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], 
     return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "entries": entries}
 
 
-def _journal(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries[::-1]
     first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
     shown = {"entries": lines_of(folded(found, picture.texts), head.id), "older": first if first > 1 else None}
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
-def _is_table(asked: Asked) -> bool:
+def _is_table(asked: SiteRequest) -> bool:
     """Tell whether tasks are shown as a table: a board shows how things stand now."""
     return asked.word("as") == "table" or asked.word("after") is not None or asked.number("at") is not None
 
 
-def _tasks(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _tasks(asked: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     shown = {"lines": _lines(picture.tasks), "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
     return {"tasks": picture.tasks, "board": picture.board}, {**shown, "columns": COLUMNS}
 
@@ -125,7 +125,7 @@ def _line(task: Any) -> str:
     )
 
 
-def _of_kind(asked: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _of_kind(asked: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries
     older = found[-1].seq if len(found) == PAGE else None
     rows = [row_of(entry, picture.texts) for entry in found]

@@ -13,7 +13,7 @@ from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.rendering import NOTHING, age, name_of, text_of
-from decklog.web.site import Asked
+from decklog.web.site import SiteRequest
 
 Part = tuple[dict[str, Any], dict[str, Any]]
 MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS = 200, 200, 50, 100, 50
@@ -39,19 +39,19 @@ NOW_SIZES: dict[str, dict[str, Any]] = {"overview": {"first_tasks": MOST_FIRST}}
 _LONGEST_FILE = 200_000
 
 
-def lanes(asked: Asked, head: RunMoment, picture: Any) -> Part:
+def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     moment = asked.log.clock.now() if head.at is None else head.moment
     return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
 
 
-def checks(_: Asked, head: RunMoment, picture: Any) -> Part:
+def checks(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
     found, reviews = picture.records["verdicts"], picture.records["reviews"]
     tasks = picture.of_roles if head.at is None else picture.tasks
     told = {"verdicts": found, "reviews": reviews}
     return told, {**told, "pieces": pieces_of(tasks), "older": picture.older["verdicts"] or picture.older["reviews"]}
 
 
-def spend(asked: Asked, head: RunMoment, picture: Any) -> Part:
+def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     spent, charges = picture.spent, picture.records["charges"]
     budget = next((one for one in spent.budgets if one.unit == "microdollars" and one.scope == "run"), None)
     ceiling = budget.ceiling if budget else None
@@ -79,14 +79,14 @@ def _charge(one: Any, now: datetime) -> str:
     )
 
 
-def plan(_: Asked, __: RunMoment, picture: Any) -> Part:
+def plan(_: SiteRequest, __: RunMoment, picture: Any) -> Part:
     records = picture.records
     by_number = {name: sorted(records[name], key=lambda one: one.number) for name in ("phases", "criteria")}
     made = records["plans"][0] if records["plans"] else None
     return {"plan": made, **by_number}, {"plan": made, **by_number}
 
 
-def states(asked: Asked, head: RunMoment, picture: Any) -> Part:
+def states(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     versions, name, version = picture.records["state_versions"], asked.word("name"), asked.number("version")
     opened = None
     if name and version:
@@ -96,7 +96,7 @@ def states(asked: Asked, head: RunMoment, picture: Any) -> Part:
     return {"versions": versions, "opened": opened}, {**shown, "older": picture.older["state_versions"], "address": _address}
 
 
-def _changes(asked: Asked, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
+def _changes(asked: SiteRequest, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
     """List what a version changed; of the first, everything."""
     store: Any = asked.log.states
     if version > 1:
@@ -109,7 +109,7 @@ def _address(run_id: str, one: Any, at: int | None) -> str:
     return f"/runs/{run_id}/states?{urlencode(asked)}"
 
 
-def artifacts(asked: Asked, _: RunMoment, picture: Any) -> Part:
+def artifacts(asked: SiteRequest, _: RunMoment, picture: Any) -> Part:
     found, wanted = picture.records["artifacts"], asked.word("artifact")
     opened: Mapping[str, Any] | None = asked.log.artifacts.content(wanted) if wanted else None
     if opened is not None and opened["encoding"] == "utf-8":
@@ -118,7 +118,7 @@ def artifacts(asked: Asked, _: RunMoment, picture: Any) -> Part:
     return {"artifacts": found, "opened": opened}, {"artifacts": found, "opened": opened, "older": picture.older["artifacts"]}
 
 
-def forks(asked: Asked, head: RunMoment, _: Any) -> Part:
+def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
     found = asked.log.runs.find(parent_run_id=head.id, limit=FORKS)
     # How they stand is told as of now alone.
     words = asked.log.overview.words(run_ids=[one.id for one in found])["runs"] if found and head.at is None else {}

@@ -13,7 +13,7 @@ from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import NOTHING, age, bars, length, name_of, segment, sign, text_of
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 PAGE = 50
 # What a list is narrowed by beside the status, as the address has it.
@@ -105,7 +105,7 @@ def _doing(run: Any) -> str:
     return f"{first['worker']}{others}: {'lease ended' if first['lease_ended'] else first['stage'] or first['title']}"
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read one page of runs."""
     log, word = asked.log, asked.word("status")
     if word is not None and word not in list(Status):
@@ -127,7 +127,7 @@ def read(asked: Asked) -> View:
     shown |= {"is_first": asked.word("after") is None, "narrowed": narrowed}
     shown["address"] = lambda **changed: _address({**chosen, **changed})
     said = _command("families" if by_family else "runs", {"status": word, **given})
-    return View("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=decisions)
+    return PageView("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=decisions)
 
 
 _PLAIN_WORD = re.compile("[A-Za-z0-9_.~-]*")

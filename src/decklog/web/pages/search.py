@@ -10,7 +10,7 @@ from decklog.core.errors import NotFound, TimedOut
 from decklog.log import Decklog
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment
-from decklog.web.site import PATIENCE_SECONDS, Asked, View, command
+from decklog.web.site import PATIENCE_SECONDS, PageView, SiteRequest, command
 
 PAGE = 30
 _NARROWS = ("run", "kind", "agent", "since")
@@ -45,7 +45,7 @@ def words_of(text: str) -> Words:
     return Words(" ".join(rest.split()), {name: value for name, value in narrowed.items() if value})
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read a page of hits, or lead to what an id names."""
     text = (asked.word("q") or "")[:_LONGEST].strip()
     typed = words_of(text)
@@ -61,10 +61,10 @@ def read(asked: Asked) -> View:
     said = command("overview", "search", typed.words or "WORDS", *_options(typed))
     title = f"Search: {text}" if text else "Search"
     data: Any = {"leads_to": place} if place else {"is_stopped": True} if is_stopped else found
-    return View("search.html", title, said, data, shown, found.next if found else None, "search", to=place)
+    return PageView("search.html", title, said, data, shown, found.next if found else None, "search", to=place)
 
 
-def _found(asked: Asked, typed: Words) -> SearchResult:
+def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
     going_on = not asked.site.whole_searches.is_time()

@@ -10,8 +10,8 @@ from decklog.core.characters import revealed
 from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
-from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, finder, span_of
-from decklog.web.site import Asked, View, command
+from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, DaySpan, finder, span_of
+from decklog.web.site import PageView, SiteRequest, command
 
 # Each with its words, and the key that leads to it.
 SPANS = {1: ("today", "d"), 7: ("7 days", "w"), 30: ("30 days", "m"), 90: ("90 days", "q"), 365: ("a year", None)}
@@ -25,7 +25,7 @@ _LEAST_HOURS = 2
 _SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read what was spent in a span of days, by what it is told apart."""
     now = asked.log.clock.now().astimezone(UTC)
     since, until, by = asked.word("since"), asked.word("until"), asked.word("by") or "model"
@@ -51,14 +51,14 @@ def read(asked: Asked) -> View:
         **_around(span, now.date()),
     }
     said = command("overview", "money", "--since", span.first, "--until", span.last, "--by", by)
-    return View("spend.html", "Spend", said, money, shown, None, "spend", money.decisions)
+    return PageView("spend.html", "Spend", said, money, shown, None, "spend", money.decisions)
 
 
 def _midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-def _around(span: Span, today: date) -> dict[str, Any]:
+def _around(span: DaySpan, today: date) -> dict[str, Any]:
     """Name the spans that one goes on to: as many days before and behind, and the next wider one."""
     places = {"earlier": span.before(), "later": span.behind(today), "wider": span.around(today)}
     return {"span": span, "places": {said: place for said, place in places.items() if place is not None}}
@@ -67,7 +67,7 @@ def _around(span: Span, today: date) -> dict[str, Any]:
 class Zone(NamedTuple):
     """A part of the chart that leads to its days: where it begins and how wide it is, in percent of the chart's width."""
 
-    span: Span
+    span: DaySpan
     name: str
     start: str
     middle: str
@@ -76,7 +76,7 @@ class Zone(NamedTuple):
     columns: list[tuple[str, str]]
 
 
-def _zones(span: Span, money: Any, chart: Chart) -> list[Zone]:
+def _zones(span: DaySpan, money: Any, chart: Chart) -> list[Zone]:
     parts, step = span.parts(CHART_PARTS), 100 / span.days
     costs, columns, part_of = [0] * len(parts), [list[tuple[str, str]]() for _ in parts], finder(parts)
     for row in money.days:
@@ -93,7 +93,7 @@ def _zones(span: Span, money: Any, chart: Chart) -> list[Zone]:
     return zones
 
 
-def _rows(span: Span, money: Any) -> list[dict[str, Any]]:
+def _rows(span: DaySpan, money: Any) -> list[dict[str, Any]]:
     """Add up the parts of the table that have anything, the newest first."""
     parts = span.parts(TABLE_PARTS)
     sums: list[dict[str, Any]] = [{"span": part, **dict.fromkeys(_SHOWN, 0)} for _, part in parts]

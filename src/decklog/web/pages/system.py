@@ -4,7 +4,7 @@ from typing import Any
 
 import decklog
 from decklog.transfer.doctor import check_up
-from decklog.web.site import Asked, View
+from decklog.web.site import PageView, SiteRequest
 from decklog.web.tending import END, VERIFY
 
 # What is told of a database; where it lies is not.
@@ -12,7 +12,7 @@ _TOLD = ("engine", "engine_version", "schema", "bytes", "wal_bytes", "journal_mo
 _MOST_SESSIONS = 50
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read the facts of the log and of this server; with `look`, also what a doctor finds."""
     facts, site = asked.log.db.facts(), asked.site
     told = {name: value for name, value in facts.items() if name in _TOLD}
@@ -27,14 +27,14 @@ def read(asked: Asked) -> View:
     shown |= {"verify_token": asked.session.form_token(VERIFY, "")}
     data = {"version": decklog.__version__, **told, "findings": findings}
     data |= {"verification": verifying.as_dict(), "sessions": sessions}
-    return View("system.html", "System", "decklog doctor", data, shown, place="more")
+    return PageView("system.html", "System", "decklog doctor", data, shown, place="more")
 
 
-def _sessions(asked: Asked) -> list[dict[str, Any]]:
+def _sessions(asked: SiteRequest) -> list[dict[str, Any]]:
     """List who is logged in: whoever asks first, then whoever was seen last."""
     known = [{**one.as_dict(), "is_mine": one is asked.session} for one in asked.site.sessions.open()]
     return sorted(known, key=lambda one: not one["is_mine"])
 
 
-def _tokens(asked: Asked, sessions: list[dict[str, Any]]) -> dict[str, str]:
+def _tokens(asked: SiteRequest, sessions: list[dict[str, Any]]) -> dict[str, str]:
     return {one["name"]: asked.session.form_token(END, one["name"]) for one in sessions}

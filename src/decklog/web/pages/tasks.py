@@ -5,14 +5,14 @@ from typing import Any
 from decklog import TaskState
 from decklog.core.errors import Invalid
 from decklog.web.pages.rows import folded, lines_of
-from decklog.web.site import Asked, View, command
+from decklog.web.site import PageView, SiteRequest, command
 
 PAGE, ENTRIES = 50, 40
 # What can be listed over all runs: what is pending or over is looked at in its run.
 STATES = ("running", "waiting", "blocked", "paused")
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read the tasks of all runs that are in a state, the latest change first."""
     state, worker = asked.word("state") or "running", asked.word("worker")
     if state not in STATES:
@@ -21,10 +21,10 @@ def read(asked: Asked) -> View:
     page = asked.log.tasks.find(**given, limit=PAGE, after=asked.word("after"))
     said = command("tasks", "find", "--state", state, *(("--worker", worker) if worker else ()))
     shown = {"tasks": page, "state": state, "states": STATES, "worker": worker, "is_first": asked.word("after") is None}
-    return View("tasks.html", "Tasks", said, page, shown, page.next, "more")
+    return PageView("tasks.html", "Tasks", said, page, shown, page.next, "more")
 
 
-def one(asked: Asked) -> View:
+def one(asked: SiteRequest) -> PageView:
     """Read one task: how it stands and why, what it waits for, its attempts, and what was written of it."""
     log, task_id = asked.log, asked.path["task_id"]
     found = log.tasks.details(task_id)
@@ -37,4 +37,4 @@ def one(asked: Asked) -> View:
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"
-    return View("task.html", title, command("tasks", "details", task_id), found, shown, place="more")
+    return PageView("task.html", title, command("tasks", "details", task_id), found, shown, place="more")

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from decklog import WorkflowDrawing
-from decklog.web.site import Asked, View
+from decklog.web.site import PageView, SiteRequest
 
 # What is counted with each agent: its word, and its sign in the picture.
 COUNTED = {"to_do": ("to do", "○"), "working": ("at work", "▶"), "held": ("held", "‖"), "failed": ("failed", "⊗")}
@@ -16,7 +16,7 @@ _PERSON = "a person"
 _MOST = 1000
 
 
-def read(asked: Asked) -> View:
+def read(asked: SiteRequest) -> PageView:
     """Read the workflow that is in force, and what stands where in it."""
     workflow = asked.log.workflow
     steps, versions = workflow.transitions(), workflow.versions(limit=20)
@@ -30,7 +30,7 @@ def read(asked: Asked) -> View:
     shown["has_work"] = any(one["has_any"] for one in stations)
     shown["picture"] = sha256(repr(notes_of(stations, decisions)).encode()).hexdigest()[:12]
     data = {"transitions": steps, "versions": versions, "stations": stations}
-    return View("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
+    return PageView("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
 
 
 def stations_of(agents: list[str], found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def _many(count: int) -> str:
     return f"{count}+" if count >= _MOST else str(count)
 
 
-def picture(asked: Asked) -> str:
+def picture(asked: SiteRequest) -> str:
     """Draw it."""
     workflow, overview = asked.log.workflow, asked.log.overview
     agents = dict.fromkeys(step.agent for step in workflow.transitions())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from decklog import Decklog, RunStatus
 from decklog.plugins.adapters.otel.arrivals import Arrivals
-from decklog.plugins.adapters.otel.span import Span, SpanEvent
+from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
 from tests.plugins.adapters.otel.told import NOON, SECOND, TRACE, chat, entries, said, span
 from tests.searches import examples
 
@@ -20,11 +20,11 @@ RUN = f"trace-{TRACE}"
 AT_NOON = datetime.fromtimestamp(NOON // SECOND, UTC)
 
 
-def agent(number: int = 1, **fields: Any) -> Span:
+def agent(number: int = 1, **fields: Any) -> OtelSpan:
     return span(number, "invoke_agent finder", lasts=60, attributes={"gen_ai.operation.name": "invoke_agent"}, **fields)
 
 
-def tool(number: int, parent: int = 1, **fields: Any) -> Span:
+def tool(number: int, parent: int = 1, **fields: Any) -> OtelSpan:
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "read",
@@ -195,7 +195,7 @@ def canonical(log: Decklog, trace_id: str) -> Any:
 _numbers = itertools.count(1)
 
 
-def one_of_each() -> list[Span]:
+def one_of_each() -> list[OtelSpan]:
     inner = [tool(2, at=1), chat(3, 1, at=5), chat(4, 3, at=5, tokens=(7, 1)), tool(5, 4, at=6, status=2, message="no")]
     inner[0].events = [SpanEvent(name="log", at=NOON + SECOND, attributes={"line": 1})]
     return [agent(), *inner, chat(6, 2, at=9)]
@@ -221,7 +221,7 @@ def test_the_run_is_the_same_whatever_order_and_batches_its_spans_come_in(here: 
     assert canonical(here, trace_id) == canonical(here, reference)
 
 
-def replaced(given: Span, trace_id: str) -> Span:
+def replaced(given: OtelSpan, trace_id: str) -> OtelSpan:
     found = copy(given)
     found.trace_id = trace_id
     return found

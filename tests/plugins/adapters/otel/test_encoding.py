@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from decklog import Invalid
 from decklog.plugins.adapters.otel import otlp, protobuf
-from decklog.plugins.adapters.otel.span import Span, SpanEvent
+from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
 from tests.plugins.adapters.otel.told import span
 from tests.searches import examples
 
@@ -23,9 +23,9 @@ times = st.integers(1, 2**63)
 
 
 @st.composite
-def spans(draw: st.DrawFn) -> Span:
+def spans(draw: st.DrawFn) -> OtelSpan:
     start = draw(times)
-    return Span(
+    return OtelSpan(
         trace_id=f"{draw(st.integers(1, 2**128 - 1)):032x}",
         span_id=f"{draw(st.integers(1, 2**64 - 1)):016x}",
         parent_id=draw(st.just("") | st.integers(1, 2**64 - 1).map(lambda number: f"{number:016x}")),
@@ -44,7 +44,7 @@ def spans(draw: st.DrawFn) -> Span:
 
 @settings(max_examples=examples(100))
 @given(given=st.lists(spans(), min_size=1, max_size=3))
-def test_what_is_written_is_read_as_it_was_by_us_and_by_the_library(given: list[Span]) -> None:
+def test_what_is_written_is_read_as_it_was_by_us_and_by_the_library(given: list[OtelSpan]) -> None:
     for one in given:
         one.resource = given[0].resource
     request = otlp.request_of(given)
@@ -70,7 +70,7 @@ def test_bytes_that_are_no_message_are_refused_and_nothing_worse(data: bytes) ->
     for kind in (otlp.JSON, otlp.PROTOBUF):
         try:
             for found in otlp.spans_in(otlp.decoded(protobuf.REQUEST, data, kind)):
-                assert isinstance(found, Span | otlp.Unreadable)
+                assert isinstance(found, OtelSpan | otlp.Unreadable)
         except Invalid:
             pass
 
@@ -151,6 +151,6 @@ def test_names_of_kinds_and_numbers_that_json_can_not_hold_are_read() -> None:
     endless = {"key": "endless", "value": {"doubleValue": "Infinity"}}
     written["attributes"] = [endless, {"key": "raw", "value": {"bytesValue": "AAE="}}, {"key": "none", "value": {}}]
     (found,) = otlp.spans_in(request)
-    assert isinstance(found, Span)
+    assert isinstance(found, OtelSpan)
     assert (found.kind, found.status, found.trace_id) == (3, 2, span(1).trace_id)
     assert found.attributes == {"endless": "Infinity", "raw": {"base64": "AAE="}, "none": None}

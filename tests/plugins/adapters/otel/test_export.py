@@ -14,18 +14,18 @@ from decklog.agents import charge, recorded, step, tool
 from decklog.plugins.adapters.otel import conventions, otlp
 from decklog.plugins.adapters.otel.export import OtlpExport
 from decklog.plugins.adapters.otel.sending import Sender
-from decklog.plugins.adapters.otel.span import Span
+from decklog.plugins.adapters.otel.span import OtelSpan
 from tests.plugins.adapters.otel.servers import Collector
 
 
-def spans_of(log: Decklog, *run_ids: str, **settings: Any) -> list[Span]:
+def spans_of(log: Decklog, *run_ids: str, **settings: Any) -> list[OtelSpan]:
     """Give the spans that runs go out as."""
-    found: list[Span] = []
+    found: list[OtelSpan] = []
     OtlpExport(log, run_ids, **settings)._hand_on(found.extend)
     return found
 
 
-def by_name(spans: list[Span]) -> dict[str, Span]:
+def by_name(spans: list[OtelSpan]) -> dict[str, OtelSpan]:
     return {span.name: span for span in spans}
 
 
@@ -121,7 +121,7 @@ def test_what_has_not_ended_is_sent_when_it_has(here: Decklog) -> None:
         here.journal.append(run.id, part, kind="tool", subtype="call", payload={"call": part, "tool": "t"})  # type: ignore[arg-type]
     here.journal.append(run.id, "done", kind="tool", subtype="result", payload={"call": "a", "tool": "t", "outcome": "ok"})  # type: ignore[arg-type]
     export = OtlpExport(here, ["on"])
-    found: list[Span] = []
+    found: list[OtelSpan] = []
     export._hand_on(found.extend)
     assert ([span.name for span in found], export.counts["waiting"]) == (["execute_tool t"], 2)
     here.runs.finish(run.id, status=RunStatus.FAILED)

@@ -12,14 +12,14 @@ from decklog.core.ids import Ids
 from decklog.journal.attribution import acting
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.importer import OtlpImport
-from decklog.plugins.adapters.otel.span import Span
+from decklog.plugins.adapters.otel.span import OtelSpan
 from tests.plugins.adapters.otel.told import TRACE, chat, span, whole
 
 RUN = f"trace-{TRACE}"
 SECRET = "gh" + "p_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 
 
-def spans() -> list[Span]:
+def spans() -> list[OtelSpan]:
     source: dict[str, Any] = {"resource": {"service.name": "svc"}, "scope": {"name": "lib"}}
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read", "gen_ai.tool.call.result": f"key {SECRET}"}
     # It names an entry of ours, and a time that is none.

@@ -3,22 +3,22 @@
 from typing import Any
 
 from decklog import Decklog, Entry, EntryKind
-from decklog.plugins.adapters.otel.span import Span
+from decklog.plugins.adapters.otel.span import OtelSpan
 
 SECOND = 10**9
 NOON = 1_790_000_000 * SECOND
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-def span(number: int, name: str = "work", *, parent: int | None = None, at: int = 0, lasts: int = 1, **fields: Any) -> Span:
+def span(number: int, name: str = "work", *, parent: int | None = None, at: int = 0, lasts: int = 1, **fields: Any) -> OtelSpan:
     """Make a span by its number, which begins some seconds after noon and lasts some seconds."""
     given: dict[str, Any] = {"trace_id": TRACE, "start": NOON + at * SECOND, "end": NOON + (at + lasts) * SECOND, **fields}
-    return Span(span_id=f"{number:016x}", name=name, parent_id=f"{parent:016x}" if parent else "", **given)
+    return OtelSpan(span_id=f"{number:016x}", name=name, parent_id=f"{parent:016x}" if parent else "", **given)
 
 
 def chat(
     number: int, parent: int | None = None, *, model: str = "a-model", tokens: tuple[int, int] = (100, 10), **more: Any
-) -> Span:
+) -> OtelSpan:
     """Make the span of a call to a model."""
     attributes = {
         "gen_ai.operation.name": "chat",

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.plugins.importers.bazinga.export import BazingaExport
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.conftest import on_both
@@ -15,7 +15,7 @@ from tests.plugins.importers.bazinga.bazinga_files import ROWS, build
 
 
 def _all(path: Path) -> dict[str, list[dict[str, object]]]:
-    with Source(str(path)) as source:
+    with SqliteSource(str(path)) as source:
         return {table: [_plain(row) for row in source.rows(table)] for table in ROWS}
 
 

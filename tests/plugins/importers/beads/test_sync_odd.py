@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.syncing import sync_beads
 from decklog.importing.syncing import Synced
 from decklog.plugins.importers.beads.export import BeadsExport
@@ -129,7 +129,7 @@ def test_all_that_came_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "issues.jsonl"
     path.write_text("".join(json.dumps(issue(f"bd-{number}")) + "\n" for number in range(230)))
 
-    sync_beads.main([str(path)], obj=Call(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
+    sync_beads.main([str(path)], obj=Invocation(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
 
     assert capsys.readouterr().out.split()[-2:] == ["230", "230"]
 

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.exporting import export_gaia
 from decklog.core.errors import DiskFull
 from decklog.plugins.importers.gaia.export import GaiaExport
@@ -352,9 +352,11 @@ def test_the_command_says_what_was_written_and_what_was_not(tmp_path: Path, caps
     with Decklog.open(tmp_path / "log.db", clock=ManualClock(), durability="relaxed") as log:
         record_everything(log, log.clock)
 
-    export_gaia.main([str(tmp_path / "out")], obj=Call(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
+    export_gaia.main([str(tmp_path / "out")], obj=Invocation(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
     shown = capsys.readouterr()
-    export_gaia.main([str(tmp_path / "more")], obj=Call(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False)
+    export_gaia.main(
+        [str(tmp_path / "more")], obj=Invocation(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False
+    )
     data = json.loads(capsys.readouterr().out)
 
     assert "learnings_log   1\n" in shown.out

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.exporting import export_runstore
 from decklog.plugins.importers.runstore.export import RunStoreExport
 from decklog.plugins.importers.runstore.importer import TABLES, RunStoreImport
@@ -296,10 +296,10 @@ def test_the_command_says_what_was_written_and_what_was_not(tmp_path: Path, caps
     with Decklog.open(tmp_path / "log.db", clock=clock, durability="relaxed") as log:
         _own(log, clock)
 
-    export_runstore.main([str(tmp_path / "out.db")], obj=Call(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
+    export_runstore.main([str(tmp_path / "out.db")], obj=Invocation(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
     shown = capsys.readouterr()
     export_runstore.main(
-        [str(tmp_path / "more.db")], obj=Call(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False
+        [str(tmp_path / "more.db")], obj=Invocation(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False
     )
     data = json.loads(capsys.readouterr().out)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.legacy.bazinga import BazingaDB, Refusal, query, views
+from decklog.plugins.legacy.bazinga import BazingaDB, CallRefused, query, views
 from decklog.plugins.legacy.bazinga.query import ask
 from tests.conftest import ENGINES
 from tests.databases import Databases
@@ -179,7 +179,7 @@ WRITES = [
 
 @every("sql", WRITES)
 def test_a_question_can_not_write(database: BazingaDB, sql: str) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(CallRefused):
         database.query(sql)
     assert database.get_session("s") is not None
 
@@ -191,7 +191,7 @@ def test_sqlite_is_asked_nothing_else(shell: Shell, sql: str) -> None:
 
 @every("sql", ["select 1; select 2", "select 1; drop table runs", "", "   ", "selec 1", "select * from no_such"])
 def test_what_is_not_one_question_is_refused(database: BazingaDB, sql: str) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(CallRefused):
         database.query(sql)
 
 
@@ -200,7 +200,7 @@ ENDLESS = "with recursive x(n) as (select 1 union all select n + 1 from x) selec
 
 def test_an_endless_question_ends_soon(database: BazingaDB) -> None:
     begin = time.process_time()
-    with pytest.raises(Refusal, match="stopped"):
+    with pytest.raises(CallRefused, match="stopped"):
         database.query(ENDLESS)
     assert time.process_time() - begin < 2
 
@@ -216,7 +216,7 @@ def test_an_answer_has_at_most_ten_thousand_rows(database: BazingaDB, monkeypatc
     monkeypatch.setattr(query, "SECONDS", 60)
     many = "with recursive x(n) as (select 1 union all select n + 1 from x where n < {0}) select n from x"
     assert len(database.query(many.format(10_000))) == 10_000
-    with pytest.raises(Refusal, match="10000 rows"):
+    with pytest.raises(CallRefused, match="10000 rows"):
         database.query(many.format(10_001))
 
 

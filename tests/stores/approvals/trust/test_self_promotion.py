@@ -18,7 +18,7 @@ import pytest
 
 from decklog import Approval, Budget, Decklog, DecklogError, ManualClock, Price, TrustContract, TrustProposal
 from decklog.journal import chain
-from decklog.journal.attribution import Act, proving
+from decklog.journal.attribution import OwnerAct, proving
 from decklog.journal.rows import COLUMNS
 from decklog.stores.approvals.trust.proofs import Proof
 from decklog.stores.approvals.trust.signatures import Signer, public_key_of, signer_of_file
@@ -94,7 +94,7 @@ def _forged(agent: Agent, log: Decklog, act: Callable[[], object], *, signature:
     """Write under a proof of one's own making."""
     contract = log.trust._contract()
     assert contract is not None
-    done = Act(os.urandom(16).hex())
+    done = OwnerAct(os.urandom(16).hex())
 
     def attempt() -> None:
         token = proving.set(done)
@@ -152,7 +152,7 @@ def _set_contract(log: Decklog, terms: dict[str, object]) -> TrustContract:
 
 def _reused(log: Decklog, act: Callable[[], object]) -> None:
     """Write under a proof that the manager gave for something else."""
-    done = Act(log.proofs.find(operation="approvals.decide")[0].nonce)
+    done = OwnerAct(log.proofs.find(operation="approvals.decide")[0].nonce)
     token = proving.set(done)
     try:
         log.db.write(act)
@@ -166,7 +166,7 @@ def _repeated(log: Decklog) -> None:
     images = [entry for entry in log.journal.find("@ledger", limit=100) if f"proof:{first.nonce}" in (entry.refs or [])]
     image = images[0].payload
     assert isinstance(image, dict)
-    token = proving.set(Act(first.nonce))
+    token = proving.set(OwnerAct(first.nonce))
     sql = "update budgets set ceiling = :ceiling, set_at = :set_at, proof = :proof where id = :id returning *"
     same = {name: image[name] for name in ("ceiling", "set_at", "proof")}
     try:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
-from decklog.cli.screens.run import View
+from decklog.cli.screens.run import RunScreen
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.conductor.conductor import Conductor
-    from decklog.conductor.site import Site
-    from decklog.conductor.standing import Standing
+    from decklog.conductor.site import RunContext
+    from decklog.conductor.standing import ConductorStatus
     from decklog.log import Decklog
 
 EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
@@ -30,13 +30,13 @@ def say_aside(text: str) -> None:
     click.echo(text, err=True)
 
 
-def conduct(call: Call, site: "Site") -> int:
+def conduct(call: Invocation, site: "RunContext") -> int:
     """Work on a run until nothing is left to do, and return the exit code."""
     from decklog.conductor.conductor import Conductor
     from decklog.review.conducting import review_attempt
 
     site = replace(site, reviewer=review_attempt)
-    told = Changes(call, site.log, site.run_id)
+    told = ProgressPrinter(call, site.log, site.run_id)
     conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
     _hear_signals(conductor)
     conductor.run()
@@ -49,7 +49,7 @@ def conduct(call: Call, site: "Site") -> int:
     return EXITS[stands.outcome]
 
 
-def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
+def _is_plan_taken(call: Invocation, site: "RunContext", conductor: "Conductor") -> bool:
     """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
     from decklog.cli.proving import proving
 
@@ -95,18 +95,18 @@ def _hear_signals(conductor: "Conductor") -> None:
         signal.signal(number, interrupted)
 
 
-class Changes:
+class ProgressPrinter:
     """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
 
-    def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
+    def __init__(self, call: Invocation, log: "Decklog", run_id: str) -> None:
         self._call = call
         self._log = log
         self._run_id = run_id
         self._told: dict[str, tuple[object, ...]] = {}
         self._trouble: str | None = None
-        self._view = View() if not call.json and are_shown() else None
+        self._view = RunScreen() if not call.json and are_shown() else None
 
-    def tell(self, trouble: str | None = None) -> "Standing":
+    def tell(self, trouble: str | None = None) -> "ConductorStatus":
         from decklog.conductor.standing import standing
 
         if trouble is not None and trouble != self._trouble:
@@ -124,7 +124,7 @@ class Changes:
         return stands
 
 
-def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
+def _say_what_next(call: Invocation, site: "RunContext", stands: "ConductorStatus") -> None:
     if call.json:
         commit = site.repository.ref(site.target)
         print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})

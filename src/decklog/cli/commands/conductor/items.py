@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import conduct
 from decklog.cli.exits import print_json
 from decklog.cli.show import show
@@ -13,14 +13,14 @@ from decklog.cli.terminal import say
 
 if TYPE_CHECKING:
     from decklog.conductor.items.item import Item
-    from decklog.conductor.site import Site
+    from decklog.conductor.site import RunContext
     from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")
 _by = click.option("--by", metavar="NAME", help="who acts, default your name in git, or the owner's where one is registered")
 
 
-def found_item(log: "Decklog", name: str) -> "tuple[Site, Item]":
+def found_item(log: "Decklog", name: str) -> "tuple[RunContext, Item]":
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
     from decklog.conductor import starting
     from decklog.conductor.items.item import find_item, split_name
@@ -32,13 +32,13 @@ def found_item(log: "Decklog", name: str) -> "tuple[Site, Item]":
     return starting.found(log, run_id, cwd=Path.cwd(), state=state_home()), found
 
 
-def person_of(log: "Decklog", site: "Site", by: str | None) -> str:
+def person_of(log: "Decklog", site: "RunContext", by: str | None) -> str:
     """Return who acts: as named, the owner where one is registered, or the user of git."""
     trust = log.trust.show()
     return by or (str(trust["manager"]) if trust["is_bound"] else site.person.name)
 
 
-def watch_item(call: Call, name: str, *, follow: bool) -> int:
+def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
     """Show what happens to a work item, line by line, until its end."""
     from decklog.conductor.items.watching import ItemWatch
 
@@ -54,7 +54,7 @@ def watch_item(call: Call, name: str, *, follow: bool) -> int:
 @_item
 @click.option("--stat", is_flag=True, help="list the files with their numbers of lines instead of the lines")
 @click.pass_obj
-def diff(call: Call, item: str, stat: bool) -> int:
+def diff(call: Invocation, item: str, stat: bool) -> int:
     """Show what a work item changes so far, also while an agent works on it, before or after it has landed.
 
     A comment on a line of it begins another round: decklog run comment ITEM FILE:LINE "…"
@@ -80,7 +80,7 @@ def diff(call: Call, item: str, stat: bool) -> int:
 @click.argument("text")
 @_by
 @click.pass_obj
-def comment(call: Call, item: str, where: str, text: str, by: str | None) -> int:
+def comment(call: Invocation, item: str, where: str, text: str, by: str | None) -> int:
     """Comment on a line of a work item's change: another round works on it, from the change as it is.
 
     Write as many as you like. A round begins as soon as a conductor works on the run: decklog run continue ITEM
@@ -103,7 +103,7 @@ def comment(call: Call, item: str, where: str, text: str, by: str | None) -> int
 def _place(where: str) -> tuple[str, int]:
     path, _, line = where.rpartition(":")
     if not path or not line.isdecimal():
-        raise Usage(f"{where!r} names no line", hint="Write FILE:LINE, such as src/lexer.py:12.")
+        raise WrongUsage(f"{where!r} names no line", hint="Write FILE:LINE, such as src/lexer.py:12.")
     return path, int(line)
 
 
@@ -112,7 +112,7 @@ def _place(where: str) -> tuple[str, int]:
 @click.argument("text")
 @_by
 @click.pass_obj
-def message(call: Call, item: str, text: str, by: str | None) -> int:
+def message(call: Invocation, item: str, text: str, by: str | None) -> int:
     """Write to the agent that works on an item: it gets it at its next turn, or in the next round.
 
     What became of it: decklog inbox show ID (seen_by, seen_at, answer)
@@ -130,7 +130,7 @@ def message(call: Call, item: str, text: str, by: str | None) -> int:
 @_item
 @_by
 @click.pass_obj
-def open_item(call: Call, item: str, by: str | None) -> int:
+def open_item(call: Invocation, item: str, by: str | None) -> int:
     """Take a work item over: end its agent, and print the workspace, which is yours until `decklog run continue ITEM`.
 
     The first line is the path alone, so that `cd "$(decklog run open ITEM | head -1)"` goes there. Where the agent can go on in
@@ -156,7 +156,7 @@ def open_item(call: Call, item: str, by: str | None) -> int:
 @click.option("-m", "--message", "text", metavar="TEXT", help="what the agent is to do from here on")
 @click.option("--no-work", is_flag=True, help="only give it back; a conductor that works on the run goes on with it")
 @click.pass_obj
-def continue_item(call: Call, item: str, by: str | None, text: str | None, no_work: bool) -> int:
+def continue_item(call: Invocation, item: str, by: str | None, text: str | None, no_work: bool) -> int:
     """Go on with a work item, from what you changed in its workspace or from your comments, and with its run.
 
     What you changed is committed under your name, checked and landed; if it is red, or you leave a message, an agent goes on

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
-from decklog.cli.commands.conductor.conducting import EXITS, Changes, conduct, say_aside
+from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, say_aside
 from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.conductor.results.landing import Landing
-    from decklog.conductor.site import Site
-    from decklog.conductor.standing import Standing
-    from decklog.conductor.starting import Wanted
+    from decklog.conductor.results.landing import LandingPlan
+    from decklog.conductor.site import RunContext
+    from decklog.conductor.standing import ConductorStatus
+    from decklog.conductor.starting import RunRequest
     from decklog.log import Decklog
 
 
@@ -101,7 +101,7 @@ def run(
     if tasks is not None:
         return _start_tasks(ctx.obj, tasks, given)
     if plan is None:
-        raise Usage("a run needs a goal or a plan", hint='decklog run "GOAL", or decklog run --plan plan.toml; see --help')
+        raise WrongUsage("a run needs a goal or a plan", hint='decklog run "GOAL", or decklog run --plan plan.toml; see --help')
     return _start(ctx.obj, Path(plan), given)
 
 
@@ -111,33 +111,33 @@ def run(
 @click.pass_context
 def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
     """Have an agent propose a plan for a goal, show it, and work it once a person has said yes."""
-    from decklog.conductor.starting import Wanted
+    from decklog.conductor.starting import RunRequest
 
     assert ctx.parent is not None
-    wanted = Wanted(goal, goal.encode(), is_plan_asked=False if yes else None)
+    wanted = RunRequest(goal, goal.encode(), is_plan_asked=False if yes else None)
     return _begin(ctx.obj, lambda _log: wanted, ctx.parent.params)
 
 
-def _start_tasks(call: Call, run_id: str, given: "Mapping[str, Any]") -> int:
+def _start_tasks(call: Invocation, run_id: str, given: "Mapping[str, Any]") -> int:
     from decklog.conductor.planning.from_tasks import plan_of
-    from decklog.conductor.starting import Wanted
+    from decklog.conductor.starting import RunRequest
 
-    def wanted(log: "Decklog") -> Wanted:
+    def wanted(log: "Decklog") -> RunRequest:
         found = plan_of(log, run_id)
         # The plan has only what is still to be done: nothing is paid for twice.
-        return Wanted(found.goal, f"tasks of {run_id}".encode(), found, is_again=True)
+        return RunRequest(found.goal, f"tasks of {run_id}".encode(), found, is_again=True)
 
     return _begin(call, wanted, given)
 
 
-def _start_tracker(call: Call, name: str, query: str, given: "Mapping[str, Any]") -> int:
+def _start_tracker(call: Invocation, name: str, query: str, given: "Mapping[str, Any]") -> int:
     """Work on items of a tracker; it learns their states before and after, also when the run is interrupted in between."""
     from decklog.guard.toolbox.toolbox import state_home
-    from decklog.plugins.trackers import Tracker
+    from decklog.plugins.trackers import RepositoryTracker
 
-    tracker = Tracker.of(name, Path.cwd(), state_home())
+    tracker = RepositoryTracker.of(name, Path.cwd(), state_home())
 
-    def wanted(log: "Decklog") -> "Wanted":
+    def wanted(log: "Decklog") -> "RunRequest":
         tracker.sync(log)
         return tracker.wanted(log, query)
 
@@ -148,7 +148,7 @@ def _start_tracker(call: Call, name: str, query: str, given: "Mapping[str, Any]"
     return code
 
 
-def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[str, Any]") -> int:
+def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: "Mapping[str, Any]") -> int:
     """Start a run, or go on with it, by the options of `decklog run`."""
     from dataclasses import replace
 
@@ -162,19 +162,19 @@ def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[st
         return conduct(call, site)
 
 
-def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
+def _start(call: Invocation, path: Path, given: "Mapping[str, Any]") -> int:
     from decklog.conductor.settings.plan import parse
-    from decklog.conductor.starting import Wanted
+    from decklog.conductor.starting import RunRequest
 
     try:
         content = path.read_bytes()
     except OSError as problem:
-        raise Usage(f"the plan can't be read: {problem}") from problem
+        raise WrongUsage(f"the plan can't be read: {problem}") from problem
     plan = parse(content, is_json=path.suffix == ".json")
-    return _begin(call, lambda _log: Wanted(plan.goal, content, plan), given)
+    return _begin(call, lambda _log: RunRequest(plan.goal, content, plan), given)
 
 
-def _check(call: Call, commit: str) -> int:
+def _check(call: Invocation, commit: str) -> int:
     from decklog.conductor.readiness import problems
 
     found = problems(Path.cwd(), commit)
@@ -200,7 +200,7 @@ def _meant(log: "Decklog", run_id: str | None) -> str:
 @click.argument("name", metavar="[RUN | ITEM]", required=False)
 @click.option("--no-follow", is_flag=True, help="show how it is now, and end")
 @click.pass_obj
-def watch(call: Call, name: str | None, no_follow: bool) -> int:
+def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
     """Show how a run or a work item is, and what happens to it until its end, whichever process works on it.
 
     Without a name it is the newest run of this repository. Of a work item (ITEM of that run, or RUN.ITEM) you see the steps of
@@ -216,7 +216,7 @@ def watch(call: Call, name: str | None, no_follow: bool) -> int:
             stands = standing(log, run_id)
             _show(call, stands)
             return 0
-        told = Changes(call, log, run_id)
+        told = ProgressPrinter(call, log, run_id)
         # Taken before it is told: what comes in between is told again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
         stands = told.tell()
@@ -228,7 +228,7 @@ def watch(call: Call, name: str | None, no_follow: bool) -> int:
         return EXITS[stands.outcome]
 
 
-def _is_run(call: Call, name: str) -> bool:
+def _is_run(call: Invocation, name: str) -> bool:
     with call.open(writing=False) as log:
         try:
             log.runs.get(name)
@@ -244,7 +244,7 @@ def _newest_entry(log: "Decklog", run_id: str) -> int:
     return log.journal.find(run_id, limit=1)[0].seq
 
 
-def _show(call: Call, stands: "Standing") -> None:
+def _show(call: Invocation, stands: "ConductorStatus") -> None:
     if call.json:
         show(stands.as_dict(), as_json=True)
         return
@@ -257,7 +257,7 @@ def _show(call: Call, stands: "Standing") -> None:
 @run.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
-def stop(call: Call, run_id: str | None) -> int:
+def stop(call: Invocation, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
         stopped = log.runs.update(_meant(log, run_id), status="paused")
@@ -269,7 +269,7 @@ def stop(call: Call, run_id: str | None) -> int:
 @click.argument("run_id", metavar="RUN")
 @click.option("--remote", metavar="NAME", help="the remote that its machines share, if this clone has another name for it")
 @click.pass_obj
-def work(call: Call, run_id: str, remote: str | None) -> int:
+def work(call: Invocation, run_id: str, remote: str | None) -> int:
     """Work on a run that is under way, in a clone of its repository on this machine or another.
 
     Its log is in PostgreSQL, and its decklog.toml names a remote (`remote = "origin"` in [run]) that all clones can push to:
@@ -290,7 +290,7 @@ def work(call: Call, run_id: str, remote: str | None) -> int:
 @click.option("--as", "new_run", metavar="ID", help="the id of the fork; with that of one there is, go on with it")
 @click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="what it may spend, default run_usd of decklog.toml")
 @click.pass_obj
-def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
+def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
     """Work a run again from an entry on, beside it: from what had landed then, with money of its own and agents of its own.
 
     What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
@@ -317,7 +317,7 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
 @click.option("--as", "new_branch", metavar="NAME", help="with --pr: the name of the pushed branch, default decklog/RUN")
 @click.pass_obj
 def land(
-    call: Call,
+    call: Invocation,
     run_id: str | None,
     branch: str | None,
     by: str | None,
@@ -356,8 +356,8 @@ def land(
 
 
 def _publish(
-    call: Call,
-    site: "Site",
+    call: Invocation,
+    site: "RunContext",
     given: "Mapping[str, Any]",
     *,
     is_trial: bool,
@@ -385,7 +385,7 @@ def _publish(
     return 0
 
 
-def _say_landed(call: Call, found: "Landing", *, is_trial: bool) -> None:
+def _say_landed(call: Invocation, found: "LandingPlan", *, is_trial: bool) -> None:
     if call.json:
         show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
     elif found.is_done:
@@ -399,7 +399,7 @@ def _say_landed(call: Call, found: "Landing", *, is_trial: bool) -> None:
 @run.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
-def rescue(call: Call, run_id: str | None) -> int:
+def rescue(call: Invocation, run_id: str | None) -> int:
     """List what is kept of every attempt, told by git alone: it is there also when the log is lost or damaged.
 
     To have one back: git branch NAME COMMIT
@@ -419,7 +419,7 @@ def rescue(call: Call, run_id: str | None) -> int:
 @click.option("--unlanded", is_flag=True, help="also let go of work that has landed nowhere")
 @click.option("--dry-run", is_flag=True, help="say what would go; nothing is removed")
 @click.pass_obj
-def gc(call: Call, days: float, unlanded: bool, dry_run: bool) -> int:
+def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
     """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
     from decklog.conductor.results.cleaning import Cleaner
     from decklog.guard.toolbox.toolbox import state_home
@@ -438,7 +438,7 @@ def gc(call: Call, days: float, unlanded: bool, dry_run: bool) -> int:
 
 @run.command()
 @click.pass_obj
-def agents(call: Call) -> int:
+def agents(call: Invocation) -> int:
     """List the agent programs whose description comes with Decklog, and whether each is installed here."""
     import shutil
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
-from decklog.cli.progress import Meter
+from decklog.cli.call import Invocation
+from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import print_warnings, show
 from decklog.core.errors import NotFound
 from decklog.core.figures import sized
@@ -36,14 +36,14 @@ def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_bazinga(call: Call, file: str, dry_run: bool, seconds: float) -> int:
+def import_bazinga(call: Invocation, file: str, dry_run: bool, seconds: float) -> int:
     """Take over a bazinga database of any version.
 
     The file is only read. Run it again at any time: what is here already stays, and what is new or moved on is added.
     """
     from decklog.plugins.importers.bazinga.importer import BazingaImport
 
-    with _log(call, file, dry_run) as log, Meter() as meter:
+    with _log(call, file, dry_run) as log, ProgressMeter() as meter:
         taken = BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -53,14 +53,14 @@ def import_bazinga(call: Call, file: str, dry_run: bool, seconds: float) -> int:
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int:
+def import_runstore(call: Invocation, file: str, dry_run: bool, seconds: float) -> int:
     """Take over a RunStore database; its attempts become the history of their tasks.
 
     A task that was in progress is paused here, because nobody here holds it: resume it when nobody there works on it.
     """
     from decklog.plugins.importers.runstore.importer import RunStoreImport
 
-    with _log(call, file, dry_run) as log, Meter() as meter:
+    with _log(call, file, dry_run) as log, ProgressMeter() as meter:
         taken = RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -73,14 +73,14 @@ def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds: float) -> int:
+def import_gaia(call: Invocation, directory: str, run_id: str, dry_run: bool, seconds: float) -> int:
     """Take over a gaia-coder home: its seven databases, paused tasks, self-edits and learnings.
 
     A task that was running is paused here, because nobody here holds it: resume it when nobody there works on it.
     """
     from decklog.plugins.importers.gaia.importer import GaiaImport
 
-    with _log(call, directory, dry_run) as log, Meter() as meter:
+    with _log(call, directory, dry_run) as log, ProgressMeter() as meter:
         taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -90,14 +90,14 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
 @_run("beads")
 @_dry_run
 @click.pass_obj
-def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+def import_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
     """Take over beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
 
     The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
     from decklog.plugins.importers.beads.importer import BeadsImport
 
-    with _log(call, path, dry_run) as log, Meter() as meter:
+    with _log(call, path, dry_run) as log, ProgressMeter() as meter:
         taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
     return _show(call, taken)
 
@@ -107,14 +107,14 @@ def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 @_run("taskmaster")
 @_dry_run
 @click.pass_obj
-def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+def import_taskmaster(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
     """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets its own run.
 
     The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
     """
     from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 
-    with _log(call, path, dry_run) as log, Meter() as meter:
+    with _log(call, path, dry_run) as log, ProgressMeter() as meter:
         taken = TaskMasterImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
     return _show(call, taken)
 
@@ -125,7 +125,7 @@ def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: float) -> int:
+def import_github(call: Invocation, source: str, run_id: str, dry_run: bool, seconds: float) -> int:
     """Take over GitHub's issues with their comments: OWNER/REPOSITORY by the program gh, or a file that gh or the API wrote.
 
     Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
@@ -135,7 +135,7 @@ def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: 
 
     # A file of that name goes first.
     is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
-    with _log(call, "." if is_asked else source, dry_run) as log, Meter() as meter:
+    with _log(call, "." if is_asked else source, dry_run) as log, ProgressMeter() as meter:
         path = source if is_asked else os.path.abspath(source)
         taken = GithubImport(log, path, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
@@ -145,7 +145,7 @@ def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: 
 @click.argument("file")
 @_dry_run
 @click.pass_obj
-def import_markdown(call: Call, file: str, dry_run: bool) -> int:
+def import_markdown(call: Invocation, file: str, dry_run: bool) -> int:
     """Take a plan back that `decklog export markdown` wrote and somebody edited: texts, priorities, links, new tasks.
 
     What was changed here since it was written stays; what was changed on both sides is a message in the inbox.
@@ -163,7 +163,7 @@ def import_markdown(call: Call, file: str, dry_run: bool) -> int:
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+def import_hermes(call: Invocation, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
     """Take over Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
 
     A copy is read. A task that was running is paused here, because nobody here holds it.
@@ -171,7 +171,7 @@ def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seco
     from decklog.plugins.importers.hermes.importer import HermesImport
 
     source = path or os.path.expanduser("~/.hermes")
-    with _log(call, source, dry_run) as log, Meter() as meter:
+    with _log(call, source, dry_run) as log, ProgressMeter() as meter:
         taken = HermesImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -182,7 +182,7 @@ def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seco
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+def import_vibe_kanban(call: Invocation, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
     """Take over Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
 
     A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
@@ -191,7 +191,7 @@ def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool,
 
     data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     source = path or os.path.join(data, "vibe-kanban")
-    with _log(call, source, dry_run) as log, Meter() as meter:
+    with _log(call, source, dry_run) as log, ProgressMeter() as meter:
         taken = VibeKanbanImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -201,7 +201,7 @@ def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool,
 @_dry_run
 @_seconds
 @click.pass_obj
-def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> int:
+def import_langgraph(call: Invocation, source: str, dry_run: bool, seconds: float) -> int:
     """Take over LangGraph's checkpoints: the file of its SQLite saver, or the database of the other. Each thread is a run.
 
     Nothing is changed there, and no object in it is ever made: each is kept as the name of its class and its arguments.
@@ -211,7 +211,7 @@ def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> 
 
     is_server = source.startswith(SERVERS)
     shown = without_password(source) if is_server else source
-    with _log(call, "." if is_server else source, dry_run) as log, Meter() as meter:
+    with _log(call, "." if is_server else source, dry_run) as log, ProgressMeter() as meter:
         taken = LangGraphImport(log, source, shown=shown, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -221,14 +221,14 @@ def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> 
 @click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
 @_dry_run
 @click.pass_obj
-def import_otlp(call: Call, file: str, by_conversation: bool, dry_run: bool) -> int:
+def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: bool) -> int:
     """Take over saved spans of OpenTelemetry: a file of OTLP in JSON, as collectors and `export otlp` write it.
 
     Each trace is a run, with its steps, calls of tools and spend. Run it again at any time: a span is taken once.
     """
     from decklog.plugins.adapters.otel.importer import OtlpImport
 
-    with _log(call, file, dry_run) as log, Meter() as meter:
+    with _log(call, file, dry_run) as log, ProgressMeter() as meter:
         taken = OtlpImport(log, file, by_conversation=by_conversation, dry_run=dry_run, progress=meter).run()
     return _show(call, taken)
 
@@ -241,7 +241,7 @@ _everywhere = click.option("--all", "everywhere", is_flag=True, help="import ses
 @_everywhere
 @_dry_run
 @click.pass_obj
-def import_claude(call: Call, path: str | None, everywhere: bool, dry_run: bool) -> int:
+def import_claude(call: Invocation, path: str | None, everywhere: bool, dry_run: bool) -> int:
     """Import the sessions of Claude Code from its transcripts: those of this repository, all (--all), or a folder or file.
 
     The files are only read. Sessions that hooks or an earlier import recorded are not written again. Claude Code deletes its
@@ -255,7 +255,7 @@ def import_claude(call: Call, path: str | None, everywhere: bool, dry_run: bool)
 @_everywhere
 @_dry_run
 @click.pass_obj
-def import_codex(call: Call, path: str | None, everywhere: bool, dry_run: bool) -> int:
+def import_codex(call: Invocation, path: str | None, everywhere: bool, dry_run: bool) -> int:
     """Import the sessions of Codex from its rollouts: those of this repository, all of them (--all), or a folder or file.
 
     The files are only read. Sessions that hooks or an earlier import recorded are not written again.
@@ -267,7 +267,7 @@ def import_codex(call: Call, path: str | None, everywhere: bool, dry_run: bool) 
 @click.argument("path", required=False)
 @_dry_run
 @click.pass_obj
-def import_gemini(call: Call, path: str | None, dry_run: bool) -> int:
+def import_gemini(call: Invocation, path: str | None, dry_run: bool) -> int:
     """Take over Gemini CLI's sessions from its chat files: all of this user's, those below a folder, or one file.
 
     The files are only read. What hooks or an import before put on record is not written again.
@@ -279,7 +279,7 @@ def import_gemini(call: Call, path: str | None, dry_run: bool) -> int:
 @click.argument("path", required=False)
 @_dry_run
 @click.pass_obj
-def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
+def import_opencode(call: Invocation, path: str | None, dry_run: bool) -> int:
     """Take over opencode's sessions from its database: this user's, those below a folder, or one file.
 
     A copy of the file is read, and of that nothing but sessions, messages and their parts. What the plugin or an import before
@@ -289,7 +289,7 @@ def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
     return _history(call, "opencode", path or os.path.join(data, "opencode"), dry_run)
 
 
-def _sessions(call: Call, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
+def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
     """Import a path that was named, or the agent's own folder: the sessions of this repository, or all."""
     from decklog.agents.found import HISTORIES, roots_of
     from decklog.cli.agent_programs.setting_up import project
@@ -307,7 +307,7 @@ def _sessions(call: Call, program: str, path: str | None, everywhere: bool, dry_
     return _history(call, program, folder, dry_run, None if root is None else roots_of(root))
 
 
-def _history(call: Call, program: str, path: str, dry_run: bool, roots: "list[str] | None" = None) -> int:
+def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: "list[str] | None" = None) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
     from decklog.cli.screens.imported import imported_lines, spent_of
@@ -317,7 +317,7 @@ def _history(call: Call, program: str, path: str, dry_run: bool, roots: "list[st
     begun = time.monotonic()
     with _log(call, path, dry_run) as log:
         spool = Spool(spool_folder(locate(call.db)))
-        with Meter(sized) as meter:
+        with ProgressMeter(sized) as meter:
             done = HistoryImport(log, program, path, spool, roots=roots, dry_run=dry_run, progress=meter).run()
         if dry_run:
             return show(done.as_dict(), as_json=call.json, warnings=done.warnings)
@@ -330,7 +330,7 @@ def _history(call: Call, program: str, path: str, dry_run: bool, roots: "list[st
 
 
 @contextmanager
-def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
+def _log(call: Invocation, source: str, dry_run: bool) -> "Iterator[Decklog]":
     """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
     from decklog.core.errors import Invalid
     from decklog.location.locate import locate
@@ -350,7 +350,7 @@ def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
         yield log
 
 
-def _show(call: Call, report: "Report") -> int:
+def _show(call: Invocation, report: "Report") -> int:
     """Show a report: for programs as data, for people as a table with what needs a look below it. Losses are a failure."""
     if call.json:
         show(report, as_json=True, warnings=report.losses)

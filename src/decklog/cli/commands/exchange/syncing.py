@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.commands.transfer import Formats
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
@@ -34,7 +34,7 @@ def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
 @_run("beads")
 @_dry_run
 @click.pass_obj
-def sync_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+def sync_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
     """Keep a run and beads' issues.jsonl in step: a repository, or the file.
 
     Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
@@ -50,7 +50,7 @@ def sync_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 @_run("taskmaster")
 @_dry_run
 @click.pass_obj
-def sync_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+def sync_taskmaster(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
     """Keep runs and Task Master's tasks.json in step: a repository, or the file.
 
     Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
@@ -67,7 +67,7 @@ def sync_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 @_dry_run
 @click.option("--seconds", type=float, default=600, show_default=True, help="how long a call of gh may take")
 @click.pass_obj
-def sync_github(call: Call, repository: str, run_id: str, dry_run: bool, seconds: float) -> int:
+def sync_github(call: Invocation, repository: str, run_id: str, dry_run: bool, seconds: float) -> int:
     """Keep a run and a repository's issues in step, by the program gh and the login that it has.
 
     Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
@@ -78,7 +78,7 @@ def sync_github(call: Call, repository: str, run_id: str, dry_run: bool, seconds
     return _sync(call, GithubSync, repository, run_id=run_id, dry_run=dry_run, seconds=seconds)
 
 
-def _sync(call: Call, kind: "type[Sync]", path: str, **settings: "Any") -> int:
+def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: "Any") -> int:
     with call.open(create=not settings["dry_run"]) as log:
         done = kind(log, path, **settings).run()
     disputes = [f"{one['item']}: {one['field']} was changed on both sides, and stays as it is on each" for one in done.disputed]

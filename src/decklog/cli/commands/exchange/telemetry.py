@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli import terminal
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.transfer import Formats
 from decklog.cli.manager import for_the_manager
-from decklog.cli.progress import Meter
+from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _TOKEN = "DECKLOG_OTLP_TOKEN"
 @click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a collector that is busy")
 @click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
 @click.pass_obj
-def export_otlp(call: Call, /, run_ids: "tuple[str, ...]", path: str | None, without_texts: bool, **given: "Any") -> int:
+def export_otlp(call: Invocation, /, run_ids: "tuple[str, ...]", path: str | None, without_texts: bool, **given: "Any") -> int:
     """Send runs, with those below them, as spans of OpenTelemetry: agents, chats, tools, by its conventions.
 
     Send them again at any time: a span has the same id every time, and is sent once it has ended.
@@ -56,10 +56,10 @@ def export_otlp(call: Call, /, run_ids: "tuple[str, ...]", path: str | None, wit
     from decklog.plugins.adapters.otel.export import OtlpExport
 
     if path is not None and (given["address"] or given["follow"]):
-        raise Usage("--file is instead of sending", hint="Leave out --to and --follow, or --file.")
+        raise WrongUsage("--file is instead of sending", hint="Leave out --to and --follow, or --file.")
     if given["follow"] and len(run_ids) > 1:
-        raise Usage("--follow goes with one run", hint="Start one for each run.")
-    with call.open(writing=False) as log, Meter() as meter:
+        raise WrongUsage("--follow goes with one run", hint="Start one for each run.")
+    with call.open(writing=False) as log, ProgressMeter() as meter:
         export = OtlpExport(log, run_ids, texts=not without_texts, progress=meter)
         if path is not None:
             done = export.write(path, replace=given["replace"])
@@ -77,7 +77,7 @@ def export_otlp(call: Call, /, run_ids: "tuple[str, ...]", path: str | None, wit
 def _address(given: str | None) -> str:
     address = given or next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
     if address is None:
-        raise Usage("it is not said where the spans go", hint="Say --to http://localhost:4318, or --file FILE.")
+        raise WrongUsage("it is not said where the spans go", hint="Say --to http://localhost:4318, or --file FILE.")
     return address
 
 
@@ -93,12 +93,12 @@ def _headers(given: "tuple[str, ...]") -> dict[str, str]:
     for text in given:
         name, sign, value = text.partition("=")
         if not sign:
-            raise Usage(f"{name!r} has no value", hint="Such as --header x-api-key=VALUE")
+            raise WrongUsage(f"{name!r} has no value", hint="Such as --header x-api-key=VALUE")
         found[name.strip().lower()] = value.strip()
     return found
 
 
-def _show(call: Call, done: "dict[str, Any]") -> int:
+def _show(call: Invocation, done: "dict[str, Any]") -> int:
     """Show what was sent; a span that a collector did not want is a failure, what it says of others is not."""
     warnings = [f"the collector says: {text}" for text in done.get("messages", ())]
     if done["waiting"]:
@@ -121,7 +121,7 @@ def _show(call: Call, done: "dict[str, Any]") -> int:
 @click.option("--token-file", metavar="FILE", help=f"where the token is, made if it is not there; else {_TOKEN}, or a new one")
 @click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
 @click.pass_obj
-def receive_otlp(call: Call, /, token_file: str | None, certificate: str | None, key: str | None, **settings: "Any") -> int:
+def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str | None, key: str | None, **settings: "Any") -> int:
     """Listen for spans of OpenTelemetry by OTLP over HTTP, and put them on record: each trace is a run.
 
     Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
@@ -130,11 +130,11 @@ def receive_otlp(call: Call, /, token_file: str | None, certificate: str | None,
     from decklog.plugins.adapters.otel.receiver import Receiver
 
     if (certificate is None) != (key is None):
-        raise Usage("--tls-cert and --tls-key belong together", hint="Give both.")
+        raise WrongUsage("--tls-cert and --tls-key belong together", hint="Give both.")
     pair = None if certificate is None or key is None else (certificate, key)
     token = find_token(token_file, os.environ, _TOKEN)
     if token.is_new and not sys.stderr.isatty():
-        raise Usage(
+        raise WrongUsage(
             "a new token would be shown to nobody, since this is no terminal",
             hint=f"Name a file for it: --token-file FILE, or set {_TOKEN}.",
         )

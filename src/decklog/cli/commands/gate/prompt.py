@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
-from decklog.cli.meant import Group
+from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from decklog.models.composer import Composed
 
 
-@click.group(cls=Group)
+@click.group(cls=SuggestingGroup)
 def prompt() -> None:
     """Show the prompt of a call site: its parts, their order, and about how many tokens."""
 
 
 @prompt.command("list")
 @click.pass_obj
-def list_(call: Call) -> int:
+def list_(call: Invocation) -> int:
     """List the call sites whose prompts come with Decklog."""
     from decklog.models.composer import known_sites
 
@@ -38,7 +38,7 @@ def list_(call: Call) -> int:
 )
 @click.option("--task", "task_id", metavar="TASK", help="with an agent's brief for this task")
 @click.pass_obj
-def show_(call: Call, site: str | None, commit: str, task_id: str | None) -> int:
+def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) -> int:
     """Print the prompt of a call site, such as review.6; the parts and their tokens go to stderr.
 
     Documents, skills and prompts of the repository's own are those of the commit, as [prompt] in its decklog.toml names them.
@@ -48,7 +48,7 @@ def show_(call: Call, site: str | None, commit: str, task_id: str | None) -> int
     from decklog.models.composer import Composer, known_sites, read_settings
 
     if site is None:
-        raise Usage(
+        raise WrongUsage(
             "which prompt?",
             hint=f"Name a call site, such as: decklog prompt show review.6. There are: {', '.join(known_sites())}",
         )
@@ -60,7 +60,7 @@ def show_(call: Call, site: str | None, commit: str, task_id: str | None) -> int
     return _shown(call, composer.compose(site, task=task, prime=prime))
 
 
-def _told_of(call: Call, task_id: str) -> tuple[str, str]:
+def _told_of(call: Invocation, task_id: str) -> tuple[str, str]:
     from decklog.agents.prime import Prime
 
     with call.open(writing=False) as log:
@@ -68,7 +68,7 @@ def _told_of(call: Call, task_id: str) -> tuple[str, str]:
         return "\n".join((task.title, task.objective)).strip(), Prime(log, run_id=task.run_id, task_id=task.id).text()
 
 
-def _shown(call: Call, composed: "Composed") -> int:
+def _shown(call: Invocation, composed: "Composed") -> int:
     prompt = composed.prompt
     parts: list[dict[str, Any]] = [
         {"name": part.name, "stable": part.is_stable, "tokens": -(-len(part.text) // 4), "digest": part.digest}

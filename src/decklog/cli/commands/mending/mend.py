@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Mend
-    from decklog.fixes.loop import Mending
+    from decklog.fixes.loop import FixLoop
     from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
@@ -63,13 +63,15 @@ def mend() -> None:
 @click.option("--run", "run_id", metavar="RUN", help="a run that failed")
 @click.option("--whose", type=click.Choice(_WHOSE), help="whose fault that run is, where you know")
 @click.pass_obj
-def go(call: Call, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: "Any") -> int:
+def go(
+    call: Invocation, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: "Any"
+) -> int:
     """Continue one or all, or list everything open."""
     chosen = [one for one in (name, everything, watch, run_id) if one]
     if len(chosen) > 1:
-        raise Usage("an id, --all, --watch and --run are for themselves", hint="Choose one.")
+        raise WrongUsage("an id, --all, --watch and --run are for themselves", hint="Choose one.")
     if given["whose"] and run_id is None:
-        raise Usage("--whose is about a run that failed", hint="Name it: --run RUN")
+        raise WrongUsage("--whose is about a run that failed", hint="Name it: --run RUN")
     with call.open(writing=bool(chosen)) as log:
         if not chosen:
             return _standing(call, log)
@@ -86,18 +88,18 @@ def go(call: Call, /, name: str | None, everything: bool, watch: bool, every: fl
 @click.option("--reason", required=True, metavar="WHY", help="reason for the person who gave the feedback")
 @click.option("--by", metavar="NAME", help="who gives it up, default you")
 @click.pass_obj
-def drop(call: Call, name: str, reason: str, by: str | None) -> int:
+def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
     """Drop a fix in any state; its feedback gets the reason."""
     with call.open() as log:
         mending = _mending(call, log)
         return _told(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
 
 
-def _mending(call: Call, log: "Decklog") -> "Mending":
-    from decklog.fixes.loop import Mending
+def _mending(call: Invocation, log: "Decklog") -> "FixLoop":
+    from decklog.fixes.loop import FixLoop
     from decklog.guard.toolbox.toolbox import state_home
 
-    return Mending(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
+    return FixLoop(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
 
 
 def _aside(text: str) -> None:
@@ -108,16 +110,16 @@ def _silent(_: str) -> None:
     """Say nothing: stdout is data."""
 
 
-def _one(call: Call, mending: "Mending", name: str, given: "dict[str, Any]") -> int:
+def _one(call: Invocation, mending: "FixLoop", name: str, given: "dict[str, Any]") -> int:
     from decklog import FixClass
-    from decklog.fixes.loop import Given
+    from decklog.fixes.loop import FixInput
 
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
-    said = Given(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
+    said = FixInput(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
     return _told(call, mending.log, mending.go_on(mending.named(name).id, said))
 
 
-def _all(call: Call, mending: "Mending", every: float | None) -> int:
+def _all(call: Invocation, mending: "FixLoop", every: float | None) -> int:
     """Take on all that can go on by itself; with `every`, again and again."""
     from decklog import Busy
 
@@ -134,7 +136,7 @@ def _all(call: Call, mending: "Mending", every: float | None) -> int:
         time.sleep(max(every, _SHORTEST_SECONDS))
 
 
-def _failed_run(call: Call, mending: "Mending", run_id: str, whose: str | None) -> int:
+def _failed_run(call: Invocation, mending: "FixLoop", run_id: str, whose: str | None) -> int:
     from decklog.fixes.failed_runs import UNKNOWN, take_up
 
     found = take_up(mending, run_id, whose)
@@ -151,7 +153,7 @@ def _failed_run(call: Call, mending: "Mending", run_id: str, whose: str | None) 
 # Telling
 
 
-def _standing(call: Call, log: "Decklog") -> int:
+def _standing(call: Invocation, log: "Decklog") -> int:
     """Say how every open mend stands, and what feedback nobody has begun with."""
     found = list(log.mends.find(open_only=True, limit=200))
     begun = {one.feedback_id for one in found}
@@ -188,7 +190,7 @@ def _say_standing(log: "Decklog", mend: "Mend") -> None:
         say(f"    {way}")
 
 
-def _told(call: Call, log: "Decklog", mend: "Mend") -> int:
+def _told(call: Invocation, log: "Decklog", mend: "Mend") -> int:
     from decklog.fixes.gate_step import asked_about
 
     if call.json:

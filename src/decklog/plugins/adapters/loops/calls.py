@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, overload
 
 from decklog.agents.entries import call_told, cut_of
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.core.errors import Invalid
 from decklog.journal.entry import EntryKind
-from decklog.plugins.adapters.loops.span import Span
+from decklog.plugins.adapters.loops.span import LoopSpan
 from decklog.plugins.adapters.loops.values import arguments_of, as_json, name_of
 from decklog.plugins.adapters.loops.wrapping import wrapped
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STEP, STEP_ENDED = "step", "step.ended"
 
 
-class Part(Span):
+class LoopPart(LoopSpan):
     """A step or a call: a part of the run that it is begun in. Outside of one nothing is recorded."""
 
     def __init__(self, name: str, run: "Recorded | None" = None) -> None:
@@ -48,7 +48,7 @@ class Part(Span):
     def within(self) -> str | None:
         """The step or call around it; None where that is the run itself."""
         outer = self._outer
-        return outer.id if isinstance(outer, Part) and outer.run is self.run else None
+        return outer.id if isinstance(outer, LoopPart) and outer.run is self.run else None
 
     def write(self, kind: EntryKind, subtype: str, body: str, key: str, facts: "dict[str, Any]") -> None:
         """Append one entry of this part."""
@@ -67,22 +67,22 @@ class Part(Span):
         )
 
 
-class Step(Part):
+class LoopStep(LoopPart):
     """A part of what a loop does, under a name of its own."""
 
     def begin(self) -> None:
         self.write(EntryKind.EVENT, STEP, self.name, f"step:{self.id}", {"step": self.id})
 
-    def end(self, outcome: Outcome, output: str, facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
         told = {**as_json(facts), "step": self.id, "name": self.name, "outcome": outcome.value}
         self.write(EntryKind.EVENT, STEP_ENDED, output or f"{self.name}: {outcome.value}", f"step-ended:{self.id}", told)
 
     def __call__(self, function: "F") -> "F":
         """Make each call of a function such a step."""
-        return wrapped(function, lambda _args, _kwargs: Step(self.name, self.run))  # type: ignore[no-any-return]
+        return wrapped(function, lambda _args, _kwargs: LoopStep(self.name, self.run))  # type: ignore[no-any-return]
 
 
-class Call(Part):
+class LoopCall(LoopPart):
     """One use of a tool: what it was given, and what it gave."""
 
     def __init__(self, name: str, arguments: "dict[str, Any]", run: "Recorded | None" = None) -> None:
@@ -92,7 +92,7 @@ class Call(Part):
     def begin(self) -> None:
         self.write(EntryKind.TOOL, "call", *call_told(self.id, self.name, as_json(self._arguments)))
 
-    def end(self, outcome: Outcome, output: str, facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
         told = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
         self.write(EntryKind.TOOL, "result", output or outcome.value, f"result:{self.id}", told)
 
@@ -101,21 +101,21 @@ class Call(Part):
         return wrapped(function, _calls_of(self.name, function, self.run))  # type: ignore[no-any-return]
 
 
-def _calls_of(name: str, function: "Callable[..., Any]", run: "Recorded | None" = None) -> "Callable[..., Call]":
-    return lambda args, kwargs: Call(name, arguments_of(function, args, kwargs), run)
+def _calls_of(name: str, function: "Callable[..., Any]", run: "Recorded | None" = None) -> "Callable[..., LoopCall]":
+    return lambda args, kwargs: LoopCall(name, arguments_of(function, args, kwargs), run)
 
 
-def step(name: str) -> Step:
+def step(name: str) -> LoopStep:
     """Begin a step of the run around it: `with step("plan"):`, `async with`, or `@step("plan")` over a function."""
-    return Step(name)
+    return LoopStep(name)
 
 
 @overload
 def tool(what: "F") -> "F": ...
 @overload
-def tool(what: str, **arguments: "Any") -> Call: ...
+def tool(what: str, **arguments: "Any") -> LoopCall: ...
 def tool(what: "Any", **arguments: "Any") -> "Any":
     """Record the use of a tool: `@tool` over a function of any kind, or `with tool("grep", pattern="x") as call:`."""
     if isinstance(what, str):
-        return Call(what, arguments)
+        return LoopCall(what, arguments)
     return wrapped(what, _calls_of(name_of(what), what))

@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.entries import cut_of
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.interrupted import close_interrupted, close_open, own_identity
 from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
-from decklog.plugins.adapters.loops.calls import Call, Step
-from decklog.plugins.adapters.loops.span import Span, present
+from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep
+from decklog.plugins.adapters.loops.span import LoopSpan, present
 from decklog.plugins.adapters.loops.wrapping import wrapped
 from decklog.plugins.adapters.waiting import away
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-_STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
+_STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
 _MOST_SUMMARY = 2000
 # So many of the newest runs are looked at by each run that begins: what died is seldom long ago.
 _LOOKED_AT = 100
 
 
-class Recorded(Span):
+class Recorded(LoopSpan):
     """One run of a loop. Inside of another one of the same log it is a part of that."""
 
     def __init__(self, log: "Decklog | AsyncDecklog", goal: str, settings: "dict[str, Any]") -> None:
@@ -73,7 +73,7 @@ class Recorded(Span):
         status = RunStatus.ACTIVE if run.status in ENDED else None
         self._run = self.log.runs.update(run.id, metadata={**run.metadata, **metadata}, status=status)
 
-    def end(self, outcome: Outcome, output: str, _facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, _facts: "dict[str, Any]") -> None:
         if self.log.runs.get(self.id).status in ENDED:
             return  # the loop has said itself how it ended
         status = _STATUS.get(outcome, RunStatus.CANCELLED)
@@ -82,13 +82,13 @@ class Recorded(Span):
 
     # For whoever has the run at hand, in any thread
 
-    def step(self, name: str) -> Step:
+    def step(self, name: str) -> LoopStep:
         """Begin a step of this run."""
-        return Step(name, self)
+        return LoopStep(name, self)
 
-    def tool(self, name: str, **arguments: "Any") -> Call:
+    def tool(self, name: str, **arguments: "Any") -> LoopCall:
         """Record the use of a tool in this run."""
-        return Call(name, arguments, self)
+        return LoopCall(name, arguments, self)
 
     def charge(self, model: str, **given: "Any") -> "Charge":
         """Write down what a call to a model took: the arguments of `ledger.charge`.

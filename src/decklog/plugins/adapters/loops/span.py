@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.aio import loops
 from decklog.plugins.adapters.loops.values import as_text, error_told
 from decklog.plugins.adapters.waiting import away
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from decklog.plugins.adapters.loops.run import Recorded
 
 # The innermost span that this thread or task is in.
-present: "ContextVar[Span | None]" = ContextVar("decklog_span", default=None)
+present: "ContextVar[LoopSpan | None]" = ContextVar("decklog_span", default=None)
 
 
-class Span(ABC):
+class LoopSpan(ABC):
     """One run, step or call. Entered with `with` where a loop is plain, and with `async with` where it awaits."""
 
     def __init__(self) -> None:
-        self._outer: Span | None = None
+        self._outer: LoopSpan | None = None
         self._process = 0
-        self._outcome: Outcome | None = None
+        self._outcome: CallOutcome | None = None
         self._output = ""
         self._facts: dict[str, Any] = {}
 
@@ -50,18 +50,18 @@ class Span(ABC):
         """Write that it begins."""
 
     @abstractmethod
-    def end(self, outcome: Outcome, output: str, facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
         """Write that it has ended."""
 
     # What a block may say of it
 
     def returned(self, output: "Any", **facts: "Any") -> None:
         """Say what came of it; leaving the block writes it down."""
-        self._outcome, self._output, self._facts = Outcome.OK, as_text(output), facts
+        self._outcome, self._output, self._facts = CallOutcome.OK, as_text(output), facts
 
     def failed(self, why: "Any", **facts: "Any") -> None:
         """Say that it failed, where no error says so by itself."""
-        self._outcome, self._output, self._facts = Outcome.FAILED, as_text(why), facts
+        self._outcome, self._output, self._facts = CallOutcome.FAILED, as_text(why), facts
 
     # Its two ends
 
@@ -71,10 +71,10 @@ class Span(ABC):
             # A child that was forked in the block and leaves it too: its parent is at it still.
             return
         if problem is None:
-            self.end(self._outcome or Outcome.OK, self._output, self._facts)
+            self.end(self._outcome or CallOutcome.OK, self._output, self._facts)
         else:
             # A cancelled task, a closed generator, Ctrl-C: nobody's mistake, and not done either.
-            outcome = Outcome.FAILED if isinstance(problem, Exception) else Outcome.INTERRUPTED
+            outcome = CallOutcome.FAILED if isinstance(problem, Exception) else CallOutcome.INTERRUPTED
             self.end(outcome, error_told(problem), self._facts)
 
     def enter(self) -> None:

@@ -4,7 +4,7 @@ import inspect
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from decklog.plugins.adapters.loops.span import Span, present
+from decklog.plugins.adapters.loops.span import LoopSpan, present
 from decklog.plugins.adapters.waiting import away
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     # Makes the span of one call from what the function is called with.
-    Spans = Callable[[tuple[Any, ...], dict[str, Any]], Span]
+    Spans = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
 
 # What a generator gave is told up to here, and counted beyond.
 _MOST_ITEMS = 100
@@ -61,7 +61,7 @@ class _Given:
         if self._count <= _MOST_ITEMS:
             self._items.append(item)
 
-    def tell(self, span: Span) -> None:
+    def tell(self, span: LoopSpan) -> None:
         is_text = all(isinstance(item, str) for item in self._items)
         span.returned("".join(self._items) if is_text else self._items, items=self._count)
 
@@ -69,9 +69,9 @@ class _Given:
 class _Aside:
     """Lets a generator run with its own innermost span, and whoever asks it for more with theirs."""
 
-    def __init__(self, span: Span) -> None:
-        self._inner: Span | None = span
-        self._outer: Span | None = None
+    def __init__(self, span: LoopSpan) -> None:
+        self._inner: LoopSpan | None = span
+        self._outer: LoopSpan | None = None
 
     def __enter__(self) -> None:
         self._outer = present.get()

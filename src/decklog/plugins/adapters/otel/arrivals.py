@@ -8,7 +8,7 @@ from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
 from decklog.importing.landing import run_id_of
 from decklog.journal.rows import COLUMNS
 from decklog.plugins.adapters.otel import conventions as names
-from decklog.plugins.adapters.otel.incoming import ENTRY, RUN, SOURCE, Piece, Sources, pieces_of, run_of_trace
+from decklog.plugins.adapters.otel.incoming import ENTRY, RUN, SOURCE, SpanPart, SpanSources, pieces_of, run_of_trace
 from decklog.plugins.adapters.otel.otlp import Unreadable
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.log import Decklog
-    from decklog.plugins.adapters.otel.span import Span
+    from decklog.plugins.adapters.otel.span import OtelSpan
 
 # What marks a run that was made of spans, in its metadata.
 _MARK = "otel"
@@ -60,7 +60,7 @@ class Placement:
         # Not every span of a trace names its conversation; those that came last are remembered.
         self._conversations: dict[str, str] = {}
 
-    def look(self, spans: "Iterable[Span]") -> None:
+    def look(self, spans: "Iterable[OtelSpan]") -> None:
         """Learn which traces are of which conversations."""
         for span in spans if self._by_conversation else ():
             if isinstance(name := span.attributes.get(names.CONVERSATION), str) and name:
@@ -68,7 +68,7 @@ class Placement:
         while len(self._conversations) > _MOST_TRACES:
             del self._conversations[next(iter(self._conversations))]
 
-    def of(self, span: "Span") -> "tuple[str, dict[str, Any]]":
+    def of(self, span: "OtelSpan") -> "tuple[str, dict[str, Any]]":
         """Give a run's id, and what tells it from others of that name."""
         if isinstance(own := span.attributes.get(names.RUN), str):
             check_run_id(own)
@@ -80,9 +80,9 @@ class Placement:
         return run_of_trace(span.trace_id), {"trace": span.trace_id}
 
 
-def pieces_among(found: "Iterable[Span | Unreadable]", placement: Placement, arrived: Arrived) -> "list[Piece]":
+def pieces_among(found: "Iterable[OtelSpan | Unreadable]", placement: Placement, arrived: Arrived) -> "list[SpanPart]":
     """Read what spans that came together tell; those that tell nothing that can be written are refused."""
-    spans: list[Span] = []
+    spans: list[OtelSpan] = []
     for one in found:
         arrived.spans += 1
         if isinstance(one, Unreadable):
@@ -90,9 +90,9 @@ def pieces_among(found: "Iterable[Span | Unreadable]", placement: Placement, arr
         else:
             spans.append(one)
     placement.look(spans)
-    pieces: list[Piece] = []
+    pieces: list[SpanPart] = []
     # Where spans come from is told with the first of a run, and of these few the others say the same.
-    sources = Sources()
+    sources = SpanSources()
     for span in sorted(spans, key=lambda span: (span.start, span.span_id)):
         try:
             pieces += pieces_of(span, *placement.of(span), sources)
@@ -110,20 +110,20 @@ class Arrivals:
         self._bulk = Bulk(log.parts)
         self._placement = Placement(by_conversation=by_conversation)
 
-    def take(self, found: "Iterable[Span | Unreadable]") -> Arrived:
+    def take(self, found: "Iterable[OtelSpan | Unreadable]") -> Arrived:
         """Put spans on record that came together."""
         arrived = Arrived()
         pieces = pieces_among(found, self._placement, arrived)
         self.write(sorted(pieces, key=lambda piece: (piece.run_id, piece.order)), arrived)
         return arrived
 
-    def write(self, pieces: "Sequence[Piece]", arrived: Arrived) -> None:
+    def write(self, pieces: "Sequence[SpanPart]", arrived: Arrived) -> None:
         """Write pieces in their order, in one transaction; a span that can't be written keeps none of the others out."""
         arrived.told += len(pieces)
         with self._log.transaction():
             arrived.new += self._write(list(pieces), arrived)
 
-    def _write(self, pieces: "list[Piece]", arrived: Arrived) -> int:
+    def _write(self, pieces: "list[SpanPart]", arrived: Arrived) -> int:
         if not pieces:
             return 0
         try:
@@ -142,7 +142,7 @@ class Arrivals:
         halves = [piece for piece in pieces if piece.span in first], [piece for piece in pieces if piece.span not in first]
         return sum(self._write(half, arrived) for half in halves)
 
-    def _write_source(self, pieces: "list[Piece]") -> int:
+    def _write_source(self, pieces: "list[SpanPart]") -> int:
         """Write where a span comes from that was refused: the others of its run leave that to it."""
         source = [piece for piece in pieces if _subtype(piece) == SOURCE]
         if not source:
@@ -157,7 +157,7 @@ class Arrivals:
                 raise
             return 0
 
-    def _write_together(self, pieces: "list[Piece]") -> int:
+    def _write_together(self, pieces: "list[SpanPart]") -> int:
         for piece in {piece.run_id: piece for piece in reversed(pieces)}.values():
             self._begin(piece.run_id, piece.origin, piece.at)
         told = [_timed(piece) for piece in pieces if piece.what != RUN]
@@ -216,11 +216,11 @@ def _completed(run: Run, told: "dict[str, Any]", *, is_named: bool) -> "dict[str
     }
 
 
-def _subtype(piece: Piece) -> "Any":
+def _subtype(piece: SpanPart) -> "Any":
     return piece.told.get("subtype") if isinstance(piece.told, dict) else piece.told[_SUBTYPE]
 
 
-def _timed(piece: Piece) -> "dict[str, Any] | tuple[Any, ...]":
+def _timed(piece: SpanPart) -> "dict[str, Any] | tuple[Any, ...]":
     """Give what is to be written, with its moment; what was prepared has it."""
     if isinstance(piece.told, tuple):
         return piece.told

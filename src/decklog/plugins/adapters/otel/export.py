@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from decklog.journal.entry import Entry
     from decklog.log import Decklog
     from decklog.plugins.adapters.otel.sending import Sender
-    from decklog.plugins.adapters.otel.span import Span
+    from decklog.plugins.adapters.otel.span import OtelSpan
     from decklog.stores.runs.run import Run
 
-    Sink = Callable[[Sequence[Span]], None]
+    Sink = Callable[[Sequence[OtelSpan]], None]
 
 # A batch is as large as a collector takes without being told to, and so is what is held here.
 _MOST_SPANS, _MOST_CHARACTERS = 512, 1024**2
@@ -43,7 +43,7 @@ class OtlpExport:
         self._runs = self._with_below(run_ids)
         self._texts = texts
         self._progress = progress
-        self._batch: list[Span] = []
+        self._batch: list[OtelSpan] = []
         self._room = _MOST_CHARACTERS
         self.counts = {"runs": 0, "spans": 0, "waiting": 0}
         self.left_out: dict[str, int] = {}
@@ -123,7 +123,7 @@ class OtlpExport:
                 return
             self._flush(sink)
 
-    def _add(self, span: "Span", sink: "Sink") -> None:
+    def _add(self, span: "OtelSpan", sink: "Sink") -> None:
         self._batch.append(span)
         self._room -= sum(len(value) for value in span.attributes.values() if isinstance(value, str)) + 500
         if len(self._batch) >= _MOST_SPANS or self._room <= 0:

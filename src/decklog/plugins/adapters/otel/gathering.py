@@ -7,7 +7,7 @@ from decklog.core.errors import Invalid
 from decklog.importing.gathering import Gathered
 from decklog.importing.text_files import document, json_lines
 from decklog.plugins.adapters.otel.arrivals import Arrived, Placement, pieces_among
-from decklog.plugins.adapters.otel.incoming import Piece
+from decklog.plugins.adapters.otel.incoming import SpanPart
 from decklog.plugins.adapters.otel.otlp import spans_in
 from decklog.records.values import Values, from_json, to_json
 
@@ -22,7 +22,7 @@ _REMEMBERED = 8 * 1024**2
 
 
 @dataclass(frozen=True)
-class Asked:
+class SpanFileRequest:
     """Which file is to be read, and how."""
 
     path: str
@@ -31,7 +31,7 @@ class Asked:
 
 
 @dataclass
-class Found:
+class SpanFileSummary:
     """What a file holds: how many spans, how many pieces they tell, and what was lost of it."""
 
     arrived: Arrived = field(default_factory=Arrived)
@@ -39,7 +39,7 @@ class Found:
     whole: int = 0
 
 
-def read_spans(asked: Asked) -> "Iterator[Found | list[Piece]]":
+def read_spans(asked: SpanFileRequest) -> "Iterator[SpanFileSummary | list[SpanPart]]":
     """Give what a file holds once it is read to its end, and then what its spans tell, in order and part by part."""
     reading = _Reading(asked)
     try:
@@ -50,14 +50,14 @@ def read_spans(asked: Asked) -> "Iterator[Found | list[Piece]]":
 
 
 class _Reading:
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: SpanFileRequest) -> None:
         self._path = asked.path
         self._placement = Placement(by_conversation=asked.by_conversation)
         self._values = Values(asked.limit_bytes, remembered_bytes=_REMEMBERED)
         self._gathered = Gathered()
-        self._found = Found()
+        self._found = SpanFileSummary()
 
-    def found(self) -> Found:
+    def found(self) -> SpanFileSummary:
         for request in self._requests():
             self._gather(request)
         self._found.whole = self._gathered.count(_PIECES)
@@ -96,11 +96,11 @@ class _Reading:
             text = to_json([piece.at, piece.origin, piece.told, piece.span, piece.run_id, piece.order, piece.what])
             self._gathered.add(_PIECES, f"{order}\x1f{piece.what}\x1f{piece.span}", text, at=order)
 
-    def parts(self) -> "Iterator[list[Piece]]":
-        batch: list[Piece] = []
+    def parts(self) -> "Iterator[list[SpanPart]]":
+        batch: list[SpanPart] = []
         for _, text in self._gathered.texts(_PIECES):
             at, origin, told, span, run_id, order, what = from_json(text)
-            batch.append(Piece(span, run_id, origin, at, order, what, told))
+            batch.append(SpanPart(span, run_id, origin, at, order, what, told))
             if len(batch) == _TOGETHER:
                 yield batch
                 batch = []

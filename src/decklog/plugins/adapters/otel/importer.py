@@ -3,16 +3,16 @@
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from decklog.importing.landing import Landing
+from decklog.importing.landing import RowWriter
 from decklog.importing.report import Fate, Report
 from decklog.plugins.adapters.otel.arrivals import Arrivals, Arrived
-from decklog.plugins.adapters.otel.gathering import Asked, Found, read_spans
+from decklog.plugins.adapters.otel.gathering import SpanFileRequest, SpanFileSummary, read_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from decklog.log import Decklog
-    from decklog.plugins.adapters.otel.incoming import Piece
+    from decklog.plugins.adapters.otel.incoming import SpanPart
 
 
 class OtlpImport:
@@ -29,10 +29,10 @@ class OtlpImport:
     ) -> None:
         self.path = path
         self.report = Report("otlp", path, dry_run)
-        self._landing = Landing(log, self.report)
+        self._landing = RowWriter(log, self.report)
         self._arrivals = Arrivals(log, by_conversation=by_conversation)
-        self._asked = Asked(path, by_conversation, log.db.values.limit_bytes)
-        self._found = Found()
+        self._asked = SpanFileRequest(path, by_conversation, log.db.values.limit_bytes)
+        self._found = SpanFileSummary()
         self._progress = progress
 
     def run(self) -> Report:
@@ -46,8 +46,8 @@ class OtlpImport:
                 done += self._take(part, done)
         return self._told()
 
-    def _take(self, part: "Found | list[Piece]", done: int) -> int:
-        if isinstance(part, Found):
+    def _take(self, part: "SpanFileSummary | list[SpanPart]", done: int) -> int:
+        if isinstance(part, SpanFileSummary):
             self._found = part
             return 0
         self._arrivals.write(part, self._found.arrived)

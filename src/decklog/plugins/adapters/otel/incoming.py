@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog.agents.entries import call_told, cut_of
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable, tellable
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.plugins.adapters.otel.span import Span, SpanEvent
+    from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
 
 ENTRY, CHARGE, RUN = "entry", "charge", "run"
 # What the entry is called that tells where spans come from.
@@ -43,7 +43,7 @@ _MILLION = 1_000_000
 
 
 @dataclass(slots=True)
-class Piece:
+class SpanPart:
     """One thing that a span says: an entry, a charge, or what is to be known of the run. All of it is JSON, and an entry that was
     prepared its columns.
     """
@@ -65,16 +65,16 @@ def run_of_trace(trace_id: str) -> str:
     return f"trace-{trace_id}"
 
 
-class Sources:
+class SpanSources:
     """Where spans that came together come from: each source has a name, and is told of once a run."""
 
     def __init__(self) -> None:
         # Of each run and source whether a span has told of it.
         self.told: set[tuple[str, str]] = set()
         # By the objects themselves, which all spans of a source share; they are held, so that no other takes their place.
-        self._names: dict[tuple[int, int], tuple[str, Span]] = {}
+        self._names: dict[tuple[int, int], tuple[str, OtelSpan]] = {}
 
-    def name(self, span: "Span") -> str:
+    def name(self, span: "OtelSpan") -> str:
         """Name what a span comes from."""
         place = id(span.resource), id(span.scope)
         known = self._names.get(place)
@@ -83,14 +83,14 @@ class Sources:
         return known[0]
 
 
-def pieces_of(span: "Span", run_id: str, origin: "dict[str, Any]", sources: Sources) -> "list[Piece]":
+def pieces_of(span: "OtelSpan", run_id: str, origin: "dict[str, Any]", sources: SpanSources) -> "list[SpanPart]":
     """Say what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
     is_ours = isinstance(span.attributes.get(names.RUN), str)
     own = _OwnSpan(span) if is_ours else OtherSpan(span, sources.name(span))
     name, source, pieces = f"{span.trace_id}/{span.span_id}", (run_id, own.source), []
     for number, (order, what, told) in own.pieces(tells_source=source not in sources.told):
         told[_RUN_OF[what]] = run_id
-        pieces.append(Piece(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, told))
+        pieces.append(SpanPart(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, told))
     # Not before all of it could be read: one that is refused has told nothing.
     sources.told.add(source)
     return pieces
@@ -102,7 +102,7 @@ _RUN_OF = {ENTRY: "stream", CHARGE: "run_id", RUN: "id"}
 class OtherSpan:
     """A span of any program, and the name of what it comes from."""
 
-    def __init__(self, span: "Span", source: str) -> None:
+    def __init__(self, span: "OtelSpan", source: str) -> None:
         self.span = span
         self.attributes = span.attributes
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
@@ -157,7 +157,7 @@ class OtherSpan:
 
     def _ends(self, at: str) -> "dict[str, Any]":
         span, is_failed = self.span, self.span.status == names.ERROR
-        outcome = Outcome.FAILED.value if is_failed else Outcome.OK.value
+        outcome = CallOutcome.FAILED.value if is_failed else CallOutcome.OK.value
         rest = {name: value for name, value in self.attributes.items() if name not in _TAKEN}
         facts: dict[str, Any] = {"outcome": outcome, "attributes": as_json(rest) or None, "source": self.source}
         facts |= {name: as_json(value) for name, value in span.rest.items()}
@@ -233,7 +233,7 @@ class _OwnSpan:
     # It comes from here.
     source = ""
 
-    def __init__(self, span: "Span") -> None:
+    def __init__(self, span: "OtelSpan") -> None:
         self.span = span
         self.attributes = span.attributes
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
 from decklog.plugins.adapters.otel import protobuf
-from decklog.plugins.adapters.otel.span import Span, SpanEvent
+from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,14 +59,14 @@ def decoded(message: str, body: bytes, kind: str) -> "dict[str, Any]":
 # Writing
 
 
-def request_of(spans: "Sequence[Span]") -> "dict[str, Any]":
+def request_of(spans: "Sequence[OtelSpan]") -> "dict[str, Any]":
     """Put spans of one resource and one scope into a request."""
     first = spans[0]
     within = {"scope": first.scope, "spans": [_span_document(span) for span in spans]}
     return {"resourceSpans": [{"resource": {"attributes": _pairs(first.resource)}, "scopeSpans": [within]}]}
 
 
-def _span_document(span: Span) -> "dict[str, Any]":
+def _span_document(span: OtelSpan) -> "dict[str, Any]":
     document: dict[str, Any] = {"traceId": span.trace_id, "spanId": span.span_id}
     if span.parent_id:
         document["parentSpanId"] = span.parent_id
@@ -102,7 +102,7 @@ def _any(value: "Any") -> "dict[str, Any]":
 # Reading
 
 
-def spans_in(request: "dict[str, Any]") -> "Iterator[Span | Unreadable]":
+def spans_in(request: "dict[str, Any]") -> "Iterator[OtelSpan | Unreadable]":
     """Give the spans of a request, and what can't be read as one."""
     for resource_spans in _objects(request, "resourceSpans"):
         resource = _attributes(_object(resource_spans, "resource"))
@@ -115,12 +115,12 @@ def spans_in(request: "dict[str, Any]") -> "Iterator[Span | Unreadable]":
                     yield Unreadable(str(found.get("spanId") or found.get("name") or "a span")[:80], problem.message)
 
 
-def _span(found: "dict[str, Any]", resource: "dict[str, Any]", scope: "dict[str, Any]") -> Span:
+def _span(found: "dict[str, Any]", resource: "dict[str, Any]", scope: "dict[str, Any]") -> OtelSpan:
     status = _object(found, "status")
     start, end = _whole(found, "startTimeUnixNano"), _whole(found, "endTimeUnixNano")
     if start <= 0:
         raise Invalid("it does not say when it began")
-    return Span(
+    return OtelSpan(
         trace_id=_id(found, "traceId", _TRACE),
         span_id=_id(found, "spanId", _SPAN),
         parent_id=_id(found, "parentSpanId", _SPAN) if found.get("parentSpanId") else "",

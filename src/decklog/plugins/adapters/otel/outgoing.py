@@ -8,11 +8,11 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import Outcome
+from decklog.agents.events import CallOutcome
 from decklog.core.clock import from_text, to_text
 from decklog.journal.entry import EntryKind
 from decklog.plugins.adapters.otel import conventions as names
-from decklog.plugins.adapters.otel.span import Span, nanoseconds_of
+from decklog.plugins.adapters.otel.span import OtelSpan, nanoseconds_of
 from decklog.stores.runs.run import ENDED, RunStatus
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class RunSpans:
 
     # Entries
 
-    def of(self, entry: "Entry") -> "Iterator[Span]":
+    def of(self, entry: "Entry") -> "Iterator[OtelSpan]":
         """Give the spans that end with an entry."""
         if entry.kind is EntryKind.CHANGE:
             yield from self._of_change(entry)
@@ -89,7 +89,7 @@ class RunSpans:
         part = entry.payload.get(name) if name is not None and isinstance(entry.payload, dict) else None
         return f"{name}:{part}" if part else None
 
-    def _pair(self, part: str, begun: "Entry", ended: "Entry | None") -> Span:
+    def _pair(self, part: str, begun: "Entry", ended: "Entry | None") -> OtelSpan:
         """Make the span of a step or a call; one whose end nobody told lasts as long as the run."""
         start = begun.at
         end = max(start, ended.at if ended is not None else self.run.ended_at or start)
@@ -102,12 +102,12 @@ class RunSpans:
             self._tell_tool(span, facts, ended)
         else:
             span.name = str(begun.body or "step") if self._texts else "step"
-        outcome = str(facts.get("outcome") or Outcome.LOST.value)
-        if outcome != Outcome.OK.value:
+        outcome = str(facts.get("outcome") or CallOutcome.LOST.value)
+        if outcome != CallOutcome.OK.value:
             span.status, span.attributes[names.ERROR_TYPE] = names.ERROR, outcome
         return span
 
-    def _tell_tool(self, span: Span, facts: "dict[str, Any]", ended: "Entry | None") -> None:
+    def _tell_tool(self, span: OtelSpan, facts: "dict[str, Any]", ended: "Entry | None") -> None:
         tool = str(facts.get("tool") or "tool")
         span.name = f"{names.EXECUTE_TOOL} {tool}"
         told = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: tool, names.TOOL_CALL_ID: str(facts.get("call"))}
@@ -118,7 +118,7 @@ class RunSpans:
             span.attributes.pop(names.END + names.BODY, None)
         span.attributes |= told
 
-    def _moment(self, entry: "Entry") -> Span:
+    def _moment(self, entry: "Entry") -> OtelSpan:
         # One that came as a span goes out as the same.
         seq = entry.key.removeprefix(names.KEY) if entry.key and entry.key.startswith(names.KEY) else entry.seq
         span = self._span(f"entry:{seq}", entry, entry.at, entry.at)
@@ -126,7 +126,7 @@ class RunSpans:
         self._tell(span, names.ENTRY, entry, entry.at)
         return span
 
-    def _span(self, part: str, entry: "Entry", start: "datetime", end: "datetime") -> Span:
+    def _span(self, part: str, entry: "Entry", start: "datetime", end: "datetime") -> OtelSpan:
         span = self._empty(part, self._parent(entry), start, end)
         if entry.agent:
             span.attributes[names.AGENT] = entry.agent
@@ -134,8 +134,8 @@ class RunSpans:
             span.attributes[names.TASK] = entry.task_id
         return span
 
-    def _empty(self, part: str, parent: str, start: "datetime", end: "datetime") -> Span:
-        return Span(
+    def _empty(self, part: str, parent: str, start: "datetime", end: "datetime") -> OtelSpan:
+        return OtelSpan(
             trace_id=self.trace_id,
             span_id=self._id(part),
             parent_id=parent,
@@ -160,7 +160,7 @@ class RunSpans:
             return self._attempts[entry.task_id][0]
         return self._id("run")
 
-    def _tell(self, span: Span, name: str, entry: "Entry", at: "datetime") -> None:
+    def _tell(self, span: OtelSpan, name: str, entry: "Entry", at: "datetime") -> None:
         """Write down all that makes the same entry again."""
         told: dict[str, Any] = {"seq": entry.seq, "kind": entry.kind.value, "subtype": entry.subtype}
         told |= {field: getattr(entry, field) for field in _TOLD if field != "payload" or self._texts}
@@ -172,7 +172,7 @@ class RunSpans:
 
     # Records
 
-    def _of_change(self, entry: "Entry") -> "Iterator[Span]":
+    def _of_change(self, entry: "Entry") -> "Iterator[OtelSpan]":
         image, table = _payload(entry), entry.record_table or ""
         if table == "charges" and entry.subtype == "added":
             yield self._charge(image, entry.seq)
@@ -181,7 +181,7 @@ class RunSpans:
         if table not in _TOLD_RECORDS:
             self.left_out[table] = self.left_out.get(table, 0) + 1
 
-    def _charge(self, image: "dict[str, Any]", seq: int) -> Span:
+    def _charge(self, image: "dict[str, Any]", seq: int) -> OtelSpan:
         at, model = from_text(image["occurred_at"]), str(image["model"])
         task_id = image.get("task_id")
         parent = self._attempts[task_id][0] if task_id in self._attempts else self._id("run")
@@ -206,7 +206,7 @@ class RunSpans:
             span.attributes[names.AGENT] = str(image["agent"])
         return span
 
-    def _attempt(self, image: "dict[str, Any]") -> "Iterator[Span]":
+    def _attempt(self, image: "dict[str, Any]") -> "Iterator[OtelSpan]":
         """Follow a task: who has it begins an attempt, and whatever it is next ends that."""
         task_id = str(image["id"])
         part = f"attempt:{task_id}:{image['attempts']}"
@@ -221,7 +221,7 @@ class RunSpans:
             del self._attempts[task_id]
             yield self._tried(*known, image)
 
-    def _tried(self, span_id: str, begun: "dict[str, Any]", image: "dict[str, Any]") -> Span:
+    def _tried(self, span_id: str, begun: "dict[str, Any]", image: "dict[str, Any]") -> OtelSpan:
         start, worker = from_text(begun["leased_at"]), str(begun["worker"])
         span = self._empty("", self._id("run"), start, max(start, from_text(image["updated_at"])))
         span.span_id, span.name = span_id, f"{names.INVOKE_AGENT} {worker}"
@@ -236,7 +236,7 @@ class RunSpans:
 
     # The run itself
 
-    def rest(self) -> "Iterator[Span]":
+    def rest(self) -> "Iterator[OtelSpan]":
         """Give what is left once the last entry is read: of a run that has ended, what never ended in it and the run itself."""
         if self.run.status not in ENDED:
             return
@@ -246,7 +246,7 @@ class RunSpans:
         self._attempts.clear()
         yield self._whole()
 
-    def _whole(self) -> Span:
+    def _whole(self) -> OtelSpan:
         run, agent = self.run, str(self.run.metadata.get("agent") or self.run.metadata.get("program") or "decklog")
         is_below = run.parent_run_id is not None and run.parent_seq is None
         parent = self._id("run", run.parent_run_id) if is_below else ""

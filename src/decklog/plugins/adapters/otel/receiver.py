@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from decklog.log import Decklog
     from decklog.mcp.token import Token
-    from decklog.plugins.adapters.otel.span import Span
+    from decklog.plugins.adapters.otel.span import OtelSpan
 
 HOST, PORT = "127.0.0.1", 4318
 LOOPBACK = (HOST, "localhost", "::1")
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def _counted(found: "Iterator[Span | otlp.Unreadable]") -> "Iterator[Span | otlp.Unreadable]":
+def _counted(found: "Iterator[OtelSpan | otlp.Unreadable]") -> "Iterator[OtelSpan | otlp.Unreadable]":
     """Give spans, but no more than are written at once."""
     for number, one in enumerate(found):
         if number >= _MOST_SPANS:

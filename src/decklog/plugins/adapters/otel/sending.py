@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from decklog.core.clock import Clock
-    from decklog.plugins.adapters.otel.span import Span
+    from decklog.plugins.adapters.otel.span import OtelSpan
 
 PATH = "/v1/traces"
 # The protocol names these; after any other answer the same request would be refused again.
@@ -26,7 +26,7 @@ _MOST_READ = 256 * 1024
 _MOST_SHOWN = 300
 
 
-class Answer(NamedTuple):
+class CollectorResponse(NamedTuple):
     """What a collector answered; without a status, why none came."""
 
     status: int
@@ -72,7 +72,7 @@ class Sender:
         self.rejected = 0
         self.messages: list[str] = []
 
-    def send(self, spans: "Sequence[Span]") -> None:
+    def send(self, spans: "Sequence[OtelSpan]") -> None:
         """Send spans, in halves where they are too many; what a collector says of those that it did not want is kept."""
         body = gzip.compress(otlp.encoded(REQUEST, otlp.request_of(spans), self._kind), 6, mtime=0)
         answer = self._sent(body)
@@ -88,7 +88,7 @@ class Sender:
     def close(self) -> None:
         self._connection.close()
 
-    def _sent(self, body: bytes) -> Answer:
+    def _sent(self, body: bytes) -> CollectorResponse:
         pause = _FIRST_WAIT
         while True:
             answer = self._post(body)
@@ -102,7 +102,7 @@ class Sender:
             self._wait(seconds)
             pause = min(pause * 2, _LONGEST_WAIT)
 
-    def _post(self, body: bytes) -> Answer:
+    def _post(self, body: bytes) -> CollectorResponse:
         """Post once. Redirects are not followed: the headers are for this address alone."""
         try:
             self._connection.request("POST", self._path, body, self._headers)
@@ -110,12 +110,12 @@ class Sender:
             told = answer.read(_MOST_READ)
         except (OSError, HTTPException) as problem:
             self._connection.close()
-            return Answer(0, problem=str(problem) or type(problem).__name__)
+            return CollectorResponse(0, problem=str(problem) or type(problem).__name__)
         kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         if not answer.isclosed():
             # More than anybody needs to read: the rest would be taken for the next answer.
             self._connection.close()
-        return Answer(answer.status, told, kind, answer.getheader("Retry-After") or "")
+        return CollectorResponse(answer.status, told, kind, answer.getheader("Retry-After") or "")
 
     def _asked(self, text: str) -> float | None:
         """Read how long a collector asks us to wait: a number of seconds, or a moment."""
@@ -126,7 +126,7 @@ class Sender:
         except (ValueError, TypeError):
             return None
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: CollectorResponse) -> None:
         """Read what a collector did not want, of a request that it took otherwise."""
         if not answer.body or answer.kind not in (otlp.JSON, otlp.PROTOBUF):
             return
@@ -135,7 +135,7 @@ class Sender:
         if text := str(partial.get("errorMessage") or "")[:_MOST_SHOWN]:
             self.messages = [*self.messages[:20], text]
 
-    def _refusal(self, answer: Answer, count: int) -> "Denied | Invalid | Unreachable":
+    def _refusal(self, answer: CollectorResponse, count: int) -> "Denied | Invalid | Unreachable":
         if answer.status == 0:
             return Unreachable(
                 f"{self.shown} was not reached: {answer.problem}", hint="Send the run again: it is the same spans."
@@ -147,7 +147,7 @@ class Sender:
             return Denied(told, hint="Give what it asks for: --header authorization='Bearer …'", status=answer.status)
         return Invalid(told, status=answer.status)
 
-    def _reason(self, answer: Answer) -> str:
+    def _reason(self, answer: CollectorResponse) -> str:
         try:
             known = answer.kind in (otlp.JSON, otlp.PROTOBUF)
             text = str(otlp.decoded(STATUS, answer.body, answer.kind).get("message") or "") if known else ""

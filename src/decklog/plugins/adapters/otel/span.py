@@ -23,7 +23,7 @@ class SpanEvent:
 
 
 @dataclass(slots=True, kw_only=True)
-class Span:
+class OtelSpan:
     """One span. Times are nanoseconds since 1970; one that has not ended has 0 for its end."""
 
     trace_id: str

@@ -6,7 +6,7 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.importing.landing import run_id_of
 
 if TYPE_CHECKING:
-    from decklog.importing.landing import Landing
+    from decklog.importing.landing import RowWriter
     from decklog.importing.row import Row
     from decklog.log import Decklog
 
@@ -15,7 +15,7 @@ class BazingaTables:
     """Mappings of one file. A mapping is a method that takes a row and says what became of it."""
 
     log: "Decklog"
-    landing: "Landing"
+    landing: "RowWriter"
     # The sessions that are here, with the runs they became.
     sessions: dict[str, str]
 

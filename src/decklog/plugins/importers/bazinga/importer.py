@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from decklog.importing.importing import Import
 from decklog.importing.report import Fate
 from decklog.importing.row import Row
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.plugins.importers.bazinga import schema
 from decklog.plugins.importers.bazinga.context import ContextTables
 from decklog.plugins.importers.bazinga.memory import MemoryTables
@@ -57,11 +57,11 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
             "decisions": self.decision,
         }
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse what is no bazinga database, or a newer one than is known."""
         self.report.version = schema.version_of(source)
 
-    def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
+    def in_order(self, source: SqliteSource, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows as they were written; states by time, because old files hold every version of them."""
         return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from decklog.db.sqlite.foreign import FileBeside
 
 
-class Rows:
+class MirroredRows:
     """The rows of a table that tell of one record.
 
     `which` says which of the question's rows; the parts of the record's identity are bound in their order. `known_by` is what a
@@ -33,25 +33,27 @@ APPLICATION_ID = 0x424D4952
 MARKS = "decklog_marks"
 ENTRIES = "decklog_entries"
 MOVED = "temp.moved m cross join log.entries e on e.pos between m.first and m.last"
-_PLAN = Rows("development_plans", "p.run_id = ?1", "session_id", "created_at")
+_PLAN = MirroredRows("development_plans", "p.run_id = ?1", "session_id", "created_at")
 _RECORDS = {
-    "runs": Rows("sessions", "r.id = ?1", "session_id", "start_time created_at"),
-    "groups": Rows("task_groups", "g.run_id = ?1 and g.group_id = ?2", "id, session_id", "created_at"),
-    "states": Rows("state_snapshots", "s.run_id = ?1 and s.group_id = ?2 and s.name = ?3", "session_id, state_type, group_id"),
-    "charges": Rows("token_usage", "c.id = ?1"),
-    "outputs": Rows("skill_outputs", "o.id = ?1"),
+    "runs": MirroredRows("sessions", "r.id = ?1", "session_id", "start_time created_at"),
+    "groups": MirroredRows("task_groups", "g.run_id = ?1 and g.group_id = ?2", "id, session_id", "created_at"),
+    "states": MirroredRows(
+        "state_snapshots", "s.run_id = ?1 and s.group_id = ?2 and s.name = ?3", "session_id, state_type, group_id"
+    ),
+    "charges": MirroredRows("token_usage", "c.id = ?1"),
+    "outputs": MirroredRows("skill_outputs", "o.id = ?1"),
     "plans": _PLAN,
     "phases": _PLAN,
-    "criteria": Rows(
+    "criteria": MirroredRows(
         *("success_criteria", "c.run_id = ?1", "session_id, criterion", "created_at"),
         """
         delete from main.success_criteria
          where session_id = ?1 and criterion not in (select criterion from log.criteria where run_id = ?1)
         """,
     ),
-    "packages": Rows("context_packages", "p.id = ?1", "id", "created_at"),
-    "context_consumptions": Rows("consumption_scope", "c.id = ?1", "scope_id"),
-    "patterns": Rows(
+    "packages": MirroredRows("context_packages", "p.id = ?1", "id", "created_at"),
+    "context_consumptions": MirroredRows("consumption_scope", "c.id = ?1", "scope_id"),
+    "patterns": MirroredRows(
         *("error_patterns", "e.pattern_hash = ?1 and e.project = ?2", "pattern_hash, project_id", "created_at"),
         """
         delete from main.error_patterns
@@ -59,7 +61,7 @@ _RECORDS = {
            and not exists (select 1 from log.patterns where pattern_hash = ?1 and project = ?2)
         """,
     ),
-    "strategies": Rows("strategies", "s.id = ?1", "strategy_id", "created_at"),
+    "strategies": MirroredRows("strategies", "s.id = ?1", "strategy_id", "created_at"),
 }
 _WORKFLOW = {
     "workflow_transitions": "workflow_transitions",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from decklog.core.errors import Invalid, SchemaTooNew
 
 if TYPE_CHECKING:
-    from decklog.importing.source import Source
+    from decklog.importing.source import SqliteSource
 
 NEWEST = 19
 
@@ -69,7 +69,7 @@ KEYS = {
 }
 
 
-def version_of(source: "Source") -> int:
+def version_of(source: "SqliteSource") -> int:
     """Find a file's schema version; refuse what is no bazinga database, and what is newer than we know."""
     if "sessions" not in source or "orchestration_logs" not in source:
         raise Invalid(

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import Invalid
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.stores.workflow import bazinga_workflow
 from decklog.stores.workflow.document import completed, records_of, shipped
 
@@ -24,7 +24,7 @@ _COLUMNS = (
 def workflow_of(database: str, root: str) -> dict[str, Any] | None:
     """Return a project's workflow, checked, or None where it routes by the default."""
     found: dict[str, Any] = {}
-    with Source(database) as source:
+    with SqliteSource(database) as source:
         readers = {"transitions": _transitions, "markers": _markers, "rules": _rules}
         tables = {"transitions": "workflow_transitions", "markers": "agent_markers", "rules": "workflow_special_rules"}
         for section, table in tables.items():

@@ -7,7 +7,7 @@ from decklog.importing.draft import RecordDraft, describes
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row, kept_columns
 from decklog.importing.text_files import file_in, has_markers, json_lines
-from decklog.importing.tracker import COMMENTS, LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
+from decklog.importing.tracker import COMMENTS, LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
 from decklog.plugins.importers.beads.words import (
     DELETED,
     DERIVED,
@@ -80,14 +80,14 @@ class BeadsImport(Tracker):
         is_done = found.get("status") == "closed"
         self.hold(name, found, at=at, clock=clock, is_done=is_done)
 
-    def parts_of(self, item: Row) -> "Iterator[Part]":
+    def parts_of(self, item: Row) -> "Iterator[NestedRow]":
         """Give an issue's dependencies and comments."""
         for link in _listed(item, LINKS) or ():
             ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
-            yield Part(LINKS, ends, {"issue_id": item.id, **link})
+            yield NestedRow(LINKS, ends, {"issue_id": item.id, **link})
         for comment in _listed(item, COMMENTS) or ():
             said = moment_of(comment.get("created_at"))
-            yield Part(COMMENTS, f"{item.id}#{comment.get('id') or said}", {**comment, "issue_id": item.id}, said)
+            yield NestedRow(COMMENTS, f"{item.id}#{comment.get('id') or said}", {**comment, "issue_id": item.id}, said)
 
     def _hold_memory(self, found: "dict[str, Any]") -> None:
         self.gathered.add(MEMORIES, str(found.get("key")), kept_columns(found)[1])

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
 from decklog.core.errors import DecklogError, Invalid
-from decklog.importing.landing import Landing
+from decklog.importing.landing import RowWriter
 from decklog.importing.report import Fate, Report
 from decklog.importing.row import EPOCH, Row
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.importing.versions import NOTE
 from decklog.records.values import to_json
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
@@ -31,7 +31,7 @@ class DeskTables:
     """Mappings of what people said and what was learned."""
 
     log: "Decklog"
-    landing: Landing
+    landing: RowWriter
     report: Report
 
     def message(self, row: Row) -> Fate:
@@ -127,7 +127,7 @@ class DeskTables:
             fates.add(self.landing.change(Lesson, id=lesson.id, **counts))
         return Fate.CHANGED if Fate.CHANGED in fates else Fate.ALREADY
 
-    def supersede_all(self, source: Source) -> None:
+    def supersede_all(self, source: SqliteSource) -> None:
         """Mark every lesson with what replaced it there; a successor that is not here is reported."""
         for columns in source.rows("memory"):
             with self.log.transaction():

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from decklog.importing.exports.report import ExportReport
 from decklog.importing.exports.rows import Export, Folder
-from decklog.importing.leftovers import Kept
+from decklog.importing.leftovers import LeftoverRows
 from decklog.plugins.importers.gaia.ddl import STATEMENTS
 from decklog.plugins.importers.gaia.export_desk import DeskRows
-from decklog.plugins.importers.gaia.export_files import SYSTEM, HomeFiles
+from decklog.plugins.importers.gaia.export_files import SYSTEM, GaiaHomeFiles
 from decklog.plugins.importers.gaia.export_work import WorkRows
 from decklog.plugins.importers.gaia.importer import RUN_ID
 from decklog.plugins.importers.gaia.schema import DATABASES
@@ -44,13 +44,13 @@ class GaiaExport(WorkRows, DeskRows):
         return self.report.as_dict()
 
     def _write(self, made: str) -> None:
-        with closing(Kept(self.log, SYSTEM)) as kept:
+        with closing(LeftoverRows(self.log, SYSTEM)) as kept:
             for table, name in DATABASES.items():
                 path = os.path.join(made, name)
                 with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
                     self._table(table, out)
                     out.finish()
-            HomeFiles(self.log, made, kept, self.report).write()
+            GaiaHomeFiles(self.log, made, kept, self.report).write()
             self.report.leave_out_kept(kept.of_others)
         self._leave_out()
 

@@ -11,7 +11,7 @@ from decklog.core.errors import NotFound
 from decklog.db.sqlite.scratch import Scratch
 from decklog.importing.exports.report import ExportReport
 from decklog.importing.exports.rows import each
-from decklog.importing.leftovers import Kept
+from decklog.importing.leftovers import LeftoverRows
 from decklog.importing.pages import every
 from decklog.plugins.importers.gaia import files
 from decklog.plugins.importers.gaia.spelling import as_it_was, time_text, times
@@ -38,10 +38,10 @@ _LONGEST_NAME = 256
 _MOST_BLANK = 1000
 
 
-class HomeFiles:
+class GaiaHomeFiles:
     """Writes the file stores of one home. A log that nothing was written to is not made, so that this can be seen."""
 
-    def __init__(self, log: "Decklog", folder: str, kept: Kept, report: ExportReport) -> None:
+    def __init__(self, log: "Decklog", folder: str, kept: LeftoverRows, report: ExportReport) -> None:
         self.log = log
         self.folder = folder
         self.kept = kept

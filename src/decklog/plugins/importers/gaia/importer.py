@@ -10,7 +10,7 @@ from decklog.importing.importing import Import
 from decklog.importing.landing import told
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.plugins.importers.gaia import files
 from decklog.plugins.importers.gaia.desk import DeskTables
 from decklog.plugins.importers.gaia.schema import DATABASES, KEYS, TABLES
@@ -85,13 +85,13 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
     def _take_database(self, table: str, path: str) -> None:
         if not os.path.exists(path):
             return
-        with Source(path, seconds=self.seconds) as source:
+        with SqliteSource(path, seconds=self.seconds) as source:
             self.check(source)
             self.take(source)
             if table == "memory":
                 self.supersede_all(source)
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Report a store that holds nothing we know."""
         if not any(table in source for table in self.tables):
             self.report.note(f"{source.path} has no table of gaia-coder's")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.importing.draft import Draft, describes
-from decklog.importing.landing import Landing
+from decklog.importing.landing import RowWriter
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
 from decklog.journal.entry import EntryKind
@@ -30,7 +30,7 @@ class GaiaWorkTables:
     """Mappings into the one run that is made for a home."""
 
     log: "Decklog"
-    landing: Landing
+    landing: RowWriter
     run_id: str
 
     def task(self, row: Row) -> Fate:

@@ -8,7 +8,7 @@ from decklog.importing.draft import RecordDraft, describes
 from decklog.importing.json_pieces import JsonFile
 from decklog.importing.private_folder import PrivateFolder
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
-from decklog.importing.tracker import COMMENTS, LINKS, Link, Part, Tracker, moment_of, set_time
+from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
 from decklog.plugins.importers.github.reading import REPOSITORY, ask_gh, name_of, needed_by, plain_names, unmarked
 from decklog.stores.tasks.task import LinkKind, TaskState
 
@@ -89,15 +89,15 @@ class GithubImport(Tracker):
         _, text = kept_columns({**comment, "issue": name})
         self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
-    def parts_of(self, item: Row) -> "Iterator[Part]":
+    def parts_of(self, item: Row) -> "Iterator[NestedRow]":
         """Give what an issue says that it waits for, and what was said of it."""
         for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
-            yield Part(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
+            yield NestedRow(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
         comments = item.columns.get("comments")
         for comment in comments if isinstance(comments, list) else ():
             if isinstance(comment, dict):
                 named = {**plain_names(comment), "issue": item.id}
-                yield Part(COMMENTS, f"{item.id}#{named.get('id')}", named, moment_of(named.get("created_at")))
+                yield NestedRow(COMMENTS, f"{item.id}#{named.get('id')}", named, moment_of(named.get("created_at")))
 
     def link_of(self, row: Row) -> Link:
         """Read a link."""

@@ -9,7 +9,7 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.importing.draft import Draft, RecordDraft, describes
 from decklog.importing.landing import run_below
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.importing.table_tracker import COMMENTS, ITEM, LINKS, Table, TableTracker
 from decklog.importing.tracker import WAS_RUNNING, Link
 from decklog.stores.tasks.task import LinkKind, TaskState
@@ -82,7 +82,7 @@ class HermesImport(TableTracker):
             raise NotFound(f"there is no {FILE} in {self.path}", hint="Name the folder of Hermes, or the file.", path=self.path)
         return there
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse what is no board."""
         if "tasks" not in source or "task_events" not in source:
             raise Invalid(f"{source.path} is no board of Hermes Kanban: it has no tasks or no task_events", path=source.path)

@@ -7,7 +7,7 @@ from decklog.importing.draft import Draft, RecordDraft, describes
 from decklog.importing.importing import Import
 from decklog.importing.landing import run_id_of
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.journal.entry import EntryKind
 from decklog.plugins.importers.langgraph.keeping import Keeping
 from decklog.plugins.importers.langgraph.msgpack import decoded
@@ -41,7 +41,7 @@ class LangGraphImport(Import):
         self.report.path = shown or self.path
         self.landing.adders[Checkpoint] = self._add_checkpoints
 
-    def source(self) -> Source:
+    def source(self) -> SqliteSource:
         """Open a file, or the tables on a server."""
         if not self.path.startswith(SERVERS):
             return super().source()
@@ -53,17 +53,17 @@ class LangGraphImport(Import):
         """Name the tables with their mappings."""
         return {"checkpoints": self.checkpoint, "writes": self.write}
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse what is no file of the saver."""
         missing = [table for table in self.tables if table not in source]
         if missing:
             raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
 
-    def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
+    def in_order(self, source: SqliteSource, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows by their keys, whatever order they were written in."""
         return source.rows(table, (*_PLACE, "task_id", "idx"))
 
-    def take(self, source: Source) -> None:
+    def take(self, source: SqliteSource) -> None:
         """Take the tables over; beside what anybody can read of them, what a graph goes on from."""
         self._name_unknown(source)
         keeping = Keeping(self.landing)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from decklog.importing.landing import Landing
+    from decklog.importing.landing import RowWriter
     from decklog.records.values import Values
 
 _LEFT = (Fate.KEPT, Fate.REFUSED)
@@ -33,7 +33,7 @@ class _Opened(NamedTuple):
 class Keeping:
     """Keeps what came of a batch of rows; what is here already stays as it is."""
 
-    def __init__(self, landing: "Landing") -> None:
+    def __init__(self, landing: "RowWriter") -> None:
         self._landing = landing
         self._log = landing.log
 

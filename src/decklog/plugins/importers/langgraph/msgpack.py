@@ -22,10 +22,10 @@ _SHORT_OBJECTS = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8, 0xD8: 16}
 
 def decoded(data: bytes, depth: int = 0) -> "Any":
     """Read one value, which must be all there is."""
-    return decoded_by(Reader, data, depth)
+    return decoded_by(MsgpackReader, data, depth)
 
 
-def decoded_by(how: "type[Reader]", data: bytes, depth: int = 0) -> "Any":
+def decoded_by(how: "type[MsgpackReader]", data: bytes, depth: int = 0) -> "Any":
     """Read one value in a way of one's own."""
     reader = how(data, depth)
     try:
@@ -37,7 +37,7 @@ def decoded_by(how: "type[Reader]", data: bytes, depth: int = 0) -> "Any":
     return value
 
 
-class Reader:
+class MsgpackReader:
     """Reads values one after the other."""
 
     def __init__(self, data: bytes, depth: int) -> None:

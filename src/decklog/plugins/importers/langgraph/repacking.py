@@ -4,7 +4,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
-from decklog.plugins.importers.langgraph.msgpack import Reader, decoded_by
+from decklog.plugins.importers.langgraph.msgpack import MsgpackReader, decoded_by
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,7 +22,7 @@ class Ext:
         self.data = data
 
 
-class _Opener(Reader):
+class _Opener(MsgpackReader):
     """Reads a value with the names of its maps as they are, and its objects by their numbers."""
 
     def _map(self, count: int) -> "dict[Any, Any]":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from decklog.core.errors import Invalid
 from decklog.db.postgres.other_database import OtherDatabase
 from decklog.importing.row import parsed_json, plain
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.plugins.importers.langgraph.msgpack import decoded
 from decklog.plugins.importers.langgraph.repacking import opened
 
@@ -40,7 +40,7 @@ select {_PLACE}, c.task_id, c.idx, c.channel, c.type, c.blob, {{task_path}}
 _OF_A_WRITE = ("thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value", "task_path")
 
 
-class ServerCheckpoints(Source):
+class ServerCheckpoints(SqliteSource):
     """The two tables of the SQLite saver, made of the three of the other."""
 
     def __init__(self, url: str, shown: str, *, seconds: float) -> None:

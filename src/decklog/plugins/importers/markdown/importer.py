@@ -4,7 +4,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.importing.landing import Landing
+from decklog.importing.landing import RowWriter
 from decklog.importing.report import Fate, Report
 from decklog.importing.syncing import shown, tell
 from decklog.importing.text_files import text_of
@@ -34,7 +34,7 @@ class MarkdownImport:
         self._log = log
         self._path = path
         self.report = Report(_SYSTEM, path, dry_run)
-        self._landing = Landing(log, self.report)
+        self._landing = RowWriter(log, self.report)
         self._run_id = ""
         self._names: dict[str, str] = {}
 

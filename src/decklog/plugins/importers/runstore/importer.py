@@ -8,7 +8,7 @@ from decklog.importing.importing import Import
 from decklog.importing.landing import run_id_of, told
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.journal.entry import EntryKind
 from decklog.plugins.importers.runstore.tasks import TaskTables
 from decklog.stores.artifacts.artifacts import Artifact, media_type_of
@@ -72,13 +72,13 @@ class RunStoreImport(Import, TaskTables):
             "approvals": self.approval,
         }
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse what is no RunStore."""
         missing = [table for table in ("runs", "tasks", "task_attempts") if table not in source]
         if missing:
             raise Invalid(f"{source.path} is no RunStore database: it has no {', '.join(missing)}")
 
-    def take(self, source: Source) -> None:
+    def take(self, source: SqliteSource) -> None:
         """Read the attempts before their tasks, because a task's versions tell them."""
         for row in self.rows_of("task_attempts", source.rows("task_attempts")):
             self.attempts.setdefault(str(row.columns.get("task_id")), []).append(row)

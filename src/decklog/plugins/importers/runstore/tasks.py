@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
 from decklog.core.errors import NotFound
-from decklog.importing.landing import Landing
+from decklog.importing.landing import RowWriter
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
 from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
@@ -42,7 +42,7 @@ class TaskTables(ABC):
     """Mappings of the two tables, of which the second is written with the first."""
 
     log: "Decklog"
-    landing: Landing
+    landing: RowWriter
     attempts: dict[str, list[Row]]
     attempt_fates: dict[str, Fate]
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from decklog.importing.tracker import moment_of
 from decklog.plugins.importers.taskmaster.importer import TASKS
-from decklog.plugins.importers.taskmaster.naming import Claims, needed_number, number_of, ours_of, siblings_of, spelled_id
+from decklog.plugins.importers.taskmaster.naming import NameClaims, needed_number, number_of, ours_of, siblings_of, spelled_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ class Document:
             for task in _listed(held, TASKS):
                 self._place(tag, task)
         told = [(*place, ours) for place, task in self._tasks.items() if (ours := ours_of(task)) is not None]
-        self._names = Claims(run_of, run_here, lambda *place: place in self._tasks).settled(told)
+        self._names = NameClaims(run_of, run_here, lambda *place: place in self._tasks).settled(told)
         self.places = {self._names.get(place) or "/".join(place): place for place in self._tasks}
 
     def _place(self, tag: str, task: "dict[str, Any]") -> None:

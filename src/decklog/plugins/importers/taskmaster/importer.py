@@ -10,8 +10,8 @@ from decklog.importing.draft import RecordDraft, describes
 from decklog.importing.landing import run_below
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importing.text_files import document, file_in, objects_in
-from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
-from decklog.plugins.importers.taskmaster.naming import Claims, needed_number, number_of, ours_of, siblings_of
+from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
+from decklog.plugins.importers.taskmaster.naming import NameClaims, needed_number, number_of, ours_of, siblings_of
 from decklog.plugins.importers.taskmaster.reading import TaskFile
 from decklog.plugins.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
@@ -51,7 +51,9 @@ class TaskMasterImport(Tracker):
             self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
-        claims = Claims(self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}"))
+        claims = NameClaims(
+            self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}")
+        )
         self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._told).items()}
 
     def _run_here(self, task_id: str) -> str | None:
@@ -167,18 +169,18 @@ class TaskMasterImport(Tracker):
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
-    def parts_of(self, item: Row) -> "Iterator[Part]":
+    def parts_of(self, item: Row) -> "Iterator[NestedRow]":
         """Give what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
         # A task of its own may have a point in its id too.
         above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
-            yield Part(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
+            yield NestedRow(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
         needed = item.columns.get("dependencies")
         for word in needed if isinstance(needed, list) else ():
             other = needed_number(word, above, siblings or ())
-            yield Part(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
+            yield NestedRow(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
 
     def link_of(self, row: Row) -> Link:
         """Read a link."""

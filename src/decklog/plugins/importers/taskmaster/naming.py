@@ -41,7 +41,7 @@ def ours_of(task: "dict[str, Any]") -> str | None:
     return ours if isinstance(ours, str) and ours.strip() else None
 
 
-class Claims:
+class NameClaims:
     """Which tasks of a document are those that were made here, by what they say that they are called here.
 
     `run_of` names the run of a tag, `run_here` that of a task that is here, and `has` says whether the document has a number.

@@ -7,9 +7,9 @@ from uuid import UUID
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.draft import Draft, RecordDraft, describes
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
-from decklog.importing.source import Source
+from decklog.importing.source import SqliteSource
 from decklog.importing.table_tracker import ITEM, Table, TableTracker
-from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, Part, set_time
+from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, set_time
 from decklog.plugins.importers.vibekanban.layout import ELSEWHERE, IGNORED, LAYOUT
 from decklog.stores.tasks.task import LinkKind, TaskState
 
@@ -61,7 +61,7 @@ class VibeKanbanImport(TableTracker):
             raise NotFound(f"there is no {FILES[0]} in {self.path}", hint="Name the file itself.", path=self.path)
         return {"": found}
 
-    def check(self, source: Source) -> None:
+    def check(self, source: SqliteSource) -> None:
         """Refuse what is not Vibe Kanban's; read what its projects are called."""
         missing = [table for table in ("projects", "tasks", "execution_processes") if table not in source]
         if missing:
@@ -109,12 +109,12 @@ class VibeKanbanImport(TableTracker):
             updated_at=set_time(row, "updated_at"),
         )
 
-    def parts_of(self, item: Row) -> "Iterator[Part]":
+    def parts_of(self, item: Row) -> "Iterator[NestedRow]":
         """Give what a task came of: an agent made it while it worked on another."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
                 columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}
-                yield Part(LINKS, f"{item.id}/{parent}", columns)
+                yield NestedRow(LINKS, f"{item.id}/{parent}", columns)
 
     def link_of(self, row: Row) -> Link:
         """Read a link."""

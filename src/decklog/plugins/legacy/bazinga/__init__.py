@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.plugins.legacy.bazinga.auto_logger import AutoLogger
-    from decklog.plugins.legacy.bazinga.base import DatabaseInitError, MigrationLockError, Refusal
+    from decklog.plugins.legacy.bazinga.base import CallRefused, DatabaseInitError, MigrationLockError
     from decklog.plugins.legacy.bazinga.database import BazingaDB
     from decklog.plugins.legacy.bazinga.redaction import SECRET_PATTERNS, scan_and_redact
     from decklog.plugins.legacy.bazinga.rules import (
@@ -29,7 +29,7 @@ _HOMES = {
     "BazingaDB": "database",
     "DatabaseInitError": "base",
     "MigrationLockError": "base",
-    "Refusal": "base",
+    "CallRefused": "base",
     "SECRET_PATTERNS": "redaction",
     "scan_and_redact": "redaction",
     "EXPECTED_SCHEMA_VERSION": "rules",
@@ -58,7 +58,7 @@ __all__ = [
     "BazingaDB",
     "DatabaseInitError",
     "MigrationLockError",
-    "Refusal",
+    "CallRefused",
     "scan_and_redact",
     "validate_complexity",
     "validate_group_id",

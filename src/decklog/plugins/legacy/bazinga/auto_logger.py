@@ -3,16 +3,16 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Refusal, answers
+from decklog.plugins.legacy.bazinga.base import CallRefused, answers
 from decklog.plugins.legacy.bazinga.logs.logs import Logs, newest
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 
 if TYPE_CHECKING:
     import os
     from typing import Any
 
     from decklog.core.clock import Clock
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 
 class AutoLogger(Logs):
@@ -41,7 +41,7 @@ class AutoLogger(Logs):
             answer = self.log_interaction(self.session_id, agent_type, content, iteration, agent_id)
             if answer["success"]:
                 self.log.journal.get(self.session_id, self._last)
-        except Refusal as problem:
+        except CallRefused as problem:
             answer = {"success": False, "error": str(problem)}
         if answer["success"]:
             self._logged[agent_type] += 1
@@ -84,7 +84,7 @@ def DESK(path: str, quiet: bool, *, project_root: str | None) -> AutoLogger:
     return AutoLogger(path, quiet=quiet, project_root=project_root)
 
 
-def auto_logger(desk: AutoLogger, given: "Given") -> Reply:
+def auto_logger(desk: AutoLogger, given: "UsageValues") -> ProgramReply:
     desk.session_id = given["session"]
     answer = desk.log_agent_response(given["agent"], given["content"], given.whole("iteration"), given.get("agent_id"))
-    return Reply(answer)
+    return ProgramReply(answer)

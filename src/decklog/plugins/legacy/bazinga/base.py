@@ -28,7 +28,7 @@ PROGRAM = "bazinga-db"
 SHIPPED = "shipped"
 
 
-class Refusal(ValueError):
+class CallRefused(ValueError):
     """A call that can't be done as it was made. `details` go into its JSON form."""
 
     def __init__(self, message: str, **details: "Any") -> None:
@@ -218,7 +218,7 @@ def answers(method: "Callable[Concatenate[D, P], R]") -> "Callable[Concatenate[D
         try:
             answer = method(desk, *args, **kwargs)
         except DecklogError as problem:
-            raise Refusal(told(problem)) from problem
+            raise CallRefused(told(problem)) from problem
         desk.follow()
         return answer
 
@@ -243,19 +243,19 @@ def reports(method: "Callable[Concatenate[D, P], dict[str, Any]]") -> "Callable[
 def check(problem: str | None) -> None:
     """Refuse when a validator found something."""
     if problem is not None:
-        raise Refusal(problem)
+        raise CallRefused(problem)
 
 
 def one_of(name: str, value: object, allowed: "tuple[str | None, ...]") -> None:
     """Refuse a word that is not one of those allowed; None among them means that it need not be given."""
     if value not in allowed:
-        raise Refusal(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, allowed))}")
+        raise CallRefused(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, allowed))}")
 
 
 def filled(name: str, value: object) -> str:
     """Refuse a text that says nothing."""
     if not isinstance(value, str) or not value.strip():
-        raise Refusal(f"{name} cannot be empty")
+        raise CallRefused(f"{name} cannot be empty")
     return value
 
 
@@ -274,7 +274,7 @@ def moment(text: str) -> "datetime":
     try:
         return from_text(text.replace(" ", "T", 1))
     except ValueError:
-        raise Refusal(f"{text!r} is not a time such as 2026-11-15 08:30:00") from None
+        raise CallRefused(f"{text!r} is not a time such as 2026-11-15 08:30:00") from None
 
 
 def json_text(value: object) -> str | None:
@@ -293,4 +293,4 @@ def from_json_text(name: str, text: str) -> "Any":
     try:
         return json.loads(text)
     except ValueError as problem:
-        raise Refusal(f"Invalid JSON in {name}: {problem}") from None
+        raise CallRefused(f"Invalid JSON in {name}: {problem}") from None

@@ -4,7 +4,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Refusal
+from decklog.plugins.legacy.bazinga.base import CallRefused
 from decklog.stores.workflow.bazinga_workflow import from_markers_file, from_transitions_file
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _says(used: "dict[str, Any] | None", part: "dict[str, Any]") -> bool:
 
 def _object(name: str, value: object) -> "dict[str, Any]":
     if not isinstance(value, dict):
-        raise Refusal(f"{name} is not a JSON object")
+        raise CallRefused(f"{name} is not a JSON object")
     return value
 
 
@@ -73,6 +73,6 @@ def _read(path: str) -> "dict[str, Any] | None":
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as problem:
-        if isinstance(problem, Refusal):
+        if isinstance(problem, CallRefused):
             raise
-        raise Refusal(f"{path} can't be read: {problem}") from None
+        raise CallRefused(f"{path} can't be read: {problem}") from None

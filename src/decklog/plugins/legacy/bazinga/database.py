@@ -2,16 +2,16 @@
 
 from decklog.plugins.legacy.bazinga.knowledge.consumption import Consumptions
 from decklog.plugins.legacy.bazinga.knowledge.packages import Packages
-from decklog.plugins.legacy.bazinga.knowledge.patterns import Patterns
-from decklog.plugins.legacy.bazinga.knowledge.strategies import Strategies
+from decklog.plugins.legacy.bazinga.knowledge.patterns import BazingaPatterns
+from decklog.plugins.legacy.bazinga.knowledge.strategies import BazingaStrategies
 from decklog.plugins.legacy.bazinga.logs.events import Events
 from decklog.plugins.legacy.bazinga.logs.logs import Logs
-from decklog.plugins.legacy.bazinga.logs.outputs import Outputs
+from decklog.plugins.legacy.bazinga.logs.outputs import BazingaOutputs
 from decklog.plugins.legacy.bazinga.logs.reasoning import Reasoning
 from decklog.plugins.legacy.bazinga.router import Router
 from decklog.plugins.legacy.bazinga.upkeep import Upkeep
 from decklog.plugins.legacy.bazinga.work.dashboard import Dashboard
-from decklog.plugins.legacy.bazinga.work.plans import Plans
+from decklog.plugins.legacy.bazinga.work.plans import BazingaPlans
 
 
 class BazingaDB(
@@ -19,12 +19,12 @@ class BazingaDB(
     Logs,
     Reasoning,
     Events,
-    Plans,
-    Outputs,
+    BazingaPlans,
+    BazingaOutputs,
     Packages,
     Consumptions,
-    Patterns,
-    Strategies,
+    BazingaPatterns,
+    BazingaStrategies,
     Router,
     Upkeep,
 ):

@@ -6,15 +6,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from decklog.plugins.legacy.bazinga import configuration
-from decklog.plugins.legacy.bazinga.base import PROGRAM, SHIPPED, DatabaseInitError, Desk, Refusal
+from decklog.plugins.legacy.bazinga.base import PROGRAM, SHIPPED, CallRefused, DatabaseInitError, Desk
 from decklog.plugins.legacy.bazinga.places import log_of
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 
 if TYPE_CHECKING:
     from typing import Any, Self
 
     from decklog.core.clock import Clock
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 COUNTS = ("transitions_count", "markers_count", "rules_count")
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
@@ -68,7 +68,7 @@ class Readiness:
     def init_session(self, session_id: str | None = None) -> str:
         """Make the log, and the session's folder for what skills put out; give the session's id. `create_session` begins it."""
         if session_id is not None and not _SESSION_ID.fullmatch(session_id):
-            raise Refusal(f"session_id {session_id!r} can't name a folder; use letters, digits, _ . and -")
+            raise CallRefused(f"session_id {session_id!r} can't name a folder; use letters, digits, _ . and -")
         self.seed()
         named = session_id or f"bazinga_{self.desk.log.clock.now():%Y%m%d_%H%M%S}"
         os.makedirs(os.path.join(self.desk.project_root, "bazinga", "artifacts", named, "skills"), exist_ok=True)
@@ -104,32 +104,32 @@ def _not_ready(error: str, *, exists: bool) -> "dict[str, Any]":
 DESK = Readiness
 
 
-def init_db(desk: Readiness, _: "Given") -> Reply:
-    return Reply(desk.seed(), said=f"{desk.db_path} is ready")
+def init_db(desk: Readiness, _: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.seed(), said=f"{desk.db_path} is ready")
 
 
-def init_session(desk: Readiness, given: "Given") -> Reply:
+def init_session(desk: Readiness, given: "UsageValues") -> ProgramReply:
     if given.has("check-only"):
         return _checked(desk, given)
     session_id = desk.init_session(given.get("session-id"))
     found = desk.check()
     _say(desk, f"{desk.db_path} has {found['transitions_count']} transitions, {found['markers_count']} markers")
-    return Reply({"session_id": session_id, **found}) if given.has("json") else Reply(text=session_id)
+    return ProgramReply({"session_id": session_id, **found}) if given.has("json") else ProgramReply(text=session_id)
 
 
-def _checked(desk: Readiness, given: "Given") -> Reply:
+def _checked(desk: Readiness, given: "UsageValues") -> ProgramReply:
     found = desk.check()
     code = 0 if found["ready"] else 1
     if given.has("json"):
-        return Reply(found, code=code)
+        return ProgramReply(found, code=code)
     _say(desk, "ready" if found["ready"] else f"not ready: {found.get('error', 'the workflow is empty')}")
-    return Reply(code=code)
+    return ProgramReply(code=code)
 
 
-def seed_configs(desk: Readiness, given: "Given") -> Reply:
+def seed_configs(desk: Readiness, given: "UsageValues") -> ProgramReply:
     sections = tuple(name for name in configuration.SECTIONS if given.has(name) and not given.has("all"))
     if not given.has("auto-init-db") and not desk.check()["db_exists"]:
-        raise Refusal(f"there is no database at {desk.db_path}; make it with init-db, or give --auto-init-db")
+        raise CallRefused(f"there is no database at {desk.db_path}; make it with init-db, or give --auto-init-db")
     different = desk.compare(sections or configuration.SECTIONS)
     if different:
         _say(desk, f"bazinga/config differs from the workflow in use in {len(different)} places, such as {different[0]}.")
@@ -137,7 +137,7 @@ def seed_configs(desk: Readiness, given: "Given") -> Reply:
             desk,
             "Nothing was changed. The owner loads the file with: decklog workflow load bazinga/config/transitions.json",
         )
-    return Reply({**desk.seed(), "differences": different}, said="Workflow written down")
+    return ProgramReply({**desk.seed(), "differences": different}, said="Workflow written down")
 
 
 def _say(desk: Readiness, text: str) -> None:

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import DecklogError
 from decklog.plugins.legacy.bazinga.base import answers, filled, told
-from decklog.plugins.legacy.bazinga.program.reply import Reply
-from decklog.plugins.legacy.bazinga.work.groups import Groups, group_row, groups_of
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
+from decklog.plugins.legacy.bazinga.work.groups import BazingaGroups, group_row, groups_of
 from decklog.stores.workflow.router import TestingMode
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 # In the order in which the router has always answered; what is new comes after.
 _NAMED = {
@@ -25,7 +25,7 @@ _NAMED = {
 }
 
 
-class Router(Groups):
+class Router(BazingaGroups):
     """Routes by the workflow and by what is known of the session's groups."""
 
     @answers
@@ -66,7 +66,7 @@ def _refused(problem: DecklogError) -> "dict[str, Any]":
 DESK = Router
 
 
-def route(desk: Router, given: "Given") -> Reply:
+def route(desk: Router, given: "UsageValues") -> ProgramReply:
     from decklog.plugins.legacy.bazinga.program.usage import Misuse
 
     missing = [flag for flag in ("current-agent", "status", "session-id") if given.get(flag) is None]
@@ -82,4 +82,4 @@ def route(desk: Router, given: "Given") -> Reply:
         given.get("group-id"),
         mode,
     )
-    return Reply(found)
+    return ProgramReply(found)

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import Damaged
 from decklog.plugins.legacy.bazinga.base import Desk, answers, filled
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _MOST_ISSUES = 100
 # bazinga's names of the tables that hold group ids, each with where Decklog keeps them.
@@ -80,43 +80,43 @@ def _issue(table: str, group_id: str, session_id: str) -> "dict[str, Any] | None
 DESK = Upkeep
 
 
-def query(desk: Upkeep, given: "Given") -> Reply:
-    return Reply(desk.query(" ".join(given.words)))
+def query(desk: Upkeep, given: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.query(" ".join(given.words)))
 
 
-def integrity_check(desk: Upkeep, _: "Given") -> Reply:
+def integrity_check(desk: Upkeep, _: "UsageValues") -> ProgramReply:
     found = desk.check_integrity()
-    return Reply(found, code=0 if found["ok"] else 1)
+    return ProgramReply(found, code=0 if found["ok"] else 1)
 
 
-def recover_db(desk: Upkeep, _: "Given") -> Reply:
+def recover_db(desk: Upkeep, _: "UsageValues") -> ProgramReply:
     found = desk.check_integrity()
     if found["ok"]:
-        return Reply({"success": True, "message": "The database is whole; there is nothing to recover."})
+        return ProgramReply({"success": True, "message": "The database is whole; there is nothing to recover."})
     advice = f"Nothing was changed. Take what can be read into a new file with: decklog recover {desk.db_path}"
-    return Reply({"success": False, "error": f"The database is damaged: {found['details']}", "message": advice})
+    return ProgramReply({"success": False, "error": f"The database is damaged: {found['details']}", "message": advice})
 
 
-def diagnose_group_ids(desk: Upkeep, given: "Given") -> Reply:
+def diagnose_group_ids(desk: Upkeep, given: "UsageValues") -> ProgramReply:
     found = desk.diagnose_group_ids(given.has("fix"))
-    return Reply(found, code=1 if found["issues_found"] else 0)
+    return ProgramReply(found, code=1 if found["issues_found"] else 0)
 
 
-def detect_paths(_: "Given") -> Reply:
+def detect_paths(_: "UsageValues") -> ProgramReply:
     from decklog.plugins.legacy.bazinga.places import described
 
-    return Reply(described())
+    return ProgramReply(described())
 
 
-def help(given: "Given") -> Reply:
+def help(given: "UsageValues") -> ProgramReply:
     from decklog.plugins.legacy.bazinga.program.commands import COMMANDS
-    from decklog.plugins.legacy.bazinga.program.usage import Misuse, Usage
+    from decklog.plugins.legacy.bazinga.program.usage import CommandUsage, Misuse
 
     wanted = given.get("command")
     if wanted is not None and wanted not in COMMANDS:
         raise Misuse(f"Unknown command: {wanted}")
     named = {wanted: COMMANDS[wanted]} if wanted is not None else COMMANDS
-    lines = [f"  {name} {Usage(usage).shown()}".rstrip() for name, (_, usage) in named.items()]
+    lines = [f"  {name} {CommandUsage(usage).shown()}".rstrip() for name, (_, usage) in named.items()]
     head = [
         "usage: bazinga-db [--db PATH] [--project-root DIR] [--quiet] COMMAND [ARGS...]",
         "",
@@ -124,4 +124,4 @@ def help(given: "Given") -> Reply:
         "",
         "Commands:",
     ]
-    return Reply(text="\n".join([*head, *lines]))
+    return ProgramReply(text="\n".join([*head, *lines]))

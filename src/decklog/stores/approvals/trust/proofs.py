@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import to_text
 from decklog.core.errors import Unavailable, Unproven
 from decklog.db.where import Where
-from decklog.journal.attribution import Act, change_digest, proving
+from decklog.journal.attribution import OwnerAct, change_digest, proving
 from decklog.journal.findings import object_of
 from decklog.records.operations import reads
 from decklog.records.record import Page, Record
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeVar
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
 
     T = TypeVar("T")
     P = TypeVar("P", bound=Any)
@@ -58,7 +58,7 @@ class Proofs(Store):
 
     records = (Proof,)
 
-    def __init__(self, parts: "Parts") -> None:
+    def __init__(self, parts: "StoreParts") -> None:
         super().__init__(parts)
         self._contracts = Contracts(parts.db)
 
@@ -82,7 +82,7 @@ class Proofs(Store):
         if contract is None:
             return act()
         sign = signer_for(contract, operation)
-        done = Act(os.urandom(16).hex())
+        done = OwnerAct(os.urandom(16).hex())
         token = proving.set(done)
         try:
             result = act()
@@ -93,7 +93,12 @@ class Proofs(Store):
         return result
 
     def _sign(
-        self, contract: TrustContract, operation: str, arguments: "Mapping[str, Any]", done: Act, sign: "Callable[[str], str]"
+        self,
+        contract: TrustContract,
+        operation: str,
+        arguments: "Mapping[str, Any]",
+        done: OwnerAct,
+        sign: "Callable[[str], str]",
     ) -> None:
         now = self._now()
         statement = to_json(

@@ -33,7 +33,7 @@ _BEGINNING = {"revision": 1, "tier": 0, "is_dev_mode": 0, "auto_merge": "[]", "r
 
 
 @dataclass(frozen=True)
-class Step:
+class TrustStep:
     """One entry about trust."""
 
     stream: str
@@ -69,7 +69,7 @@ class Replay:
 def replay(db: "Database") -> Replay:
     """Replay the signatures from the binding on; stop at the first step that nobody could have made."""
     rows = db.rows(_ENTRIES, {})[1]
-    steps = [Step(stream, seq, at, table, record_id, json.loads(image)) for stream, seq, at, table, record_id, image in rows]
+    steps = [TrustStep(stream, seq, at, table, record_id, json.loads(image)) for stream, seq, at, table, record_id, image in rows]
     astray = [step for step in steps if step.stream != TrustContract.home]
     found = Replay(strays=[_stray(step, "in a stream that is not its own") for step in astray])
     steps = [step for step in steps if step.stream == TrustContract.home]
@@ -87,7 +87,7 @@ def replay(db: "Database") -> Replay:
     return found
 
 
-def _objection(found: Replay, step: Step, proposal: Step | None) -> tuple[str | None, str | None]:
+def _objection(found: Replay, step: TrustStep, proposal: TrustStep | None) -> tuple[str | None, str | None]:
     """Return what is wrong with a step of the contract, and the nonce of the statement that permits it."""
     after = step.image
     if not found.images:
@@ -118,7 +118,7 @@ def _permits(said: "dict[str, Any]", before: "Image", after: "Image", changed: s
     return fits and said["expires_at"] > at
 
 
-def _replay_changes(found: Replay, changes: "list[Step]", nonces: "dict[int, str | None]") -> None:
+def _replay_changes(found: Replay, changes: "list[TrustStep]", nonces: "dict[int, str | None]") -> None:
     """Match each revision with the change that follows it, and take the heads from that of the binding."""
     expected: dict[int, Image] = {}
     tier = 0
@@ -140,7 +140,7 @@ def _replay_changes(found: Replay, changes: "list[Step]", nonces: "dict[int, str
             found.strays.append({"what": what, "stream": TrustContract.home, "seq": seq - 1, "table": TrustContract.table})
 
 
-def _stray(step: Step, what: str) -> "dict[str, Any]":
+def _stray(step: TrustStep, what: str) -> "dict[str, Any]":
     where = {"stream": step.stream, "seq": step.seq, "table": step.table, "record_id": step.record_id}
     return {"what": f"{step.table} {step.record_id} was written in entry {step.stream}:{step.seq}, {what}", **where}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol, TypeVar
 
-    from decklog.stores.base import Parts
+    from decklog.stores.base import StoreParts
     from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
     F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +52,7 @@ class Trust(Store):
 
     records = (TrustContract, TrustProposal, TrustChange)
 
-    def __init__(self, parts: "Parts", *, approvals: "Callable[[], Approvals]") -> None:
+    def __init__(self, parts: "StoreParts", *, approvals: "Callable[[], Approvals]") -> None:
         super().__init__(parts)
         self._approvals = approvals
         self._contracts = Contracts(parts.db)

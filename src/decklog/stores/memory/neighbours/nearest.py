@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from decklog.core import fork_safety as forks
 from decklog.db.search.vectors import LessonVectors
 from decklog.records.values import from_json
-from decklog.stores.memory.neighbours.rows import EXACT, Rows, rows_for
+from decklog.stores.memory.neighbours.rows import EXACT, VectorRows, rows_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.search.vectors import Told
+    from decklog.db.search.vectors import VectorEntry
     from decklog.stores.memory.neighbours.embedder import Embedder
 
 # How many lessons are read again one by one; where more have changed, all are.
@@ -37,7 +37,7 @@ class Neighbours:
         self._begin()
 
     def _begin(self) -> None:
-        self._rows: Rows = rows_for(self.embedder.dimensions, 0)
+        self._rows: VectorRows = rows_for(self.embedder.dimensions, 0)
         self._ids: list[str] = []
         self._tags: list[tuple[str, str | None]] = []
         self._places: dict[str, int] = {}
@@ -94,7 +94,7 @@ class Neighbours:
         self._rows = rows_for(self.embedder.dimensions, len(found))
         self._take(found)
 
-    def _follow(self, told: "Sequence[Told]") -> None:
+    def _follow(self, told: "Sequence[VectorEntry]") -> None:
         """Read the lessons again that entries tell of."""
         changed = changed_lessons(told, self.embedder.name)
         if changed is None or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
@@ -142,7 +142,7 @@ class Neighbours:
         del self._ids[last], self._tags[last]
 
 
-def changed_lessons(told: "Iterable[Told]", embedder: str) -> "set[str] | None":
+def changed_lessons(told: "Iterable[VectorEntry]", embedder: str) -> "set[str] | None":
     """Name the lessons that entries tell of; None where one was pruned, of which it is not known."""
     found: set[str] = set()
     for each in told:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.search.vectors import Told
+    from decklog.db.search.vectors import VectorEntry
     from decklog.stores.memory.neighbours.embedder import Embedder
 
 # A sample is read anew when one in so many of its vectors could be newer.
@@ -46,7 +46,7 @@ class NeighboursOnServer:
                 self._follow(told)
             self._mark = (head.seq, head.hash)
 
-    def _follow(self, told: "Sequence[Told]") -> None:
+    def _follow(self, told: "Sequence[VectorEntry]") -> None:
         changed = changed_lessons(told, self.embedder.name)
         self._sample.follow(told, self.embedder.name)
         among = None if changed is None else sorted(changed)
@@ -95,7 +95,7 @@ class _Sample:
         # How many vectors were made since it was read.
         self._newer = 0
 
-    def follow(self, told: "Iterable[Told]", embedder: str) -> None:
+    def follow(self, told: "Iterable[VectorEntry]", embedder: str) -> None:
         """Forget the sample where so many vectors were made since that it may no longer be like them all."""
         for each in told:
             if each.lesson_id is None and each.payload is not None:

@@ -36,7 +36,7 @@ class Near(NamedTuple):
     spread: float
 
 
-class Rows(Protocol):
+class VectorRows(Protocol):
     """Vectors of length 1, packed as 32-bit floats, each at its place."""
 
     def append(self, vectors: "Sequence[bytes]") -> None:
@@ -52,7 +52,7 @@ class Rows(Protocol):
         """Find the nearest among some places, or all of them; give the cosines of others too."""
 
 
-def rows_for(dimensions: int, count: int) -> Rows:
+def rows_for(dimensions: int, count: int) -> VectorRows:
     """Give an empty row of vectors that is fit for so many."""
     if find_spec("numpy") is None:
         return PlainRows()

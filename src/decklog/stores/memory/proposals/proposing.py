@@ -133,10 +133,10 @@ class LessonProposals(LessonUpkeep):
 
     def _step(self, run_id: str | None) -> list[Proposal]:
         """Look through so many entries, of however many streams."""
-        from decklog.stores.memory.proposals.sources import Sources
+        from decklog.stores.memory.proposals.sources import ProposalSources
 
         self._alone()
-        changed, left, sources = [], _BATCH, Sources(self._db)
+        changed, left, sources = [], _BATCH, ProposalSources(self._db)
         with LessonIndex(self._db).following():
             for stream, number, mark, newest in self._behind(run_id):
                 end, start = min(newest, mark + left), number * STREAM_SIZE

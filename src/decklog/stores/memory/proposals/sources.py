@@ -41,7 +41,7 @@ select {", ".join(f"e.{name}" for name in COLUMNS)}
 """
 
 
-class Sources:
+class ProposalSources:
     """Reads what happened for what shows a lesson."""
 
     def __init__(self, db: "Database") -> None:

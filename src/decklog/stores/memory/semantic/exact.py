@@ -21,7 +21,7 @@ class ExactLayers:
     together = 2_048
 
     def __init__(self, arrays: "dict[str, NDArray[Any]]") -> None:
-        self.layers = [Layer(arrays, part) for part in layers_in(arrays)]
+        self.layers = [TransformerLayer(arrays, part) for part in layers_in(arrays)]
 
     def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
         texts, pieces, _ = state.shape
@@ -33,7 +33,7 @@ class ExactLayers:
         return flat.reshape(texts, pieces, WIDTH)
 
 
-class Layer:
+class TransformerLayer:
     """One layer: what each piece takes from the others, and what it makes of it."""
 
     def __init__(self, arrays: "dict[str, NDArray[Any]]", part: str) -> None:

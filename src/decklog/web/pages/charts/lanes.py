@@ -20,7 +20,7 @@ _SHADES = {None: "run", "done": "done", "failed": "fail", "expired": "fail", "bl
 
 
 @dataclass(frozen=True)
-class Lane:
+class TimelineLane:
     """One task: its bars are paths, shades and what is said of them; `word` is how its latest attempt stands.
 
     `path` is the task's id as part of an address. Everything is written as a page shows it: there are hundreds of them.
@@ -40,7 +40,7 @@ class Gantt:
     `lines` is a path through all of them, which every lane has.
     """
 
-    lanes: list[Lane]
+    lanes: list[TimelineLane]
     folds: list[tuple[float, str]]
     lines: str
     first: datetime | None
@@ -102,7 +102,7 @@ def _x(at: datetime, pieces: list[Piece]) -> float:
     return place + width * ((at - began) / (ended - began) if ended > began else 0.0)
 
 
-def _lane(task_id: str, attempts: list[tuple[Any, datetime, datetime]], pieces: list[Piece]) -> Lane:
+def _lane(task_id: str, attempts: list[tuple[Any, datetime, datetime]], pieces: list[Piece]) -> TimelineLane:
     bars = []
     for one, began, ended in attempts:
         start = min(_x(began, pieces), WIDTH - _NARROWEST)
@@ -110,7 +110,7 @@ def _lane(task_id: str, attempts: list[tuple[Any, datetime, datetime]], pieces: 
         said = f"{one['worker']}, attempt {one['number']}: {_word(one)}, {span(ended - began)}"
         bars.append((f"M{start:.1f} 2h{width:.1f}v10h-{width:.1f}z", _shade(one), revealed(said)))
     latest = attempts[-1][0]
-    return Lane(segment(task_id), revealed(latest["title"]), bars, _word(latest), _shade(latest))
+    return TimelineLane(segment(task_id), revealed(latest["title"]), bars, _word(latest), _shade(latest))
 
 
 def _word(attempt: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ WIDTH, HEIGHT = 900, 120
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """`edge` is the line, `area` what is beneath it; `ceiling` the height of the ceiling, where it is near enough to be seen."""
 
     edge: str
@@ -19,7 +19,7 @@ class Line:
 
 def line_of(
     points: list[tuple[int, int]], last: int, value: int, said: Callable[[int], str], ceiling: int | None = None
-) -> Line | None:
+) -> ChartLine | None:
     """Draw values that only grow, in steps; they end at the last entry with a value. None where there is nothing to draw."""
     if not value:
         return None
@@ -28,4 +28,4 @@ def line_of(
     steps = [(seq * WIDTH / max(1, last), HEIGHT - min(reached, top) * HEIGHT / top) for seq, reached in points]
     edge = f"M0 {HEIGHT}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps) + f"H{WIDTH}"
     line = round(HEIGHT - ceiling * HEIGHT / top, 1) if is_near and ceiling is not None else None
-    return Line(edge, f"{edge}V{HEIGHT}z", said(top), line, last)
+    return ChartLine(edge, f"{edge}V{HEIGHT}z", said(top), line, last)

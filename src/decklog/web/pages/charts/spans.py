@@ -15,7 +15,7 @@ CHART_PARTS, TABLE_PARTS = (14, 100), (31, 100)
 
 
 @dataclass(frozen=True)
-class Span:
+class DaySpan:
     """The days from one to another, both of them included."""
 
     first: date
@@ -33,52 +33,52 @@ class Span:
     def query(self) -> str:
         return f"since={self.first}&until={self.last}"
 
-    def before(self) -> "Span | None":
+    def before(self) -> "DaySpan | None":
         """Give as many days that end where it begins."""
         try:
-            return Span(self.first - self.days * _DAY, self.first - _DAY)
+            return DaySpan(self.first - self.days * _DAY, self.first - _DAY)
         except OverflowError:
             return None
 
-    def behind(self, today: date) -> "Span | None":
+    def behind(self, today: date) -> "DaySpan | None":
         """Give as many days that begin where it ends, but none that is still to come."""
-        return Span(self.last + _DAY, min(self.last + self.days * _DAY, today)) if self.last < today else None
+        return DaySpan(self.last + _DAY, min(self.last + self.days * _DAY, today)) if self.last < today else None
 
-    def around(self, today: date) -> "Span | None":
+    def around(self, today: date) -> "DaySpan | None":
         """Give the week, month or year that it lies in: the next that is wider."""
         monday = self.first - self.first.weekday() * _DAY
-        month = Span(self.first.replace(day=1), _end_of_month(self.first))
-        year = Span(date(self.first.year, 1, 1), date(self.first.year, 12, 31))
-        for whole in (Span(monday, monday + 6 * _DAY), month, year):
-            wider = Span(whole.first, min(whole.last, max(today, self.last)))
+        month = DaySpan(self.first.replace(day=1), _end_of_month(self.first))
+        year = DaySpan(date(self.first.year, 1, 1), date(self.first.year, 12, 31))
+        for whole in (DaySpan(monday, monday + 6 * _DAY), month, year):
+            wider = DaySpan(whole.first, min(whole.last, max(today, self.last)))
             if wider.days > self.days and wider.first <= self.first and self.last <= wider.last:
                 return wider
         return None
 
-    def parts(self, most: tuple[int, int]) -> "list[tuple[str, Span]]":
+    def parts(self, most: tuple[int, int]) -> "list[tuple[str, DaySpan]]":
         """Part it into days, weeks or months, so that there are not too many, each with what it is called."""
         days, weeks = most
         if self.days <= days:
-            return [(_day_of(one, self.first), Span(one, one)) for one in self.each()]
+            return [(_day_of(one, self.first), DaySpan(one, one)) for one in self.each()]
         begins = [one for one in self.each() if (one.weekday() == 0 if self.days <= weeks else one.day == 1) or one == self.first]
         ends = [*(one - _DAY for one in begins[1:]), self.last]
         name = _day_and_month if self.days <= weeks else _month_of
-        return [(name(first), Span(first, last)) for first, last in zip(begins, ends, strict=True)]
+        return [(name(first), DaySpan(first, last)) for first, last in zip(begins, ends, strict=True)]
 
     def each(self) -> list[date]:
         return [self.first + number * _DAY for number in range(self.days)]
 
 
-def span_of(since: str | None, until: str | None, days: int, today: date) -> Span:
+def span_of(since: str | None, until: str | None, days: int, today: date) -> DaySpan:
     """Read a span from an address: so many days up to today, or those from one to another."""
     last = _read(until, "until") if until else today
     first = _read(since, "since") if since else last - (days - 1) * _DAY
     if not 1 <= (last - first).days + 1 <= LONGEST:
         raise Invalid(f"from {first} to {last} is no span of 1 to {LONGEST} days", field="since")
-    return Span(first, last)
+    return DaySpan(first, last)
 
 
-def finder(parts: "Sequence[tuple[str, Span]]") -> "Callable[[str], int]":
+def finder(parts: "Sequence[tuple[str, DaySpan]]") -> "Callable[[str], int]":
     """Give what says which part a day lies in."""
     begins = [span.first.isoformat() for _, span in parts]
     return lambda day: bisect_right(begins, day) - 1

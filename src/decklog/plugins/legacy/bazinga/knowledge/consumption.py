@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from decklog.journal.entry import EntryKind
-from decklog.plugins.legacy.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, one_of, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, Desk, answers, check, one_of, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import CONSUMING_AGENTS, validate_scope_global_or_group, validate_scope_group_only
 from decklog.stores.workflow.context_package import ConsumingAgent, ContextConsumption
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _USED = "resource_consumed"
 
@@ -27,7 +27,7 @@ class Consumptions(Desk):
         check(validate_scope_group_only(group_id))
         one_of("agent_type", agent_type, CONSUMING_AGENTS)
         if type(iteration) is not int or iteration < 0:
-            raise Refusal(f"iteration must be an integer of 0 or more, got {iteration!r}")
+            raise CallRefused(f"iteration must be an integer of 0 or more, got {iteration!r}")
         self.expect_session(session_id)
         used = self.log.context.record_consumption(session_id, group_id, ConsumingAgent(agent_type), iteration, str(package_id))
         return {
@@ -107,12 +107,12 @@ def _row(use: ContextConsumption, package: int) -> "dict[str, Any]":
 DESK = Consumptions
 
 
-def save_consumption(desk: Consumptions, words: "Given") -> Reply:
+def save_consumption(desk: Consumptions, words: "UsageValues") -> ProgramReply:
     if words["group"] in CONSUMING_AGENTS and words["agent"] not in CONSUMING_AGENTS:
         # SESSION AGENT RESOURCE_TYPE ID [TOKENS]
         tokens = words.whole("package", low=0)
         used = desk.use_resource(words["session"], words["group"], words["agent"], words["iteration"], tokens)
-        return Reply(used, said=f"Consumption saved: {words['agent']} {words['iteration']}")
+        return ProgramReply(used, said=f"Consumption saved: {words['agent']} {words['iteration']}")
     if words.get("package") is None:
         from decklog.plugins.legacy.bazinga.program.usage import Misuse
 
@@ -121,10 +121,10 @@ def save_consumption(desk: Consumptions, words: "Given") -> Reply:
     assert iteration is not None
     assert package is not None
     saved = desk.save_consumption(words["session"], words["group"], words["agent"], iteration, package)
-    return Reply(saved, said="ContextConsumption saved" if saved["inserted"] else "ContextConsumption already saved")
+    return ProgramReply(saved, said="ContextConsumption saved" if saved["inserted"] else "ContextConsumption already saved")
 
 
-def get_consumption(desk: Consumptions, words: "Given") -> Reply:
+def get_consumption(desk: Consumptions, words: "UsageValues") -> ProgramReply:
     limit = words.whole("limit")
     most = min(max(50 if limit is None else limit, 1), MOST_ROWS)
     agent = words.get("agent") if words.get("agent") is not None else words.get("agent-type")
@@ -132,4 +132,4 @@ def get_consumption(desk: Consumptions, words: "Given") -> Reply:
     found = [] if kind is not None else desk.get_consumption(words["session"], words.get("group-id"), agent, most)
     if words.get("agent") is not None:
         found += desk.used_resources(words["session"], agent, kind, most)
-    return Reply(found[:most])
+    return ProgramReply(found[:most])

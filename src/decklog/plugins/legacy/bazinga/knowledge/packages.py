@@ -3,15 +3,15 @@
 import os
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, check, filled, one_of
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, check, filled, one_of
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import AGENTS, validate_scope_global_or_group, validate_task_group_id
 from decklog.stores.workflow.context_package import ContextAgent, ContextPackage, PackagePriority, PackageType
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _TYPES = tuple(PackageType)
 _PRIORITIES = tuple(PackagePriority)
@@ -68,7 +68,7 @@ class Packages(Desk):
             if real.startswith(inside + os.sep):
                 rest = os.path.relpath(real, inside).replace(os.sep, "/")
                 return f"bazinga/artifacts/{session_id}/{rest}", real
-        raise Refusal(f"file_path must lie inside bazinga/artifacts/{session_id}/, got {file_path!r}")
+        raise CallRefused(f"file_path must lie inside bazinga/artifacts/{session_id}/, got {file_path!r}")
 
     @answers
     def get_context_packages(
@@ -77,7 +77,7 @@ class Packages(Desk):
         """List what is there for an agent, of its group and of the whole session, the most urgent first."""
         check(validate_scope_global_or_group(group_id))
         if type(limit) is not int or not 1 <= limit <= 50:
-            raise Refusal(f"limit must be from 1 to 50, got {limit!r}")
+            raise CallRefused(f"limit must be from 1 to 50, got {limit!r}")
         agent = agent_type.strip().lower()
         if agent not in AGENTS:
             return []
@@ -97,7 +97,7 @@ class Packages(Desk):
         """Set the packages that a group refers to."""
         check(validate_task_group_id(group_id))
         if not isinstance(package_ids, list) or not all(type(number) is int for number in package_ids):
-            raise Refusal("package_ids must be a list of integers")
+            raise CallRefused("package_ids must be a list of integers")
         self.log.groups.update(session_id, group_id, context_references=[str(number) for number in package_ids])
 
 
@@ -109,7 +109,7 @@ def _agent(name: str, given: object) -> str:
 
 def _listed(consumers: object) -> "list[Any]":
     if not isinstance(consumers, list) or not consumers:
-        raise Refusal("consumers must be a list of one or more agents")
+        raise CallRefused("consumers must be a list of one or more agents")
     return consumers
 
 
@@ -134,7 +134,7 @@ def _row(package: ContextPackage) -> "dict[str, Any]":
 DESK = Packages
 
 
-def save_context_package(desk: Packages, words: "Given") -> Reply:
+def save_context_package(desk: Packages, words: "UsageValues") -> ProgramReply:
     saved = desk.save_context_package(
         words["session"],
         words["group"],
@@ -146,27 +146,27 @@ def save_context_package(desk: Packages, words: "Given") -> Reply:
         words["summary"],
         supersedes_id=words.whole("supersedes", low=1),
     )
-    return Reply(saved, said=f"Context package saved: {saved['package_id']}")
+    return ProgramReply(saved, said=f"Context package saved: {saved['package_id']}")
 
 
-def get_context_packages(desk: Packages, words: "Given") -> Reply:
+def get_context_packages(desk: Packages, words: "UsageValues") -> ProgramReply:
     limit = words.whole("limit", low=1, high=50)
     found = desk.get_context_packages(
         words["session"], words["group"], words["agent"], 3 if limit is None else limit, words.has("include-consumed")
     )
-    return Reply(found)
+    return ProgramReply(found)
 
 
-def mark_context_consumed(desk: Packages, words: "Given") -> Reply:
+def mark_context_consumed(desk: Packages, words: "UsageValues") -> ProgramReply:
     package, iteration = words.whole("package"), words.whole("iteration", low=0)
     assert package is not None
     desk.mark_context_consumed(package, words["agent"], 1 if iteration is None else iteration)
-    return Reply(said=f"Package {package} consumed by {words['agent']}")
+    return ProgramReply(said=f"Package {package} consumed by {words['agent']}")
 
 
-def update_context_references(desk: Packages, words: "Given") -> Reply:
+def update_context_references(desk: Packages, words: "UsageValues") -> ProgramReply:
     group, session = words["group"], words["session"]
     if not desk.is_session(session) and desk.is_session(group):
         group, session = session, group
     desk.update_context_references(group, session, words.json("packages"))
-    return Reply(said=f"Context references updated: {group}")
+    return ProgramReply(said=f"Context references updated: {group}")

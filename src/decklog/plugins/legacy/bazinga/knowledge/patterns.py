@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING
 
 from decklog import redaction
-from decklog.plugins.legacy.bazinga.base import MOST_ROWS, Desk, Refusal, answers, filled, given, reports, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, Desk, answers, filled, given, reports, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 
-class Patterns(Desk):
+class BazingaPatterns(Desk):
     """Counts errors, and how sure their solutions are."""
 
     @answers
@@ -54,7 +54,7 @@ class Patterns(Desk):
     ) -> "list[dict[str, Any]]":
         """List a project's patterns, the surest first."""
         if limit < 1:
-            raise Refusal(f"limit must be 1 or more, got {limit}")
+            raise CallRefused(f"limit must be 1 or more, got {limit}")
         wanted = MOST_ROWS if error_type is not None else min(limit, MOST_ROWS)
         found = self.log.patterns.find(
             project_id, lang=given(lang), min_confidence=min_confidence, include_expired=True, limit=wanted
@@ -137,10 +137,10 @@ def _row(pattern: ErrorPattern) -> "dict[str, Any]":
 
 # Commands
 
-DESK = Patterns
+DESK = BazingaPatterns
 
 
-def save_error_pattern(desk: Patterns, words: "Given") -> Reply:
+def save_error_pattern(desk: BazingaPatterns, words: "UsageValues") -> ProgramReply:
     project, kind, message, solution = words["project"], words["type"], words["message"], words["solution"]
     if words.get("fix") is not None:
         # SESSION GROUP TYPE SIGNATURE FIX
@@ -151,13 +151,13 @@ def save_error_pattern(desk: Patterns, words: "Given") -> Reply:
         saved = desk.save_error_pattern(project, kind, message, solution, words.get("lang"), hints, stack)
         if confidence is not None:
             saved["confidence"] = _move(desk, saved["pattern_hash"], project, confidence)
-    return Reply(saved, said=f"Error pattern {saved['operation']}")
+    return ProgramReply(saved, said=f"Error pattern {saved['operation']}")
 
 
-def _move(desk: Patterns, pattern_hash: str, project: str, wanted: float) -> float:
+def _move(desk: BazingaPatterns, pattern_hash: str, project: str, wanted: float) -> float:
     """Judge a pattern until its confidence is the one wanted, as near as judging comes: in steps of 0.1 up and 0.2 down."""
     if not 0 <= wanted <= 1:
-        raise Refusal(f"confidence must be from 0 to 1, got {wanted}")
+        raise CallRefused(f"confidence must be from 0 to 1, got {wanted}")
     present = desk.log.patterns.get(pattern_hash, project).confidence
     while present - wanted >= 0.1 and present > 0.1:
         present = desk.log.patterns.judge(pattern_hash, project, PatternOutcome.FAILURE).confidence
@@ -166,7 +166,7 @@ def _move(desk: Patterns, pattern_hash: str, project: str, wanted: float) -> flo
     return present
 
 
-def get_error_patterns(desk: Patterns, words: "Given") -> Reply:
+def get_error_patterns(desk: BazingaPatterns, words: "UsageValues") -> ProgramReply:
     least, limit = words.number("min-confidence"), words.whole("limit", low=1)
     found = desk.get_error_patterns(
         words["project"],
@@ -175,12 +175,12 @@ def get_error_patterns(desk: Patterns, words: "Given") -> Reply:
         5 if limit is None else limit,
         words.get("error-type"),
     )
-    return Reply(found)
+    return ProgramReply(found)
 
 
-def update_error_confidence(desk: Patterns, words: "Given") -> Reply:
+def update_error_confidence(desk: BazingaPatterns, words: "UsageValues") -> ProgramReply:
     updated = desk.update_error_pattern_confidence(words["hash"], words["project"], _worked(words["outcome"]))
-    return Reply(updated, said="Confidence updated")
+    return ProgramReply(updated, said="Confidence updated")
 
 
 def _worked(text: str) -> bool:
@@ -193,14 +193,14 @@ def _worked(text: str) -> bool:
     except ValueError:
         change = 0.0
     if not change:
-        raise Refusal(f"outcome must be success or failure, got {text!r}")
+        raise CallRefused(f"outcome must be success or failure, got {text!r}")
     return change > 0
 
 
-def cleanup_error_patterns(desk: Patterns, words: "Given") -> Reply:
+def cleanup_error_patterns(desk: BazingaPatterns, words: "UsageValues") -> ProgramReply:
     project, days = words.get("project"), words.whole("max-age-days", low=1)
     if days is None:
         count = desk.cleanup_expired_patterns(project)
     else:
         count = desk.cleanup_older_patterns(days, project)
-    return Reply({"success": True, "deleted_count": count, "project_id": project}, said=f"Removed {count} patterns")
+    return ProgramReply({"success": True, "deleted_count": count, "project_id": project}, said=f"Removed {count} patterns")

@@ -3,18 +3,18 @@
 import sys
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, check, filled, given, reports, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, check, filled, given, reports, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import TOPICS, validate_scope_group_only
 from decklog.stores.memory.strategies import MOST_CREDIT, Strategy, StrategyTopic
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 
-class Strategies(Desk):
+class BazingaStrategies(Desk):
     """Saves insights, counts how often they helped, and extracts new ones."""
 
     @answers
@@ -106,10 +106,10 @@ def _row(strategy: Strategy) -> "dict[str, Any]":
 
 # Commands
 
-DESK = Strategies
+DESK = BazingaStrategies
 
 
-def save_strategy(desk: Strategies, words: "Given") -> Reply:
+def save_strategy(desk: BazingaStrategies, words: "UsageValues") -> ProgramReply:
     project, topic, insight = words["project"], words["topic"], words["insight"]
     if words.get("text") is not None:
         # SESSION GROUP TYPE TEXT [OUTCOME]
@@ -119,34 +119,34 @@ def save_strategy(desk: Strategies, words: "Given") -> Reply:
         project, topic = project_of(desk, project), insight
         insight = words["text"] + (f" (outcome: {outcome})" if outcome else "")
     saved = desk.save_strategy(project, topic, insight, words.get("lang"), words.get("framework"), words.get("strategy-id"))
-    return Reply(saved, said=f"Strategy saved: {saved['strategy_id']}")
+    return ProgramReply(saved, said=f"Strategy saved: {saved['strategy_id']}")
 
 
-def get_strategies(desk: Strategies, words: "Given") -> Reply:
+def get_strategies(desk: BazingaStrategies, words: "UsageValues") -> ProgramReply:
     limit, topic = words.whole("limit"), words.get("topic")
     if topic is not None and topic not in TOPICS:
         sys.stderr.write(f"Invalid topic: {topic!r}. Must be one of: {', '.join(TOPICS)}\n")
     found = desk.get_strategies(words["project"], words.get("lang"), words.get("framework"), topic, 5 if limit is None else limit)
-    return Reply(found)
+    return ProgramReply(found)
 
 
-def update_strategy_helpfulness(desk: Strategies, words: "Given") -> Reply:
+def update_strategy_helpfulness(desk: BazingaStrategies, words: "UsageValues") -> ProgramReply:
     increment = words.whole("increment")
     updated = desk.update_strategy_helpfulness(words["id"], 1 if increment is None else increment)
-    return Reply(updated, said="Helpfulness updated")
+    return ProgramReply(updated, said="Helpfulness updated")
 
 
-def extract_strategies(desk: Strategies, words: "Given") -> Reply:
+def extract_strategies(desk: BazingaStrategies, words: "UsageValues") -> ProgramReply:
     group, project = words.get("group"), words.get("project")
     if group is not None and project is None:
-        raise Refusal("name the group and the project, or neither")
+        raise CallRefused("name the group and the project, or neither")
     if group is None or project is None:
-        return Reply(_extract_all(desk, words))
+        return ProgramReply(_extract_all(desk, words))
     found = desk.extract_strategies(words["session"], group, project, words.get("lang"), words.get("framework"))
-    return Reply(found, said=f"Extracted {found['extracted_count']} strategies")
+    return ProgramReply(found, said=f"Extracted {found['extracted_count']} strategies")
 
 
-def _extract_all(desk: Strategies, words: "Given") -> "dict[str, Any]":
+def _extract_all(desk: BazingaStrategies, words: "UsageValues") -> "dict[str, Any]":
     """Extract from every group of a session, for the project that its metadata name."""
     from decklog.plugins.legacy.bazinga.knowledge.patterns import project_of
     from decklog.plugins.legacy.bazinga.work.groups import groups_of

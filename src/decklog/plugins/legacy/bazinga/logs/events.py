@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from decklog.journal.entry import Entry, EntryKind
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, check, filled, from_json_text, reports, stamp
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, check, filled, from_json_text, reports, stamp
 from decklog.plugins.legacy.bazinga.logs.logs import newest
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 
 class Events(Desk):
@@ -51,7 +51,7 @@ class Events(Desk):
     ) -> "list[dict[str, Any]]":
         """List events, newest first."""
         if limit < 1:
-            raise Refusal(f"limit must be 1 or more, got {limit}")
+            raise CallRefused(f"limit must be 1 or more, got {limit}")
         if group_id is not None:
             check(validate_scope_global_or_group(group_id))
         wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
@@ -62,7 +62,7 @@ def payload_of(payload: "str | dict[str, Any] | list[Any]") -> "dict[str, Any] |
     """Read a payload, which is a JSON object or list."""
     value = from_json_text("payload", payload) if isinstance(payload, str) else payload
     if not isinstance(value, (dict, list)):
-        raise Refusal("payload must be a JSON object or list")
+        raise CallRefused("payload must be a JSON object or list")
     return value
 
 
@@ -82,7 +82,7 @@ def event_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
 DESK = Events
 
 
-def save_event(desk: Events, given: "Given") -> Reply:
+def save_event(desk: Events, given: "UsageValues") -> ProgramReply:
     payload = given.file("payload-file") if given.get("payload") is None else given.get("payload")
     if payload is None or (given.has("payload-file") and given.get("payload") is not None):
         from decklog.plugins.legacy.bazinga.program.usage import Misuse
@@ -91,13 +91,13 @@ def save_event(desk: Events, given: "Given") -> Reply:
     saved = desk.save_event(
         given["session"], given["subtype"], payload, given.get("idempotency-key"), given.text("group-id", "global")
     )
-    return Reply(saved, said=f"Saved event {given['subtype']}")
+    return ProgramReply(saved, said=f"Saved event {given['subtype']}")
 
 
-def get_events(desk: Events, given: "Given") -> Reply:
+def get_events(desk: Events, given: "UsageValues") -> ProgramReply:
     from decklog.plugins.legacy.bazinga.program.usage import whole
 
     subtype, limit = given.get("subtype"), given.whole("limit", low=1)
     if given.get("most") is not None:
         limit = whole("limit", given["most"], low=1)
-    return Reply(desk.get_events(given["session"], subtype, 50 if limit is None else limit, given.get("group-id")))
+    return ProgramReply(desk.get_events(given["session"], subtype, 50 if limit is None else limit, given.get("group-id")))

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY
 from decklog.plugins.legacy.bazinga.base import MOST_ROWS, Desk, answers, filled, json_text, moment, reports, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.journal.entry import Entry
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 # Tool calls and changes of records are entries too, and bazinga knows neither.
 KINDS = ("interaction", "reasoning", "event")
@@ -116,20 +116,20 @@ def _section(entry: "Entry") -> str:
 DESK = Logs
 
 
-def log_interaction(desk: Logs, given: "Given") -> Reply:
+def log_interaction(desk: Logs, given: "UsageValues") -> ProgramReply:
     logged = desk.log_interaction(
         given["session"], given["agent"], given["content"], given.whole("iteration"), given.get("agent_id")
     )
-    return Reply(logged, said=f"Logged {given['agent']} interaction")
+    return ProgramReply(logged, said=f"Logged {given['agent']} interaction")
 
 
-def stream_logs(desk: Logs, given: "Given") -> Reply:
+def stream_logs(desk: Logs, given: "UsageValues") -> ProgramReply:
     limit, offset = given.whole("limit"), given.whole("offset")
-    return Reply(text=desk.stream_logs(given["session"], 50 if limit is None else limit, offset or 0))
+    return ProgramReply(text=desk.stream_logs(given["session"], 50 if limit is None else limit, offset or 0))
 
 
-def get_logs(desk: Logs, given: "Given") -> Reply:
+def get_logs(desk: Logs, given: "UsageValues") -> ProgramReply:
     limit, offset = given.whole("limit"), given.whole("offset")
-    return Reply(
+    return ProgramReply(
         desk.get_logs(given["session"], 50 if limit is None else limit, offset or 0, given.get("agent-type"), given.get("since"))
     )

@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, given, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, Desk, answers, check, filled, given, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
     from decklog.stores.artifacts.outputs import SkillOutput
 
 
-class Outputs(Desk):
+class BazingaOutputs(Desk):
     """Keeps every output of every skill, numbered by skill, agent and group."""
 
     @answers
@@ -64,7 +64,7 @@ class Outputs(Desk):
     ) -> "dict[str, Any]":
         """Say which of the skills gave an output in the last minutes."""
         if type(since_minutes) is not int or since_minutes < 1:
-            raise Refusal(f"since_minutes must be a positive integer, got {since_minutes!r}")
+            raise CallRefused(f"since_minutes must be a positive integer, got {since_minutes!r}")
         if not self.is_session(session_id):
             names = [name.strip() for name in mandatory_skills if name.strip()]
             return _evidence([], names, since_minutes)
@@ -98,32 +98,34 @@ def _row(output: "SkillOutput", *, with_skill: bool) -> "dict[str, Any]":
 
 # Commands
 
-DESK = Outputs
+DESK = BazingaOutputs
 
 
-def save_skill_output(desk: Outputs, words: "Given") -> Reply:
+def save_skill_output(desk: BazingaOutputs, words: "UsageValues") -> ProgramReply:
     skill, group, name = words["skill"], words.get("group"), "json"
     if words.get("output") is not None:
         # SESSION GROUP SKILL JSON: the group may also stand where it does in other commands.
         group, skill, name = words["skill"], words["json"], "output"
     iteration = desk.save_skill_output(words["session"], skill, words.json(name), words.get("agent"), group)
-    return Reply({"iteration": iteration}, line=True)
+    return ProgramReply({"iteration": iteration}, line=True)
 
 
-def get_skill_output(desk: Outputs, words: "Given") -> Reply:
+def get_skill_output(desk: BazingaOutputs, words: "UsageValues") -> ProgramReply:
     session, skill, agent, group = words["session"], words["skill"], words.get("agent"), words.get("in_group")
     if group is None:
-        return Reply(desk.get_skill_output(session, skill, agent, words.get("group")))
+        return ProgramReply(desk.get_skill_output(session, skill, agent, words.get("group")))
     found = desk.get_skill_output(session, skill, agent, group)
     # As in save-skill-output, the group may stand first.
-    return Reply(desk.get_skill_output(session, group, agent, skill) if found is None else found)
+    return ProgramReply(desk.get_skill_output(session, group, agent, skill) if found is None else found)
 
 
-def get_skill_output_all(desk: Outputs, words: "Given") -> Reply:
-    return Reply(desk.get_skill_output_all(words["session"], words.get("skill"), words.get("agent"), words.get("group")))
+def get_skill_output_all(desk: BazingaOutputs, words: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_skill_output_all(words["session"], words.get("skill"), words.get("agent"), words.get("group")))
 
 
-def check_skill_evidence(desk: Outputs, words: "Given") -> Reply:
+def check_skill_evidence(desk: BazingaOutputs, words: "UsageValues") -> ProgramReply:
     minutes = words.whole("since", low=1)
     skills = words["skills"].split(",")
-    return Reply(desk.check_skill_evidence(words["session"], skills, words.get("agent"), 30 if minutes is None else minutes))
+    return ProgramReply(
+        desk.check_skill_evidence(words["session"], skills, words.get("agent"), 30 if minutes is None else minutes)
+    )

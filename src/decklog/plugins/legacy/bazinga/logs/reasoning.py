@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from decklog.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
-from decklog.plugins.legacy.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, one_of, reports, stamp
+from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, Desk, answers, check, filled, one_of, reports, stamp
 from decklog.plugins.legacy.bazinga.logs.tokens import charge
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 FORMATS = ("json", "prompt-summary")
 TIMELINE_FORMATS = ("json", "markdown")
@@ -134,7 +134,7 @@ class Reasoning(Desk):
     def _reasoned(self, session_id: str, *, limit: int | None = None, **filters: "Any") -> "list[Entry]":
         """Read reasoning entries, page by page where there are more than one page holds."""
         if limit is not None and limit < 1:
-            raise Refusal(f"limit must be 1 or more, got {limit}")
+            raise CallRefused(f"limit must be 1 or more, got {limit}")
         found: list[Entry] = []
         after = None
         while limit is None or len(found) < limit:
@@ -182,7 +182,7 @@ def _timeline_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
 DESK = Reasoning
 
 
-def save_reasoning(desk: Reasoning, given: "Given") -> Reply:
+def save_reasoning(desk: Reasoning, given: "UsageValues") -> ProgramReply:
     content = given.file("content-file") if given.get("content") is None else given.get("content")
     saved = desk.save_reasoning(
         given["session"],
@@ -196,7 +196,7 @@ def save_reasoning(desk: Reasoning, given: "Given") -> Reply:
         given.texts("references"),
         given.whole("tokens", low=0),
     )
-    return Reply(saved, said=f"Saved {given['phase']} reasoning of {given['agent']}")
+    return ProgramReply(saved, said=f"Saved {given['phase']} reasoning of {given['agent']}")
 
 
 def _confidence(text: str | None) -> str | None:
@@ -205,11 +205,11 @@ def _confidence(text: str | None) -> str | None:
         return text
     percent = int(text)
     if percent > 100:
-        raise Refusal(f"confidence must be high, medium, low or a percentage, got {text}")
+        raise CallRefused(f"confidence must be high, medium, low or a percentage, got {text}")
     return "high" if percent >= 80 else "medium" if percent >= 50 else "low"
 
 
-def get_reasoning(desk: Reasoning, given: "Given") -> Reply:
+def get_reasoning(desk: Reasoning, given: "UsageValues") -> ProgramReply:
     limit = given.whole("limit", low=1)
     found = desk.get_reasoning(
         given["session"],
@@ -219,17 +219,17 @@ def get_reasoning(desk: Reasoning, given: "Given") -> Reply:
         50 if limit is None else limit,
         given.text("format", "json"),
     )
-    return Reply(text=found) if isinstance(found, str) else Reply(found)
+    return ProgramReply(text=found) if isinstance(found, str) else ProgramReply(found)
 
 
-def _either(given: "Given", word: str, flag: str) -> str | None:
+def _either(given: "UsageValues", word: str, flag: str) -> str | None:
     return given.get(word) if given.get(word) is not None else given.get(flag)
 
 
-def reasoning_timeline(desk: Reasoning, given: "Given") -> Reply:
-    return Reply(text=desk.reasoning_timeline(given["session"], given.get("group-id"), given.text("format", "json")))
+def reasoning_timeline(desk: Reasoning, given: "UsageValues") -> ProgramReply:
+    return ProgramReply(text=desk.reasoning_timeline(given["session"], given.get("group-id"), given.text("format", "json")))
 
 
-def check_mandatory_phases(desk: Reasoning, given: "Given") -> Reply:
+def check_mandatory_phases(desk: Reasoning, given: "UsageValues") -> ProgramReply:
     found = desk.check_mandatory_phases(given["session"], given["group"], given["agent"])
-    return Reply(found, code=0 if found["complete"] else 1)
+    return ProgramReply(found, code=0 if found["complete"] else 1)

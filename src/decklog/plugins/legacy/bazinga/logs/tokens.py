@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, filled, given, one_of
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, filled, given, one_of
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 UNKNOWN_MODEL = "unknown"
 GROUPINGS = ("agent_type", "agent_id")
@@ -24,7 +24,7 @@ class Tokens(Desk):
     ) -> None:
         """Count tokens that an agent used. They are spent already, so no budget refuses them; budgets show them."""
         if type(tokens) is not int or tokens < 0:
-            raise Refusal(f"tokens must be an integer of 0 or more, got {tokens!r}")
+            raise CallRefused(f"tokens must be an integer of 0 or more, got {tokens!r}")
         charge(self, session_id, filled("agent_type", agent_type), tokens, agent_id, model)
 
     @answers
@@ -81,15 +81,15 @@ def _tokens(row: "dict[str, Any]") -> int:
 DESK = Tokens
 
 
-def log_tokens(desk: Tokens, words: "Given") -> Reply:
+def log_tokens(desk: Tokens, words: "UsageValues") -> ProgramReply:
     tokens = words.whole("tokens", low=0)
     assert tokens is not None
     agent_id, model = words.get("agent_id"), words.get("model")
     if agent_id is not None and model is None and agent_id.lower().startswith(_FAMILIES):
         agent_id, model = None, agent_id
     desk.log_tokens(words["session"], words["agent"], tokens, words.get("agent-id") or agent_id, model)
-    return Reply(said=f"Logged {tokens} tokens of {words['agent']}")
+    return ProgramReply(said=f"Logged {tokens} tokens of {words['agent']}")
 
 
-def token_summary(desk: Tokens, words: "Given") -> Reply:
-    return Reply(desk.get_token_summary(words["session"], words.text("by", "agent_type")))
+def token_summary(desk: Tokens, words: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_token_summary(words["session"], words.text("by", "agent_type")))

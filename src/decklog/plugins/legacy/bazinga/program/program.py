@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import DecklogError
 from decklog.plugins.legacy.bazinga import places
-from decklog.plugins.legacy.bazinga.base import PROGRAM, DatabaseInitError, Refusal, told
+from decklog.plugins.legacy.bazinga.base import PROGRAM, CallRefused, DatabaseInitError, told
 from decklog.plugins.legacy.bazinga.program.commands import COMMANDS, JSON_ERRORS, WITHOUT_DATABASE
-from decklog.plugins.legacy.bazinga.program.usage import Given, Misuse, Usage
+from decklog.plugins.legacy.bazinga.program.usage import CommandUsage, Misuse, UsageValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from decklog.log import Decklog
-    from decklog.plugins.legacy.bazinga.program.reply import Reply
+    from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 
     class Consent(Protocol):
         """What the user said of a project that was found, and not named."""
@@ -35,7 +35,7 @@ class WrongStart(Exception):
     """The words before the command are wrong."""
 
 
-class Call:
+class ProgramCall:
     """One call: what stands before the command, the command, and its own words."""
 
     def __init__(self, arguments: list[str], otherwise: "Callable[[], str | None]") -> None:
@@ -101,7 +101,7 @@ def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere, 
     `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.
     """
     try:
-        call = Call(arguments, otherwise)
+        call = ProgramCall(arguments, otherwise)
         if call.name is None and not call.wants_help:
             raise WrongStart("a command is needed")
     except WrongStart as problem:
@@ -115,26 +115,26 @@ def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere, 
         return 0
 
 
-def _run(call: Call, consent: "Consent | None") -> int:
+def _run(call: ProgramCall, consent: "Consent | None") -> int:
     name = "help" if call.wants_help or call.name is None else call.name
     if name not in COMMANDS:
         sys.stderr.write(f"Error: Unknown command: {name}\nRun `{PROGRAM} help` for the list.\n")
         return 1
-    usage = Usage(COMMANDS[name][1])
+    usage = CommandUsage(COMMANDS[name][1])
     try:
         return _show(_answer(call, name, usage, consent), quiet=call.quiet)
     except Misuse as problem:
         return _refuse(name, problem, f"Usage: {PROGRAM} {name} {usage.shown()}".rstrip())
-    except (Refusal, DatabaseInitError) as problem:
+    except (CallRefused, DatabaseInitError) as problem:
         return _refuse(name, problem)
     except DecklogError as problem:
-        return _refuse(name, Refusal(told(problem)))
+        return _refuse(name, CallRefused(told(problem)))
 
 
-def _answer(call: Call, name: str, usage: Usage, consent: "Consent | None") -> "Reply":
+def _answer(call: ProgramCall, name: str, usage: CommandUsage, consent: "Consent | None") -> "ProgramReply":
     module = _module(COMMANDS[name][0])
-    handle: Callable[..., Reply] = getattr(module, name.replace("-", "_"))
-    given = Given(usage, [] if call.wants_help else call.words)
+    handle: Callable[..., ProgramReply] = getattr(module, name.replace("-", "_"))
+    given = UsageValues(usage, [] if call.wants_help else call.words)
     if name in WITHOUT_DATABASE:
         return handle(given)
     # Some take them as words or flags of their own.
@@ -158,7 +158,7 @@ def _module(name: str) -> "ModuleType":
     return import_module(f"decklog.plugins.legacy.bazinga.{name}")
 
 
-def _show(reply: "Reply", *, quiet: bool) -> int:
+def _show(reply: "ProgramReply", *, quiet: bool) -> int:
     text = reply.shown(quiet=quiet)
     try:
         sys.stdout.write(text)
@@ -172,7 +172,7 @@ def _refuse(name: str, problem: Exception, usage: str | None = None) -> int:
     if name in JSON_ERRORS:
         import json
 
-        details = problem.details if isinstance(problem, Refusal) else {}
+        details = problem.details if isinstance(problem, CallRefused) else {}
         shown = {"success": False, "error": str(problem), **details}
         if usage is not None:
             shown["usage"] = usage

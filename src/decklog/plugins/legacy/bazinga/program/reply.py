@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 NOTHING = object()
 
 
-class Reply:
+class ProgramReply:
     """An answer. `said` is dropped by --quiet; a value that says `success: false` is a failure."""
 
     def __init__(

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Refusal
+from decklog.plugins.legacy.bazinga.base import CallRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,11 +14,11 @@ _PARTS = re.compile(r"\[[^\]]*\]|\S+")
 _FLAG = re.compile(r"--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 
 
-class Misuse(Refusal):
+class Misuse(CallRefused):
     """The command line itself is wrong."""
 
 
-class Usage:
+class CommandUsage:
     """What a command takes, read from its usage line.
 
     `NAME` is a required word, `[NAME]` an optional one, `NAME...` takes the rest; `[--flag VALUE]` and `[--switch]` are
@@ -63,10 +63,10 @@ class Usage:
         return self.line.replace("*", "")
 
 
-class Given:
+class UsageValues:
     """The words of one call: positional ones by name, flags by name."""
 
-    def __init__(self, usage: Usage, words: list[str]) -> None:
+    def __init__(self, usage: CommandUsage, words: list[str]) -> None:
         self._usage = usage
         self.words: list[str] = []
         self.flags: dict[str, str] = {}

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, filled, one_of, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, filled, one_of, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import CRITERION_STATUSES
 from decklog.stores.intake import Intake
 from decklog.stores.tasks.criteria import Criterion, CriterionStatus
@@ -11,13 +11,13 @@ from decklog.stores.tasks.criteria import Criterion, CriterionStatus
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _MOST = 1000
 _KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
 
 
-class Criteria(Desk):
+class BazingaCriteria(Desk):
     """Saves criteria and what became of them."""
 
     @answers
@@ -94,7 +94,7 @@ class Criteria(Desk):
         if status is not None:
             one_of("status", status, CRITERION_STATUSES)
         if status is None and actual is None and evidence is None:
-            raise Refusal("nothing to change was given: status, actual or evidence")
+            raise CallRefused("nothing to change was given: status, actual or evidence")
         self.log.criteria.update(
             session_id,
             criterion,
@@ -106,13 +106,13 @@ class Criteria(Desk):
 
 def _listed(criteria: object) -> "list[Any]":
     if not isinstance(criteria, list) or not criteria:
-        raise Refusal("criteria must be a list of one or more objects")
+        raise CallRefused("criteria must be a list of one or more objects")
     return criteria
 
 
 def _read(item: object) -> "dict[str, Any]":
     if not isinstance(item, dict):
-        raise Refusal(f"each criterion is an object with the key criterion, got {item!r}")
+        raise CallRefused(f"each criterion is an object with the key criterion, got {item!r}")
     filled("criterion", item.get("criterion"))
     if item.get("status") is not None:
         one_of("status", item["status"], CRITERION_STATUSES)
@@ -140,19 +140,19 @@ def criterion_row(desk: Desk, criterion: Criterion) -> "dict[str, Any]":
 
 # Commands
 
-DESK = Criteria
+DESK = BazingaCriteria
 
 
-def save_success_criteria(desk: Criteria, given: "Given") -> Reply:
+def save_success_criteria(desk: BazingaCriteria, given: "UsageValues") -> ProgramReply:
     desk.save_success_criteria(given["session"], given.json("criteria"))
-    return Reply(said=f"Success criteria saved: {given['session']}")
+    return ProgramReply(said=f"Success criteria saved: {given['session']}")
 
 
-def get_success_criteria(desk: Criteria, given: "Given") -> Reply:
-    return Reply(desk.get_success_criteria(given["session"]))
+def get_success_criteria(desk: BazingaCriteria, given: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_success_criteria(given["session"]))
 
 
-def update_success_criterion(desk: Criteria, given: "Given") -> Reply:
+def update_success_criterion(desk: BazingaCriteria, given: "UsageValues") -> ProgramReply:
     evidence = given.get("evidence")
     desk.update_success_criterion(
         given["session"],
@@ -161,4 +161,4 @@ def update_success_criterion(desk: Criteria, given: "Given") -> Reply:
         given.get("actual"),
         given.get("notes") if evidence is None else evidence,
     )
-    return Reply(said=f"Criterion updated: {given['criterion']}")
+    return ProgramReply(said=f"Criterion updated: {given['criterion']}")

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 from decklog.plugins.legacy.bazinga.base import answers
 from decklog.plugins.legacy.bazinga.logs.logs import KINDS, log_row, newest
 from decklog.plugins.legacy.bazinga.logs.tokens import Tokens
-from decklog.plugins.legacy.bazinga.program.reply import Reply
-from decklog.plugins.legacy.bazinga.work.criteria import Criteria
-from decklog.plugins.legacy.bazinga.work.groups import Groups
-from decklog.plugins.legacy.bazinga.work.sessions import Sessions
-from decklog.plugins.legacy.bazinga.work.states import States
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
+from decklog.plugins.legacy.bazinga.work.criteria import BazingaCriteria
+from decklog.plugins.legacy.bazinga.work.groups import BazingaGroups
+from decklog.plugins.legacy.bazinga.work.sessions import BazingaSessions
+from decklog.plugins.legacy.bazinga.work.states import BazingaStates
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _RECENT = 10
 
 
-class Dashboard(Sessions, States, Groups, Tokens, Criteria):
+class Dashboard(BazingaSessions, BazingaStates, BazingaGroups, Tokens, BazingaCriteria):
     """Puts together what a person looks at."""
 
     @answers
@@ -48,5 +48,5 @@ class Dashboard(Sessions, States, Groups, Tokens, Criteria):
 DESK = Dashboard
 
 
-def dashboard_snapshot(desk: Dashboard, given: "Given") -> Reply:
-    return Reply(desk.get_dashboard_snapshot(given["session"]))
+def dashboard_snapshot(desk: Dashboard, given: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_dashboard_snapshot(given["session"]))

@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotFound
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, check, given, json_text, one_of, reports, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, check, given, json_text, one_of, reports, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import TIERS, validate_complexity, validate_task_group_id
 from decklog.stores.tasks.groups import Group
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _MOST = 1000
 _BLANK_MEANS_NONE = ("status", "assigned_to", "name", "last_review_status", "initial_tier", "component_path")
@@ -22,7 +22,7 @@ _COUNTS = (
 _MAY_FALL_BELOW_ZERO = ("no_progress_count", "blocking_issues_count")
 
 
-class Groups(Desk):
+class BazingaGroups(Desk):
     """Creates groups, changes what is given of them, and lists them."""
 
     @reports
@@ -131,7 +131,7 @@ def _fields(values: "dict[str, Any]", *names: str) -> "dict[str, Any]":
     if "initial_tier" in fields:
         one_of("initial_tier", fields["initial_tier"], TIERS)
     if fields.get("item_count", 1) < 1:
-        raise Refusal(f"item_count must be 1 or more, got {fields['item_count']}")
+        raise CallRefused(f"item_count must be 1 or more, got {fields['item_count']}")
     if "security_sensitive" in fields:
         fields["security_sensitive"] = bool(fields["security_sensitive"])
     for name in _MAY_FALL_BELOW_ZERO:
@@ -168,10 +168,10 @@ def _number(text: str) -> "int | str":
 
 # Commands
 
-DESK = Groups
+DESK = BazingaGroups
 
 
-def create_task_group(desk: Groups, words: "Given") -> Reply:
+def create_task_group(desk: BazingaGroups, words: "UsageValues") -> ProgramReply:
     made = desk.create_task_group(
         words["group"],
         words["session"],
@@ -185,10 +185,10 @@ def create_task_group(desk: Groups, words: "Given") -> Reply:
         words.whole("complexity", low=1, high=10),
         truth(words.get("security-sensitive")),
     )
-    return Reply(made, said=f"Task group created: {words['group']}")
+    return ProgramReply(made, said=f"Task group created: {words['group']}")
 
 
-def update_task_group(desk: Groups, words: "Given") -> Reply:
+def update_task_group(desk: BazingaGroups, words: "UsageValues") -> ProgramReply:
     fields: dict[str, Any] = {}
     for flag in words.flags:
         name = flag.replace("-", "_")
@@ -200,7 +200,9 @@ def update_task_group(desk: Groups, words: "Given") -> Reply:
             fields[name] = truth(words.get(flag))
         else:
             fields[name] = words.get(flag)
-    return Reply(desk.update_task_group(words["group"], words["session"], **fields), said=f"Task group updated: {words['group']}")
+    return ProgramReply(
+        desk.update_task_group(words["group"], words["session"], **fields), said=f"Task group updated: {words['group']}"
+    )
 
 
 def truth(text: str | None) -> bool | None:
@@ -208,5 +210,5 @@ def truth(text: str | None) -> bool | None:
     return None if text is None else text.strip().lower() in ("true", "1", "yes")
 
 
-def get_task_groups(desk: Groups, words: "Given") -> Reply:
-    return Reply(desk.get_task_groups(words["session"], words.get("status")))
+def get_task_groups(desk: BazingaGroups, words: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_task_groups(words["session"], words.get("status")))

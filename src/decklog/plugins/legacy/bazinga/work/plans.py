@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotFound
 from decklog.journal.rows import number_of
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, from_json_text, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, from_json_text, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.stores.tasks.plans import PhaseStatus, PlanPhase
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 _STATUSES = tuple(PhaseStatus)
 
 
-class Plans(Desk):
+class BazingaPlans(Desk):
     """Saves a session's plan and follows its phases."""
 
     @answers
@@ -69,7 +69,7 @@ class Plans(Desk):
         Those who mark different phases never undo each other.
         """
         if status not in _STATUSES:
-            raise Refusal(f"Invalid status: {status!r}. Must be one of: {', '.join(_STATUSES)}")
+            raise CallRefused(f"Invalid status: {status!r}. Must be one of: {', '.join(_STATUSES)}")
         with self.log.transaction():
             phase = self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
             if phase.status is PhaseStatus.IN_PROGRESS:
@@ -97,10 +97,10 @@ def phase_row(phase: PlanPhase) -> "dict[str, Any]":
 
 # Commands
 
-DESK = Plans
+DESK = BazingaPlans
 
 
-def save_development_plan(desk: Plans, given: "Given") -> Reply:
+def save_development_plan(desk: BazingaPlans, given: "UsageValues") -> ProgramReply:
     if given.get("plan") is None:
         return _save_document(desk, given)
     if given.get("total") is None:
@@ -112,14 +112,14 @@ def save_development_plan(desk: Plans, given: "Given") -> Reply:
     desk.save_development_plan(
         given["session"], given["prompt"], given["plan"], given.json("phases"), current, total, given.json("metadata")
     )
-    return Reply(said=f"Development plan saved: {given['session']}")
+    return ProgramReply(said=f"Development plan saved: {given['session']}")
 
 
-def _save_document(desk: Plans, given: "Given") -> Reply:
+def _save_document(desk: BazingaPlans, given: "UsageValues") -> ProgramReply:
     """Save a plan that is given as one JSON object."""
     plan = from_json_text("plan", given["prompt"])
     if not isinstance(plan, dict) or not isinstance(plan.get("phases"), list):
-        raise Refusal("a plan is a JSON object with original_prompt, plan_text and phases")
+        raise CallRefused("a plan is a JSON object with original_prompt, plan_text and phases")
     text = plan.get("plan_text") or plan.get("plan") or plan.get("description") or ""
     prompt = plan.get("original_prompt") or plan.get("prompt") or text
     total = plan.get("total_phases")
@@ -132,14 +132,14 @@ def _save_document(desk: Plans, given: "Given") -> Reply:
         len(plan["phases"]) if total is None else total,
         plan.get("metadata"),
     )
-    return Reply(said=f"Development plan saved: {given['session']}")
+    return ProgramReply(said=f"Development plan saved: {given['session']}")
 
 
-def get_development_plan(desk: Plans, given: "Given") -> Reply:
-    return Reply(desk.get_development_plan(given["session"]))
+def get_development_plan(desk: BazingaPlans, given: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_development_plan(given["session"]))
 
 
-def update_plan_progress(desk: Plans, given: "Given") -> Reply:
+def update_plan_progress(desk: BazingaPlans, given: "UsageValues") -> ProgramReply:
     percent = given.whole("percent", low=0, high=100)
     desk.update_plan_progress(given["session"], given["phase"], given["status"], percent)
-    return Reply(said=f"Phase {given['phase']}: {given['status']}")
+    return ProgramReply(said=f"Phase {given['phase']}: {given['status']}")

@@ -2,21 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.plugins.legacy.bazinga.base import MOST_ROWS, Desk, Refusal, answers, filled, from_json_text, json_text, stamp
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, Desk, answers, filled, from_json_text, json_text, stamp
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import VALID_SESSION_STATUSES
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 MODES = ("simple", "parallel")
 _SHORT = ("session_id", "mode", "status", "start_time", "created_at")
 
 
-class Sessions(Desk):
+class BazingaSessions(Desk):
     """Starts sessions and follows what becomes of them."""
 
     @answers
@@ -32,7 +32,7 @@ class Sessions(Desk):
         filled("session_id", session_id)
         filled("requirements", requirements)
         if mode not in MODES:
-            raise Refusal(f"Invalid mode: {mode!r}. Must be one of: {', '.join(MODES)}")
+            raise CallRefused(f"Invalid mode: {mode!r}. Must be one of: {', '.join(MODES)}")
         run = self.log.runs.start(
             requirements,
             run_id=session_id,
@@ -49,7 +49,7 @@ class Sessions(Desk):
     def update_session_status(self, session_id: str, status: str) -> None:
         """Give a session a status; any may follow any other, and the end is stamped or cleared with it."""
         if status not in VALID_SESSION_STATUSES:
-            raise Refusal(f"Invalid status: {status!r}", valid_statuses=list(VALID_SESSION_STATUSES))
+            raise CallRefused(f"Invalid status: {status!r}", valid_statuses=list(VALID_SESSION_STATUSES))
         if status in ENDED:
             # Callers of bazinga check their criteria themselves; the journal keeps that this end was not checked here.
             self.log.runs.finish(session_id, status=RunStatus(status), force=True, reason="set through bazinga-db")
@@ -86,7 +86,7 @@ def _metadata(given: "str | dict[str, Any] | None") -> "dict[str, Any] | None":
         return given
     value = from_json_text("metadata", given)
     if not isinstance(value, dict):
-        raise Refusal("metadata must be a JSON object")
+        raise CallRefused("metadata must be a JSON object")
     return value
 
 
@@ -107,34 +107,34 @@ def session_row(run: "Run") -> "dict[str, Any]":
 
 # Commands
 
-DESK = Sessions
+DESK = BazingaSessions
 
 
-def create_session(desk: Sessions, given: "Given") -> Reply:
+def create_session(desk: BazingaSessions, given: "UsageValues") -> ProgramReply:
     made = desk.create_session(
         given["id"], given["mode"], given["requirements"], given.get("initial-branch"), given.get("metadata")
     )
     said = f"Session created: {given['id']}" if made.get("success") else f"Session already exists: {given['id']}"
-    return Reply(made, said=said)
+    return ProgramReply(made, said=said)
 
 
-def get_session(desk: Sessions, given: "Given") -> Reply:
+def get_session(desk: BazingaSessions, given: "UsageValues") -> ProgramReply:
     row = desk.get_session(given["id"])
     if row is None:
-        raise Refusal(f"Session not found: {given['id']}")
-    return Reply(row)
+        raise CallRefused(f"Session not found: {given['id']}")
+    return ProgramReply(row)
 
 
-def list_sessions(desk: Sessions, given: "Given") -> Reply:
+def list_sessions(desk: BazingaSessions, given: "UsageValues") -> ProgramReply:
     limit = given.whole("limit")
-    return Reply(desk.list_sessions(10 if limit is None else limit))
+    return ProgramReply(desk.list_sessions(10 if limit is None else limit))
 
 
-def update_session_status(desk: Sessions, given: "Given") -> Reply:
+def update_session_status(desk: BazingaSessions, given: "UsageValues") -> ProgramReply:
     return _updated(desk, given["id"], given["status"])
 
 
-def update_session(desk: Sessions, given: "Given") -> Reply:
+def update_session(desk: BazingaSessions, given: "UsageValues") -> ProgramReply:
     from decklog.plugins.legacy.bazinga.program.usage import Misuse
 
     status = given.get("status")
@@ -143,10 +143,10 @@ def update_session(desk: Sessions, given: "Given") -> Reply:
     return _updated(desk, given["id"], status)
 
 
-def complete_session(desk: Sessions, given: "Given") -> Reply:
+def complete_session(desk: BazingaSessions, given: "UsageValues") -> ProgramReply:
     return _updated(desk, given["id"], "completed")
 
 
-def _updated(desk: Sessions, session_id: str, status: str) -> Reply:
+def _updated(desk: BazingaSessions, session_id: str, status: str) -> ProgramReply:
     desk.update_session_status(session_id, status)
-    return Reply(said=f"Session {session_id} status: {status}")
+    return ProgramReply(said=f"Session {session_id} status: {status}")

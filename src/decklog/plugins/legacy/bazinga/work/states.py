@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import DecklogError, NotFound
-from decklog.plugins.legacy.bazinga.base import Desk, Refusal, answers, check, from_json_text, one_of, told
-from decklog.plugins.legacy.bazinga.program.reply import Reply
+from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, check, from_json_text, one_of, told
+from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import (
     STATE_TYPES,
     validate_investigation_inputs,
@@ -16,10 +16,10 @@ from decklog.stores.artifacts.states import InvestigationStatus
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.plugins.legacy.bazinga.program.usage import Given
+    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
 
 
-class States(Desk):
+class BazingaStates(Desk):
     """Saves states, of which every version is kept, and reads the newest."""
 
     @answers
@@ -50,7 +50,7 @@ class States(Desk):
         check(validate_investigation_inputs(group_id, iteration, status))
         state, event = _document("state_data", state_data), _document("event_payload", event_payload)
         if not isinstance(event, dict):
-            raise Refusal("event_payload must be a JSON object")
+            raise CallRefused("event_payload must be a JSON object")
         try:
             saved = self.log.states.record_investigation(
                 session_id, group_id, iteration, InvestigationStatus(status), state, event
@@ -80,10 +80,10 @@ def _check_state(state_type: str, group_id: str) -> None:
 
 # Commands
 
-DESK = States
+DESK = BazingaStates
 
 
-def save_state(desk: States, given: "Given") -> Reply:
+def save_state(desk: BazingaStates, given: "UsageValues") -> ProgramReply:
     text = given.file("state-file") if given.get("json") is None else given.get("json")
     if text is None or (given.has("state-file") and given.get("json") is not None):
         from decklog.plugins.legacy.bazinga.program.usage import Misuse
@@ -91,14 +91,14 @@ def save_state(desk: States, given: "Given") -> Reply:
         raise Misuse("give one state: as JSON, or with --state-file")
     state = from_json_text("state", text)
     saved = desk.save_state(given["session"], given["type"], state, given.text("group-id", "global"))
-    return Reply(saved, said=f"Saved {given['type']} state")
+    return ProgramReply(saved, said=f"Saved {given['type']} state")
 
 
-def get_state(desk: States, given: "Given") -> Reply:
-    return Reply(desk.get_latest_state(given["session"], given["type"], given.text("group-id", "global")))
+def get_state(desk: BazingaStates, given: "UsageValues") -> ProgramReply:
+    return ProgramReply(desk.get_latest_state(given["session"], given["type"], given.text("group-id", "global")))
 
 
-def save_investigation_iteration(desk: States, given: "Given") -> Reply:
+def save_investigation_iteration(desk: BazingaStates, given: "UsageValues") -> ProgramReply:
     state, event = given.file("state-file"), given.file("event-file")
     if state is None or event is None:
         from decklog.plugins.legacy.bazinga.program.usage import Misuse
@@ -107,4 +107,4 @@ def save_investigation_iteration(desk: States, given: "Given") -> Reply:
     iteration = given.whole("iteration")
     assert iteration is not None
     saved = desk.save_investigation_iteration(given["session"], given["group"], iteration, given["status"], state, event)
-    return Reply(saved, said=f"Saved investigation iteration {iteration}")
+    return ProgramReply(saved, said=f"Saved investigation iteration {iteration}")
