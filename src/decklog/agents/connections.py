@@ -40,7 +40,7 @@ class Connection:
 
 
 def has_ended(spool: "Spool") -> bool:
-    """Say whether there are connections that ended and were not closed."""
+    """Return whether there are connections that ended and were not closed."""
     return next(_ended(spool.folder), None) is not None
 
 

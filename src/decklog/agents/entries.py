@@ -39,7 +39,7 @@ def run_of_agent(program: str, session_id: str, agent_id: str | None) -> str:
 
 
 def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] | None":
-    """Give the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
+    """Return the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
     told: tuple[str, str, str | None, str | None, dict[str, Any]]
     match event:
         case ToolCalled():
@@ -65,13 +65,13 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] 
 
 
 def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
-    """Give the arguments of the entry that a prompt becomes, unless another has told of it."""
+    """Return the arguments of the entry that a prompt becomes, unless another has told of it."""
     key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
     return given(program, run_id, event, _SAID, "prompt", event.text, key, {}, event.by)
 
 
 def answer_of(program: str, event: Answered) -> "dict[str, Any]":
-    """Give what an answer is known by when it is charged."""
+    """Return what an answer is known by when it is charged."""
     return {"answer_id": storable(f"{program}:{event.answer_id}")}
 
 
@@ -86,7 +86,7 @@ def given(
     facts: "dict[str, Any]",
     agent: str | None = None,
 ) -> "dict[str, Any]":
-    """Give the arguments of an entry: texts that any database takes, none longer than it should be."""
+    """Return the arguments of an entry: texts that any database takes, none longer than it should be."""
     text, cut = cut_of(storable(body)) if body else (body, None)
     payload = {name: value for name, value in facts.items() if value is not None and name != "way"}
     if cut:
@@ -107,7 +107,7 @@ def given(
 
 
 def call_told(call_id: str, tool: str, arguments: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":
-    """Say what a call does in one line, its command or its tool with whatever tells it best; give its key, and the rest of it."""
+    """Return what a call does in one line, its command or its tool with whatever tells it best; give its key, and the rest of it."""
     told = _telling(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()
     rest = {name: _short(value) for name, value in arguments.items() if value != told}

@@ -57,7 +57,7 @@ class HistorySummary:
 
     @property
     def warnings(self) -> list[str]:
-        """Say what was left out, as far as anybody will read it."""
+        """Return what was left out, as far as anybody will read it."""
         more = len(self.troubles) - _SHOWN
         return [*self.troubles[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
 

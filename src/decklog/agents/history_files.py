@@ -82,7 +82,7 @@ def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) ->
 
 
 def size_of(asked: HistoryRequest) -> int:
-    """Say how many bytes are still to be read."""
+    """Return how many bytes are still to be read."""
     marks = ReadMarks(Spool(asked.spool), asked.age, asked.program)
     return sum(_rest_of(path, int(marks.of(path).get("place") or 0)) for path in asked.files)
 
@@ -99,7 +99,7 @@ def _rest_of(path: str, place: int) -> int:
 
 
 def _extent(path: str) -> int:
-    """Say how far a file goes; of a database, which changes in its midst, when it was last written to."""
+    """Return how far a file goes; of a database, which changes in its midst, when it was last written to."""
     if not path.endswith(_DATABASE):
         return os.stat(path).st_size
     return max(os.stat(name).st_mtime_ns for name in (path, f"{path}-wal") if os.path.exists(name))
@@ -197,7 +197,7 @@ class _Files:
         return event.session_id, event.agent_id, entry
 
     def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
-        """Give all that a database tells: what is known of it is known by its ids."""
+        """Yield all that a database tells: what is known of it is known by its ids."""
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
@@ -253,7 +253,7 @@ class _Files:
                             break
 
     def _is_copied(self, line: dict[str, Any], folder: str, reading: Reading) -> bool:
-        """Say whether a line is known from another file of the folder; remember it otherwise."""
+        """Return whether a line is known from another file of the folder; remember it otherwise."""
         uuid = line.get("uuid")
         if not isinstance(uuid, str) or self._known_lines.add(folder, uuid):
             return False
@@ -265,7 +265,7 @@ class _Files:
 
 
 def _is_told(described: "SessionEvent | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
-    """Say whether an entry has the key of one just before, of which the log keeps the first; remember it otherwise."""
+    """Return whether an entry has the key of one just before, of which the log keeps the first; remember it otherwise."""
     if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
         return False
     entry = described[-1]

@@ -29,7 +29,7 @@ _ENDS = {"call": ("result", "call", EntryKind.TOOL), "step": ("step.ended", "ste
 
 
 def own_identity() -> str:
-    """Tell this process apart from any that ever had its number."""
+    """Return this process apart from any that ever had its number."""
     return Identity.own().as_text()
 
 

@@ -39,7 +39,7 @@ class ReadMarks:
         self._own = {"age": age} if program is None else {"age": age, "program": program}
 
     def of(self, path: str) -> "dict[str, Any]":
-        """Give how far a file was read and what reading on needs to know; nothing when it is not the same any more."""
+        """Return how far a file was read and what reading on needs to know; nothing when it is not the same any more."""
         mark = self._spool.mark(path)
         # Who took it for another program's has read nothing of it.
         is_anothers = self._program is not None and mark.get("program", self._program) != self._program
@@ -48,16 +48,16 @@ class ReadMarks:
         return mark if "end" not in mark or mark["end"] == _end_of(path, mark["place"]) else {}
 
     def after(self, path: str, place: int, kept: "dict[str, Any] | None" = None) -> "dict[str, Any]":
-        """Give what is to be remembered of a file that was read up to a place."""
+        """Return what is to be remembered of a file that was read up to a place."""
         return {"place": place, "kept": kept, **self._own, "end": _end_of(path, place)}
 
     def of_state(self, state: int) -> "dict[str, Any]":
-        """Give what is to be remembered of a database, which has no place: how it stood."""
+        """Return what is to be remembered of a database, which has no place: how it stood."""
         return {"place": state, **self._own}
 
 
 def age_of(log: "Decklog", spool: "Spool") -> str:
-    """Give the age that what is remembered must have: a new one when the log has not the entry that it had then."""
+    """Return the age that what is remembered must have: a new one when the log has not the entry that it had then."""
     known = spool.mark(_WITNESS)
     if not known:
         return ""
@@ -76,7 +76,7 @@ def bear_witness(log: "Decklog", spool: "Spool", age: str, run_id: str | None) -
 
 
 def _end_of(path: str, place: int) -> str | None:
-    """Tell what stands before a place in a file; None where there is no such file, or it is shorter."""
+    """Return what stands before a place in a file; None where there is no such file, or it is shorter."""
     if not place:
         # Of a file that is yet to come it was told whose it will be.
         return ""

@@ -58,7 +58,7 @@ class Prime:
     wording: Wording = COMMANDS
 
     def text(self) -> str:
-        """Give the situation, what matters most first, never longer than it may be."""
+        """Return the situation, what matters most first, never longer than it may be."""
         parts = [self._task(), self._waiting(), self._budgets(), self._last_session(), self._lessons(), self._news()]
         lines_of_parts = [list(part) for part in parts]
         end = ["", self.wording.title, *(f"- {line}" for line in self.wording.lines)]
@@ -157,6 +157,6 @@ def _room_of(line: str) -> int:
 
 
 def _line(text: str) -> str:
-    """Give a text as one line of bounded length."""
+    """Return a text as one line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"

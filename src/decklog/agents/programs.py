@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def program(name: str) -> "TranscriptProgram":
-    """Give what is known of a program; one that is not known tells as Claude Code does, whose form others have taken over."""
+    """Return what is known of a program; one that is not known tells as Claude Code does, whose form others have taken over."""
     if name == "gemini":
         from decklog.agents import gemini
 

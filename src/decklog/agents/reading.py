@@ -18,7 +18,7 @@ class TranscriptReader(Protocol):
     """Reads the lines of one transcript in their order."""
 
     def events(self, line: dict[str, Any]) -> "Iterator[SessionEvent]":
-        """Give what a line tells; kinds of lines that are not known tell nothing."""
+        """Return what a line tells; kinds of lines that are not known tell nothing."""
 
     def rest(self) -> "Iterator[SessionEvent]":
         """Give what was held back because more of it could have come."""
@@ -28,14 +28,14 @@ class TranscriptReader(Protocol):
         """What all answers read so far add up to."""
 
     def kept(self) -> dict[str, Any]:
-        """Give what reading on from here needs to know."""
+        """Return what reading on from here needs to know."""
 
 
 class TranscriptProgram(Protocol):
     """What is to be known of a program."""
 
     def events_of(self, told: dict[str, Any], at: "datetime | None") -> "list[SessionEvent]":
-        """Give what a payload tells."""
+        """Return what a payload tells."""
 
     def transcripts_of(self, told: dict[str, Any]) -> list[tuple[str, str | None]]:
         """Name the transcripts that have grown by then, each with the sub-agent that it belongs to."""

@@ -338,7 +338,7 @@ class Recorder:
             self._turns.pop(run_id, None)
 
     def _is_paid_by_turn(self, event: Answered) -> bool:
-        """Say whether an answer lies in a turn that was paid for as a whole, when the files that tell of it were not there."""
+        """Return whether an answer lies in a turn that was paid for as a whole, when the files that tell of it were not there."""
         run_id = self._run_id or run_of_session(self._program, event.session_id)
         if run_id not in self._turns:
             self._flush()
@@ -348,7 +348,7 @@ class Recorder:
         return bool(turns) and event.at is not None and any(start <= event.at <= end for start, end in turns)
 
     def _cost(self, event: Answered, run_id: str) -> int | None:
-        """Give what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""
+        """Return what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""
         if event.session_microdollars is None:
             return event.microdollars
         self._flush()
@@ -377,7 +377,7 @@ class Recorder:
         self._told.append(told if self._task_id is None else {**told, "task_id": self._task_id})
 
     def _is_told_otherwise(self, run_id: str, event: SessionEvent) -> bool:
-        """Say whether one who tells in another way has told the same; of most runs only one tells, and nothing is looked for."""
+        """Return whether one who tells in another way has told the same; of most runs only one tells, and nothing is looked for."""
         if event.way is None and run_id not in self._retold:
             self._flush()
             self._retold[run_id] = newest_connection(self._log, run_id) is not None
@@ -387,7 +387,7 @@ class Recorder:
         return is_told_otherwise(self._log, run_id, event)
 
     def _is_told_by_hooks(self, event: Compacted | Rested) -> bool:
-        """Say whether hooks have told what a file tells now; of a run that only files have told of nothing is looked for."""
+        """Return whether hooks have told what a file tells now; of a run that only files have told of nothing is looked for."""
         run_id = self._ensure(event)
         if run_id in self._calls or self._is_imported(event):
             return False
@@ -395,7 +395,7 @@ class Recorder:
         return is_told_then(self._log, run_id, event)
 
     def _goes_on(self, event: Ended) -> bool:
-        """Say whether a session that ended with its editor's connection goes on in a later one."""
+        """Return whether a session that ended with its editor's connection goes on in a later one."""
         if not event.connection:
             return False
         self._flush()
@@ -439,7 +439,7 @@ def prepared_beside(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ..
 
 
 def _one_line(text: str | None) -> str | None:
-    """Give a text as a run's goal."""
+    """Return a text as a run's goal."""
     return (" ".join(storable(text).split())[:_GOAL_CHARACTERS] or None) if text else None
 
 

@@ -50,12 +50,12 @@ def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
 
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
-    """Say whether one who tells in another way has told the same."""
+    """Return whether one who tells in another way has told the same."""
     return any(_way(entry) != event.way for entry in _same(log, run_id, event))
 
 
 def is_told_then(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
-    """Say whether the same was told of that moment, by whomever."""
+    """Return whether the same was told of that moment, by whomever."""
     return any(_same(log, run_id, event))
 
 
@@ -69,7 +69,7 @@ def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
 
 
 def _span(event: "SessionEvent") -> tuple[timedelta, timedelta]:
-    """Say how long before and after an event another may have told of it."""
+    """Return how long before and after an event another may have told of it."""
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
     return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)

@@ -65,7 +65,7 @@ class Spool:
             raise NotADirectoryError(f"{self.folder} is not a folder of its own")
 
     def has_room(self, size: int) -> bool:
-        """Say whether so many bytes more may wait here."""
+        """Return whether so many bytes more may wait here."""
         return self._size() + size <= MOST_BYTES
 
     @contextmanager
@@ -144,7 +144,7 @@ class Spool:
             return not is_free
 
     def read(self, name: str) -> "tuple[list[tuple[dict[str, Any], bytes]], int]":
-        """Give a file's whole lines, each as what the hook knew and what it was told, and where they end."""
+        """Return a file's whole lines, each as what the hook knew and what it was told, and where they end."""
         try:
             with open(os.path.join(self.folder, name), "rb") as file:
                 content = file.read()
@@ -185,7 +185,7 @@ class Spool:
             file.write(f"{type(problem).__name__}: {problem}")
 
     def trouble(self) -> str | None:
-        """Give why events could not be taken in the last time; None when they could."""
+        """Return why events could not be taken in the last time; None when they could."""
         with suppress(FileNotFoundError), open(self._trouble, encoding="utf-8", errors="replace") as file:
             return file.read()
         return None
@@ -202,7 +202,7 @@ class Spool:
     # How far transcripts were read
 
     def mark(self, path: str) -> "dict[str, Any]":
-        """Give how far a transcript was read, and what is to be known of that to read on."""
+        """Return how far a transcript was read, and what is to be known of that to read on."""
         with suppress(FileNotFoundError, ValueError), open(self._mark(path), encoding="utf-8") as file:
             found = json.load(file)
             return found if isinstance(found, dict) else {}

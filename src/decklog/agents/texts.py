@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def as_text(value: "Any") -> str:
-    """Give a value as text: a text as it is, content blocks as the texts in them, anything else as JSON."""
+    """Return a value as text: a text as it is, content blocks as the texts in them, anything else as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -46,12 +46,12 @@ _MOST_COUNTED = 10**12
 
 
 def text_or_none(value: "Any") -> str | None:
-    """Give a text, and nothing for whatever else stands in its place."""
+    """Return a text, and nothing for whatever else stands in its place."""
     return value if isinstance(value, str) and value else None
 
 
 def storable(value: "Any") -> "Any":
-    """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign.
+    """Return a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign.
 
     What needs no change is given as it is.
     """
@@ -62,7 +62,7 @@ def storable(value: "Any") -> "Any":
 
 
 def tellable(value: "Any") -> "Any":
-    """Give a value that an entry can tell: its texts storable, and as text what is no number or nested without end.
+    """Return a value that an entry can tell: its texts storable, and as text what is no number or nested without end.
 
     Only for what is told of others' values: one who gets a value back must have it as it was, or be refused.
     """
@@ -70,7 +70,7 @@ def tellable(value: "Any") -> "Any":
 
 
 def _is_storable(root: "Any", deepest: int | None = None) -> bool:
-    """Tell whether all texts and names of a value are such; with a bound, also whether all numbers are, and it is no deeper."""
+    """Return whether all texts and names of a value are such; with a bound, also whether all numbers are, and it is no deeper."""
     nodes, depth = [root], 0
     while nodes:
         if depth == deepest:

@@ -69,7 +69,7 @@ class Job:
 
 
 async def outcome(job: Job, route: "Route", *, undo: "Callable[[Any], Awaitable[None]] | None" = None) -> "Any":
-    """Give the outcome of a job once it is settled.
+    """Return the outcome of a job once it is settled.
 
     When the caller is cancelled, `undo` gets what came of the job, or None.
     """
@@ -168,7 +168,7 @@ class LogCalls:
             self._reset()
 
     def _size(self, name: str) -> int:
-        """Say how many threads there may be: those that read, write or hold a transaction fit into the connections together."""
+        """Return how many threads there may be: those that read, write or hold a transaction fit into the connections together."""
         most = self.log.db.most_transactions
         if most == 1:
             return _READERS

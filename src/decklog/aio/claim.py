@@ -75,7 +75,7 @@ class AsyncClaim:
         return await self._end("fail", summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
 
     async def block(self, blocker: str, summary: str | None = None) -> "Task":
-        """Give the task up until something outside changes."""
+        """Return the task up until something outside changes."""
         return await self._end("block", blocker=blocker, summary=summary)
 
     async def release(self, reason: str | None = None, *, not_before: "datetime | None" = None) -> "Task":

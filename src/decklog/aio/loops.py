@@ -36,7 +36,7 @@ def signal() -> "Signal":
 
 
 def current_task() -> object:
-    """Give the task that runs here."""
+    """Return the task that runs here."""
     if (trio := _trio()) is not None:
         task: object = trio.lowlevel.current_task()
         return task
@@ -46,7 +46,7 @@ def current_task() -> object:
 
 
 def is_cancellation(problem: BaseException | None) -> bool:
-    """Tell whether an error is nothing but a caller who no longer waits."""
+    """Return whether an error is nothing but a caller who no longer waits."""
     if (trio := _trio()) is not None:
         return isinstance(problem, trio.Cancelled)
     import asyncio

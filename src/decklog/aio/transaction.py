@@ -23,7 +23,7 @@ _blocks: "ContextVar[tuple[AsyncTransaction, ...]]" = ContextVar("decklog_async_
 
 
 def present(log: "Decklog") -> "AsyncTransaction | None":
-    """Give the transaction that this task holds open; refuse a task that was started inside of another's."""
+    """Return the transaction that this task holds open; refuse a task that was started inside of another's."""
     for block in reversed(_blocks.get()):
         if block.is_of(log):
             block.check_owner()

@@ -92,7 +92,7 @@ def _unknown(store: str, verb: str) -> WrongUsage:
 
 
 def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "Any":
-    """Give what is shown of a result: runs and tasks that somebody looks at come with the word for how they stand."""
+    """Return what is shown of a result: runs and tasks that somebody looks at come with the word for how they stand."""
     if store not in ("runs", "tasks") or operation.writes:
         return result
     from decklog.cli.standing import with_words

@@ -210,7 +210,7 @@ def _store_menu(store: str) -> click.Group:
 
 
 def _group_of(store: str) -> type[click.Group]:
-    """Give the kind of menu that a store has: of those that take a sentence, one that does."""
+    """Return the kind of menu that a store has: of those that take a sentence, one that does."""
     if store not in SENTENCES:
         return SuggestingGroup
     from importlib import import_module
@@ -256,7 +256,7 @@ def _run_elsewhere(**_: "Any") -> None:
 
 
 def _choices(parameters: "list[Any]") -> str:
-    """Say what words stand for a place that takes one of a few."""
+    """Return what words stand for a place that takes one of a few."""
     choices = ((parameter.said.upper(), parameter.shown) for parameter in parameters if parameter.positional)
     return "".join(f"\n\n{name} is one of {shown.replace('|', ', ')}." for name, shown in choices if "|" in shown)
 

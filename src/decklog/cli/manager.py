@@ -18,5 +18,5 @@ def for_the_manager(command: Command) -> Command:
 
 
 def is_for_the_manager(command: click.Command) -> bool:
-    """Say whether a command carries the mark."""
+    """Return whether a command carries the mark."""
     return getattr(command, _mark, False) is True

@@ -39,7 +39,7 @@ _ALSO = {
 
 
 def meant(word: str, known: "Iterable[str]") -> str | None:
-    """Give the word that was most likely meant; None when nothing is near."""
+    """Return the word that was most likely meant; None when nothing is near."""
     from difflib import get_close_matches
 
     words = list(known)

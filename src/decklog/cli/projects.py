@@ -42,7 +42,7 @@ def accept_project(database: str, log: "Decklog") -> None:
 
 
 def project_log(folder: str) -> str | None:
-    """Give the log that a folder has as a bazinga project."""
+    """Return the log that a folder has as a bazinga project."""
     log = log_of(database_of(folder))[0]
     return log if os.path.isfile(log) and not is_old_database(log) else None
 

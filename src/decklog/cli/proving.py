@@ -34,13 +34,13 @@ def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> "Ab
 
 
 def key_path() -> str:
-    """Say where the key is that `decklog trust bind` makes: in the user's settings, outside of every repository."""
+    """Return where the key is that `decklog trust bind` makes: in the user's settings, outside of every repository."""
     settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(settings, "decklog", "manager_ed25519")
 
 
 def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:
-    """Give the passphrase of a key file: from DECKLOG_PASSPHRASE, or as it is typed; None where it has none."""
+    """Return the passphrase of a key file: from DECKLOG_PASSPHRASE, or as it is typed; None where it has none."""
     given = os.environ.get("DECKLOG_PASSPHRASE")
     if given is not None or not sys.stdin.isatty():
         return given

@@ -43,7 +43,7 @@ class OutputShape:
         return not self.brief and not self.fields
 
     def of_envelope(self, envelope: "dict[str, Any]") -> "dict[str, Any]":
-        """Give an envelope with its data in this shape, and what was left out of it."""
+        """Return an envelope with its data in this shape, and what was left out of it."""
         shaped = {**envelope, "data": self.of_data(envelope["data"])} if "data" in envelope else dict(envelope)
         if self.warnings:
             shaped["warnings"] = [*shaped.get("warnings", ()), *self.warnings]
@@ -62,7 +62,7 @@ class OutputShape:
 
     @property
     def left_out(self) -> str | None:
-        """Say what was left out, and how to see it."""
+        """Return what was left out, and how to see it."""
         if not self._left_out:
             return None
         if self.fields:

@@ -71,7 +71,7 @@ def confirm(verb: str, record: Record, warnings: list[str]) -> int:
 
 
 def _shaped(result: "Any") -> "Any":
-    """Give what a person asked to see of a result. Entries are lines and tables leave empty columns out as they are."""
+    """Return what a person asked to see of a result. Entries are lines and tables leave empty columns out as they are."""
     wanted = shape()
     if wanted.fields or (wanted.brief and not isinstance(result, list)):
         return wanted.of_data(to_data(result))
@@ -90,7 +90,7 @@ def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool 
 
 
 def to_data(value: "Any") -> "Any":
-    """Give a result as plain JSON values."""
+    """Return a result as plain JSON values."""
     if hasattr(value, "as_dict"):
         return value.as_dict()
     if isinstance(value, dict):
@@ -147,7 +147,7 @@ def _is_entry(value: "Any") -> bool:
 
 
 def _untold(entry: "Any") -> str:
-    """Say what an entry without words is about: a call by its command and outcome, a charge by its amount, else its record."""
+    """Return what an entry without words is about: a call by its command and outcome, a charge by its amount, else its record."""
     if not entry.record_table:
         return _call_of(entry) if entry.kind == "tool" and entry.payload else plain(entry.payload)
     image = entry.payload if entry.record_table == "charges" and isinstance(entry.payload, dict) else {}

@@ -38,7 +38,7 @@ def _tasks(value: "Any") -> "Iterator[str]":
 
 
 def _told(value: "Any", words: "dict[str, str]") -> "Any":
-    """Give the same answer with the word of each task after its id."""
+    """Return the same answer with the word of each task after its id."""
     if isinstance(value, list):
         return [_told(inner, words) for inner in value]
     if not isinstance(value, dict):

@@ -32,17 +32,17 @@ def use_none() -> None:
 
 
 def are_wanted() -> bool:
-    """Tell whether whoever calls wants colours, if there is a terminal: not with `--no-color`, nor where NO_COLOR is set."""
+    """Return whether whoever calls wants colours, if there is a terminal: not with `--no-color`, nor where NO_COLOR is set."""
     return _is_wanted and not os.environ.get("NO_COLOR")
 
 
 def are_shown(stream: "TextIO | None" = None) -> bool:
-    """Tell whether what is written there is coloured: never in a pipe or a file."""
+    """Return whether what is written there is coloured: never in a pipe or a file."""
     return terminal.is_terminal(stream) and are_wanted() and os.environ.get("TERM") != "dumb"
 
 
 def of_word(word: object) -> str:
-    """Give the style of a state, an outcome, or the word for how something stands."""
+    """Return the style of a state, an outcome, or the word for how something stands."""
     return _STYLES.get(str(word), PLAIN)
 
 

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 def is_terminal(stream: "TextIO | None" = None) -> bool:
-    """Tell whether a person looks at what is written there, stdout unless another stream is named."""
+    """Return whether a person looks at what is written there, stdout unless another stream is named."""
     return (stream or sys.stdout).isatty()
 
 
 def width(otherwise: int = 120) -> int:
-    """Give the width of the terminal in characters; of a file or pipe, the width that is asked for."""
+    """Return the width of the terminal in characters; of a file or pipe, the width that is asked for."""
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said) > 0:
         return int(said)

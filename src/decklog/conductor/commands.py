@@ -125,7 +125,7 @@ class Running:
         return None if note is None else cls(mark, folder, Identity.from_text(note["supervisor"]))
 
     def ending(self) -> dict[str, Any] | None:
-        """Say how it ended; None while it runs. What nobody keeps any more is ended here."""
+        """Return how it ended; None while it runs. What nobody keeps any more is ended here."""
         ended = read_note(self.folder, "ended.json")
         if ended is not None or self.supervisor.is_alive() is not False:
             return ended

@@ -198,7 +198,7 @@ class Conductor:
         return [self._site.configuration.agents[name] for name in self._site.configuration.strategists]
 
     def _is_remote_away(self) -> bool:
-        """Say whether what is made here could be given to nobody now; wait a while if so, without a claim."""
+        """Return whether what is made here could be given to nobody now; wait a while if so, without a claim."""
         if not self._site.tips.is_away():
             return False
         self.trouble = self._site.tips.trouble
@@ -206,7 +206,7 @@ class Conductor:
         return True
 
     def _is_bad_weather(self, role: str) -> bool:
-        """Say whether no agent can be started now; wait a while if so, without a claim."""
+        """Return whether no agent can be started now; wait a while if so, without a claim."""
         agents = self._strategists if role == PLAN else self._everybody
         is_full = self._weather.is_disk_full()
         if is_full:
@@ -342,7 +342,7 @@ class Conductor:
     # The end
 
     def _is_over(self) -> bool:
-        """Say whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
+        """Return whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
         is_running = bool(self._log.tasks.find(self._site.run_id, state="running", limit=1))
         if is_running and time.monotonic() < self._looked_at + WAIT_SECONDS:
             return False

@@ -32,7 +32,7 @@ START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
 def climb(inputs: Mapping[str, object], trouble: str, rungs: int, *, at_once: bool = False) -> dict[str, object] | None:
-    """Say where a piece stands on the ladder after this trouble, as inputs of its next attempt; None above the last rung.
+    """Return where a piece stands on the ladder after this trouble, as inputs of its next attempt; None above the last rung.
 
     With `at_once` the next agent is wished for: it comes without a second try, if there is one.
     """

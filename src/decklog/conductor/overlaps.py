@@ -19,7 +19,7 @@ class Overlap:
     paths: tuple[str, ...]
 
     def other(self, piece: str) -> str | None:
-        """Give the piece that one meets; null when it is neither."""
+        """Return the piece that one meets; null when it is neither."""
         if piece not in self.pieces:
             return None
         return self.pieces[1] if piece == self.pieces[0] else self.pieces[0]

@@ -55,7 +55,7 @@ class Recovery:
         return [task for task in running if self._site.host.is_dead(task.worker)]
 
     def _with_agent(self, task: "Task") -> int | None:
-        """Give the fence of the place in which an agent of a task was started; none is null."""
+        """Return the fence of the place in which an agent of a task was started; none is null."""
         for effect in self._effects("conductor.spawn", task.id):
             fence = _fence_of(effect)
             place = place_of(self._site.repository, self._site.run_id, task.id, fence)
@@ -123,7 +123,7 @@ class Recovery:
             self.has_left = True
 
     def _is_in_use(self, effect: "Effect", newest: dict[str, int]) -> bool:
-        """Say whether somebody may work in a place: whoever has its task is in the newest, also with an agent that was adopted.
+        """Return whether somebody may work in a place: whoever has its task is in the newest, also with an agent that was adopted.
 
         Asked anew each time, since others claim meanwhile.
         """

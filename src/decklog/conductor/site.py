@@ -115,11 +115,11 @@ class RunContext:
         return Acts(self.log, self.run_id)
 
     def target_commit(self) -> str:
-        """Give the commit that the target is at."""
+        """Return the commit that the target is at."""
         return self.tips.target_commit()
 
     def runner(self, wanted_end: "Callable[[], str | None]") -> Runner:
-        """Give what runs checks."""
+        """Return what runs checks."""
         return Runner(
             repository=self.repository,
             person=self.person,

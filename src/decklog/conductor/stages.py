@@ -139,7 +139,7 @@ class Stages:
             kill_points.reached("stages:planned")
 
     def was_granted(self, task: "Task") -> bool:
-        """Say whether a person said yes to the last question of a task."""
+        """Return whether a person said yes to the last question of a task."""
         question = self._question(task, is_stuck=False)
         return question is not None and question.state == "granted"
 
@@ -307,7 +307,7 @@ class Stages:
         return len(self._configuration.ladder(task.inputs))
 
     def _climbed(self, task: "Task", findings: list[dict[str, Any]]) -> dict[str, object] | None:
-        """Give where a piece stands on the ladder for its next round; None when there is none."""
+        """Return where a piece stands on the ladder for its next round; None when there is none."""
         inputs = task.inputs
         if int(str(inputs["round"])) >= self._rounds + int(str(inputs.get("more_rounds", 0))):
             return None
@@ -327,7 +327,7 @@ class Stages:
             self._cut_anew(task, blocker, findings)
 
     def _was_cut(self, task: "Task") -> bool:
-        """Say whether a piece came of a plan for one that was stuck, or such a plan was made for it."""
+        """Return whether a piece came of a plan for one that was stuck, or such a plan was made for it."""
         is_part = any(tag.startswith(_PART_OF) for tag in self.landing_of(task).tags)
         return is_part or bool(self._log.tasks.find(self._run_id, role=PLAN, tag=piece_tag(task)))
 
@@ -482,7 +482,7 @@ class Stages:
         return self._questions().get((task.id, is_stuck))
 
     def _questions(self) -> "dict[tuple[str, bool], Approval]":
-        """Give the newest question about each task: whether to go on with it (True), or whether to let its change pass."""
+        """Return the newest question about each task: whether to go on with it (True), or whether to let its change pass."""
         found: dict[tuple[str, bool], Approval] = {}
         after = None
         while True:
@@ -493,7 +493,7 @@ class Stages:
                 return found
 
     def was_denied(self, task: "Task") -> str | None:
-        """Give the reason for which a person said no to the last question of a task; none is null."""
+        """Return the reason for which a person said no to the last question of a task; none is null."""
         question = self._question(task, is_stuck=False)
         if question is None or question.state in ("open", "granted"):
             return None
@@ -525,12 +525,12 @@ def newest_landing(landings: "Sequence[Task]") -> "Task":
 
 
 def is_cut_anew(task: "Task") -> bool:
-    """Say whether a task is to plan a piece anew that was stuck, and not a whole run."""
+    """Return whether a task is to plan a piece anew that was stuck, and not a whole run."""
     return task.role == PLAN and bool(task.tags)
 
 
 def piece_tag(task: "Task") -> str:
-    """Give the tag that names the piece of a task."""
+    """Return the tag that names the piece of a task."""
     return next(tag for tag in task.tags if tag.startswith("piece:"))
 
 

@@ -32,7 +32,7 @@ class PieceStanding:
     because: str = ""
 
     def told(self) -> str:
-        """Say what there is to say of where it is."""
+        """Return what there is to say of where it is."""
         more = f"round {self.round}, " if self.round > 1 else ""
         words = self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
         words += f"; last found: {self.because}" if self.because else ""
@@ -57,7 +57,7 @@ class ConductorStatus:
 
     @property
     def outcome(self) -> str:
-        """Say what has come of it: `landed`, `needs you`, `blocked`, or `open` while something can go on."""
+        """Return what has come of it: `landed`, `needs you`, `blocked`, or `open` while something can go on."""
         states = {piece.state for piece in self.pieces}
         if states <= {"landed"}:
             return "landed"
@@ -73,7 +73,7 @@ class ConductorStatus:
         )
 
     def spent(self) -> str:
-        """Say what it has spent, as far as that is known."""
+        """Return what it has spent, as far as that is known."""
         count = self.unpriced_calls
         unknown = f" and {count} call{'s' if count != 1 else ''} of unknown price" if count else ""
         return f"spent {dollars(self.spent_microdollars)}{unknown}"
@@ -84,7 +84,7 @@ class ConductorStatus:
 
 
 def standing(log: "Decklog", run_id: str) -> ConductorStatus:
-    """Tell how a run stands."""
+    """Return how a run stands."""
     run = log.runs.get(run_id)
     pieces: dict[str, list[Task]] = {}
     planning: list[PieceStanding] = []
@@ -111,7 +111,7 @@ def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> 
 
 
 def _planning(task: "Task") -> PieceStanding:
-    """Tell how a plan stands that nobody has yet, as if it were a piece."""
+    """Return how a plan stands that nobody has yet, as if it were a piece."""
     state = {"running": "work", "pending": "ready", "waiting": "needs you"}.get(task.state.value, "blocked")
     detail = " ".join(part for part in (task.blocker or "", task.reason or "") if part)
     return PieceStanding("plan", state, "" if state == "work" else detail, 1, task.attempts)

@@ -125,7 +125,7 @@ def _prepared(site: RunContext, wanted: RunRequest, first: str, say: Callable[[s
 
 
 def base_findings(site: RunContext, commit: str) -> list[dict[str, object]]:
-    """Say which gates a commit does not pass by itself."""
+    """Return which gates a commit does not pass by itself."""
     return _examiner(site).base_findings(commit)
 
 
@@ -170,7 +170,7 @@ def _site(
 
 
 def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
-    """Give the run that was started last in this repository."""
+    """Return the run that was started last in this repository."""
     folder = str(Repository.find(cwd, state).folder)
     for run in _all_runs(log):
         if run.repo == folder and "conductor" in run.metadata:
@@ -188,7 +188,7 @@ def _all_runs(log: "Decklog") -> "Iterator[Run]":
 
 
 def first_commit(run: "Run") -> str:
-    """Give the commit that a run starts from."""
+    """Return the commit that a run starts from."""
     facts = run.metadata["conductor"]
     assert isinstance(facts, dict)
     return str(facts["commit"])

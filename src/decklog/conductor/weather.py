@@ -29,14 +29,14 @@ class Weather:
         self._gates = site.log.gates
 
     def closed(self) -> "dict[str, Gate]":
-        """Give the gates that are closed now, by their names."""
+        """Return the gates that are closed now, by their names."""
         found = self._gates.find(state="closed", limit=200)
         return {gate.name: gate for gate in found}
 
     # Who can be started
 
     def are_all_shut(self, agents: Sequence[Description]) -> bool:
-        """Say whether none of these agents may be started now."""
+        """Return whether none of these agents may be started now."""
         closed, now = self.closed(), self._site.log.clock.now()
         return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
 
@@ -52,14 +52,14 @@ class Weather:
         return None
 
     def opening(self, agents: Sequence[Description]) -> datetime | None:
-        """Say when the first of these agents may be tried again; null when that is for a person to say."""
+        """Return when the first of these agents may be tried again; null when that is for a person to say."""
         closed = self.closed()
         gates = [closed.get(gate_name(agent)) for agent in agents]
         times = [self._site.log.clock.now() if gate is None else gate.opens_at for gate in gates]
         return min((time for time in times if time is not None), default=None)
 
     def is_hopeless(self, agents: Sequence[Description], closed: "Mapping[str, Gate]") -> bool:
-        """Say whether only a person can open any of these agents' gates, of those that are closed."""
+        """Return whether only a person can open any of these agents' gates, of those that are closed."""
         gates = [closed.get(gate_name(agent)) for agent in agents]
         return all(gate is not None and gate.opens_at is None for gate in gates)
 
@@ -122,7 +122,7 @@ class Weather:
                 self._gates.close(gate.name, gate.reason, retry_seconds=RETRY_SECONDS["login"])
 
     def is_disk_full(self) -> bool:
-        """Say whether there is less room for places than a run needs."""
+        """Return whether there is less room for places than a run needs."""
         needed = self._site.configuration.free_megabytes
         return shutil.disk_usage(self._site.repository.state).free < needed * 1024 * 1024
 

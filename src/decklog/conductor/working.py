@@ -59,7 +59,7 @@ class WorkAttempt:
         self._facts: dict[str, Any] = {}
 
     def _agent_of_place(self) -> Description:
-        """Give the agent that was started in the place of an attempt that is gone on with."""
+        """Return the agent that was started in the place of an attempt that is gone on with."""
         known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
         configuration = self._site.configuration
         name = str(known.facts["agent"]) if known is not None else configuration.workers[0]
@@ -329,11 +329,11 @@ class WorkAttempt:
         self._claim.release(f"{why} of {self._agent.name}: no attempt is used{f': {words}' if words else ''}", not_before=later)
 
     def _tip(self, kept: dict[str, Any]) -> str:
-        """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""
+        """Return the commit that is judged: the agent's own, or what the conductor made of what it left."""
         return str(kept["tip"] if kept["is_clean"] else kept["changed"])
 
     def _why_not_done(self, kept: dict[str, Any]) -> tuple[str | None, str]:
-        """Say what keeps an attempt from being done, as a word and as a sentence; done is no word."""
+        """Return what keeps an attempt from being done, as a word and as a sentence; done is no word."""
         if kept["tip"] is None:
             return "no-branch", "the branch that was checked out is gone, or is not whole"
         if not kept["is_clean"] and self._agent.commits == "agent":
@@ -347,7 +347,7 @@ class WorkAttempt:
 
 
 def _why_ended(outcome: SessionOutcome) -> tuple[str | None, str]:
-    """Say why an agent did not come to its own good end, as a word and as a sentence."""
+    """Return why an agent did not come to its own good end, as a word and as a sentence."""
     if outcome.ended_for is not None or outcome.reason == "timed_out":
         word = outcome.ended_for or "time"
         return word, f"the agent was ended: {word}"

@@ -10,11 +10,11 @@ class Clock:
         return datetime.now(UTC)
 
     def told(self) -> str:
-        """Tell the time as columns hold it."""
+        """Return the time as columns hold it."""
         return to_text(self.now())
 
     def steady(self) -> datetime:
-        """Tell the time by which leases are measured: as `now`, where nobody sets the clock."""
+        """Return the time by which leases are measured: as `now`, where nobody sets the clock."""
         return self.now()
 
 

@@ -24,7 +24,7 @@ class DecklogError(Exception):
             self.add_note(hint)  # a traceback shows it too
 
     def as_dict(self) -> "dict[str, Any]":
-        """Give the error as data, in the shape every surface shows."""
+        """Return the error as data, in the shape every surface shows."""
         return {
             "code": self.code,
             "message": self.message,

@@ -55,17 +55,17 @@ _theirs_quoted = prepared(rf'"{_THEIR_NUMBER}"')
 
 
 def is_ours(text: str) -> bool:
-    """Tell whether a text is an id that was made here, in this process or another one: it holds no secret."""
+    """Return whether a text is an id that was made here, in this process or another one: it holds no secret."""
     return text[-27:-26] == "_" and text[:-27] in _KINDS and text[-26] in "01234567" and not text[-25:].strip(_ALPHABET)
 
 
 def is_theirs(text: str) -> bool:
-    """Tell whether a text is what a provider or an agent calls an answer, a call or a session."""
+    """Return whether a text is what a provider or an agent calls an answer, a call or a session."""
     return len(text) <= _MOST_THEIRS and " " not in text and ("_" in text or "-" in text) and bool(_theirs.fullmatch(text))
 
 
 def without_theirs(text: str) -> str:
-    """Give a JSON text with the word `id` for each such name that is a whole string of it."""
+    """Return a JSON text with the word `id` for each such name that is a whole string of it."""
     return _theirs_quoted.sub('"id"', text)
 
 

@@ -27,5 +27,5 @@ class _Prepared:
 
 
 def prepared(source: "AnyStr", flags: int = 0) -> "Pattern[AnyStr]":
-    """Give what can be asked like the compiled pattern."""
+    """Return what can be asked like the compiled pattern."""
     return _Prepared(source, flags)  # type: ignore[return-value]

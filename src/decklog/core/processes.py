@@ -141,7 +141,7 @@ class Identity:
         return self.boot_id == _boot_id() and self.pid_space == _pid_space()
 
     def is_alive(self) -> bool | None:
-        """Say whether the process still runs; None when it can't be seen from here."""
+        """Return whether the process still runs; None when it can't be seen from here."""
         if self.is_visible:
             found = stat_of(self.pid)
             return found is not None and not found.is_dead and found.ticks == self.ticks

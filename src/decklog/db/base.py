@@ -80,7 +80,7 @@ class Database(ABC):
         return self.read(lambda: job([None] * len(parts)))
 
     def within(self, seconds: float) -> "AbstractContextManager[None]":
-        """Give the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""
+        """Return the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""
         from decklog.db.deadlines import within
 
         return within(seconds)
@@ -98,7 +98,7 @@ class Database(ABC):
         """Do this should the transaction that the caller is in be undone; nothing, where what was written is committed."""
 
     def patiently(self) -> "AbstractContextManager[None]":
-        """Give the statements of a block all the time they take: no server is taken for lost over them. In a transaction."""
+        """Return the statements of a block all the time they take: no server is taken for lost over them. In a transaction."""
         return nullcontext()
 
     @property
@@ -206,7 +206,7 @@ class Database(ABC):
         return standing_in_for(deputy)
 
     def is_search_prepared(self, stream_no: int | None) -> bool:
-        """Tell whether all entries of a stream, or of all, are in the text index at this moment."""
+        """Return whether all entries of a stream, or of all, are in the text index at this moment."""
         from decklog.db.search.marks import not_indexed
 
         return not not_indexed(self, stream_no)
@@ -274,7 +274,7 @@ class Database(ABC):
         """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
 
     def sound_text(self) -> "list[Callable[[], bool]]":
-        """Give what `check_text` looks for as checks that can be made apart from each other, each telling whether all is well.
+        """Return what `check_text` looks for as checks that can be made apart from each other, each telling whether all is well.
 
         None at all where it can only be looked for at once.
         """
@@ -334,7 +334,7 @@ class Database(ABC):
         """Drop the words of entries from the text index, after their texts were dropped."""
 
     def made_at(self) -> str:
-        """Say when the log was made, to the microsecond: it tells one log from another that is put in its place."""
+        """Return when the log was made, to the microsecond: it tells one log from another that is put in its place."""
         found = self.read(lambda: self.one("select applied_at from schema_steps where version = 1", {}))
         return str(found[0]) if found else ""
 

@@ -20,7 +20,7 @@ _blocks: "ContextVar[tuple[object, ...]]" = ContextVar("decklog_blocks", default
 
 
 def caller() -> object:
-    """Tell this caller from every other: by its task, where it is one, else by its thread."""
+    """Return this caller from every other: by its task, where it is one, else by its thread."""
     other = _stands_for.get()
     if other is not None:
         return other
@@ -98,7 +98,7 @@ class CallerBlock:
         _blocks.set((*self._outer, self))
 
     def is_held(self) -> bool:
-        """Say whether the caller is the one who holds it."""
+        """Return whether the caller is the one who holds it."""
         return self.holder == caller()
 
     def is_of_this_thread(self) -> bool:

@@ -15,7 +15,7 @@ _told = local()
 
 @contextmanager
 def within(seconds: float) -> "Iterator[None]":
-    """Give the reads of a block so many seconds altogether."""
+    """Return the reads of a block so many seconds altogether."""
     before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
     try:
         yield
@@ -24,7 +24,7 @@ def within(seconds: float) -> "Iterator[None]":
 
 
 def deadline() -> float | None:
-    """Say when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
+    """Return when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
     at: float | None = getattr(_told, "at", None)
     if at is not None and time.monotonic() >= at:
         raise overdue()

@@ -54,7 +54,7 @@ def unpacked(kept: bytes, size: object) -> bytes:
 
 
 def beginning(kept: bytes, most: int) -> bytes:
-    """Give how bytes begin that are kept compressed."""
+    """Return how bytes begin that are kept compressed."""
     from zlib import decompressobj, error
 
     try:

@@ -30,7 +30,7 @@ _LENGTH = 8
 
 
 def processes() -> int:
-    """Say how many processes can read side by side, this one among them.
+    """Return how many processes can read side by side, this one among them.
 
     A child of a process with other threads would have their locks, held for ever.
     """

@@ -113,7 +113,7 @@ _SIZES = (1, 8, 32, 64, 128, 512)
 
 
 def size_for(count: int) -> int:
-    """Give the next of a few sizes: few texts of a statement then serve lists of any length."""
+    """Return the next of a few sizes: few texts of a statement then serve lists of any length."""
     return next((size for size in _SIZES if size >= count), count)
 
 

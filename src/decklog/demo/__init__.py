@@ -96,7 +96,7 @@ class Demo:
 
 
 def _plan(log: Decklog, run_id: str) -> list[dict[str, object]]:
-    """Give the plan; an id is good for one task in a log, so a later demonstration marks its own."""
+    """Return the plan; an id is good for one task in a log, so a later demonstration marks its own."""
     try:
         log.tasks.get(str(PLAN[0]["task_id"]))
     except NotFound:

@@ -76,7 +76,7 @@ class Big:
         return count
 
     def _length(self, number: int, count: int) -> int:
-        """Give the newest a tenth of all entries: a run that somebody has to find their way in. The others share the rest."""
+        """Return the newest a tenth of all entries: a run that somebody has to find their way in. The others share the rest."""
         long = self.size // 10
         return long if number == count - 1 else (self.size - long) // (count - 1)
 

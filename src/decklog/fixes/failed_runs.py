@@ -110,7 +110,7 @@ def _refuse_own(log: "Decklog", run_id: str) -> None:
 
 
 def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> Iterator[str]:
-    """Tell what is on record of a failure, the tasks first."""
+    """Yield what is on record of a failure, the tasks first."""
     if summary:
         yield summary[:_LONGEST]
     for task in failing[:_MOST_TOLD]:

@@ -92,7 +92,7 @@ def _files(ground: "FixContext") -> dict[str, int]:
 
 
 def _why_large(ground: "FixContext", files: dict[str, int], estimate: int) -> str:
-    """Say why a plan is large; nothing when it is not. Only files that triage named count as several components."""
+    """Return why a plan is large; nothing when it is not. Only files that triage named count as several components."""
     if ground.mend.fix_class in _ALWAYS_LARGE:
         return f"it is {ground.mend.fix_class}"
     if estimate > ground.rules.large:
@@ -106,5 +106,5 @@ def _why_large(ground: "FixContext", files: dict[str, int], estimate: int) -> st
 
 
 def _is_within(one: str, other: str) -> bool:
-    """Say whether one of two folders lies in the other: then they are one component."""
+    """Return whether one of two folders lies in the other: then they are one component."""
     return one == "" or f"{other}/".startswith(f"{one}/") or f"{one}/".startswith(f"{other}/")

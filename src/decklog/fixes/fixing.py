@@ -120,7 +120,7 @@ def _plan(ground: "FixContext") -> WorkPlan:
 
 
 def brief(ground: "FixContext") -> str:
-    """Tell an agent what is to be mended: the words as data, what is known, and what was wrong with its last fix."""
+    """Return an agent what is to be mended: the words as data, what is known, and what was wrong with its last fix."""
     mend, plan = ground.mend, ground.mend.plan
     spots: list[Any] = mend.places
     parts = [

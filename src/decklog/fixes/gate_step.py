@@ -49,7 +49,7 @@ def review(ground: "FixContext", *, again: bool) -> "Mend":
 
 
 def asked_about(log: "Decklog", mend: "Mend") -> str | None:
-    """Give the open question to a person about what the gate holds of a mend; none is null."""
+    """Return the open question to a person about what the gate holds of a mend; none is null."""
     if mend.waits_for is not MendWait.GATE or mend.review_id is None:
         return None
     return pending_override(log, log.reviews.get(mend.review_id))

@@ -88,7 +88,7 @@ class FixContext:
         return between(self.repository, f"{self.base}..{self.mend.head}", cwd=self.cwd)
 
     def runner(self) -> Runner:
-        """Give what runs checks."""
+        """Return what runs checks."""
         return Runner.beneath(self.folder / "trials", self.log, self.repository, self.settings.sandbox)
 
     def models(self) -> tuple[Models, Composer]:

@@ -39,13 +39,13 @@ def locate(ground: "FixContext") -> "Mend":
 
 
 def words_of(text: str) -> list[str]:
-    """Give the few longest words of a text, each once."""
+    """Return the few longest words of a text, each once."""
     found = dict.fromkeys(word for word in _WORD.findall(text) if len(word) >= SHORTEST_WORD)
     return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
 
 
 def _named(ground: "FixContext") -> Iterator[Spot]:
-    """Give the files and lines that triage or the feedback itself names, as far as the base has them."""
+    """Yield the files and lines that triage or the feedback itself names, as far as the base has them."""
     candidates = ground.mend.triage.get("candidate_files")
     listed = candidates if isinstance(candidates, list) else []
     by_triage = [(str(one["path"]), str(one["why"])[:_LONGEST_LINE]) for one in listed]

@@ -107,7 +107,7 @@ class FixLoop:
                 ) from None
 
     def waiting(self) -> Iterator[Mend]:
-        """Give what can go on by itself: pending feedback, mends that wait for nothing, or for what may be there by now."""
+        """Yield what can go on by itself: pending feedback, mends that wait for nothing, or for what may be there by now."""
         for feedback in self.log.feedback.find(state=FeedbackState.PENDING, oldest_first=True, limit=_PAGE):
             self.begin(feedback.id)
         for mend in self.log.mends.find(repo=self._repo, open_only=True, oldest_first=True, limit=_PAGE):
@@ -115,7 +115,7 @@ class FixLoop:
                 yield mend
 
     def _is_otherwise(self, mend: Mend) -> bool:
-        """Say whether a mend waits for a model, and the base has moved on since: its settings may name one now."""
+        """Return whether a mend waits for a model, and the base has moved on since: its settings may name one now."""
         is_stuck = mend.waits_for is MendWait.MODEL and mend.state is MendState.FILED
         return is_stuck and newest_base(self.repository, self.cwd) != mend.base
 
@@ -217,7 +217,7 @@ class FixLoop:
             return log.mends.move(mend, MendState.FIXING if back else None, **changes)
 
     def _class_of(self, ground: FixContext, branch: str) -> FixClass:
-        """Tell the class of a person's fix by what it changes."""
+        """Return the class of a person's fix by what it changes."""
         tip = ground.repository.resolve(branch, cwd=self.cwd)
         if tip is None:
             raise NotFound(f"there is no commit {branch!r}", hint="Name a branch, a tag or a commit; see: git log", name=branch)

@@ -41,7 +41,7 @@ def sent_back(ground: "FixContext", findings: list[Any], waits: MendWait, reason
 
 
 def proof_of(ground: "FixContext", change: Change) -> FixProof:
-    """Give what is on record of exactly these files, or what comes of trying them now."""
+    """Return what is on record of exactly these files, or what comes of trying them now."""
     log, runner = ground.log, ground.runner()
     bound: dict[str, Any] = {"definition": _definition(ground, change), "environment": environment_digest(runner)}
     run_id = ground.mend.run_id

@@ -40,7 +40,7 @@ FORM: Mapping[str, Any] = {
 
 
 def triage(ground: "FixContext") -> "Mend":
-    """Say what kind of fix feedback needs; what a person has said already counts."""
+    """Return what kind of fix feedback needs; what a person has said already counts."""
     feedback, mend, log = ground.feedback, ground.mend, ground.log
     if feedback.state in (FeedbackState.REJECTED, FeedbackState.CLOSED, FeedbackState.VERIFIED):
         return drop(ground, f"feedback {feedback.id} is {feedback.state} already")

@@ -54,7 +54,7 @@ def merged_as(ground: "FixContext") -> str | None:
 
 
 def _is_taken_over(ground: "FixContext", tip: str) -> bool:
-    """Say whether a commit since the base changes exactly what the fix does, as a squashed or rebased one would."""
+    """Return whether a commit since the base changes exactly what the fix does, as a squashed or rebased one would."""
     repository = ground.repository
     if not repository.is_ancestor(ground.base, tip):
         return False

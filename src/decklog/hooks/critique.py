@@ -21,7 +21,7 @@ _CHANGES = frozenset(
 def critic_for(
     log: "Decklog", root: str, *, run_id: str, task_id: str | None = None
 ) -> "Callable[[str, dict[str, Any], Any], list[str]] | None":
-    """Give what looks at each change of a tool, where the repository of a folder asks for it; otherwise None."""
+    """Return what looks at each change of a tool, where the repository of a folder asks for it; otherwise None."""
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.review.critique import critic_of
 
@@ -30,7 +30,7 @@ def critic_for(
 
 
 def said_of(log: "Decklog", told: "Mapping[str, Any]", root: str, *, session: str, named: "Mapping[str, str]") -> list[str]:
-    """Say what is surely wrong with what an agent's tool has just done, in the run that the agent works in."""
+    """Return what is surely wrong with what an agent's tool has just done, in the run that the agent works in."""
     if told.get("tool_name") not in _CHANGES:
         return []
     run_id = named.get("run") or log.runs.start(f"Critique of {session}", key=f"critique:{session}").id

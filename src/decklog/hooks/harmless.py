@@ -53,7 +53,7 @@ _ALLOWED = {name: frozenset(options.split()) for name, options in _OPTIONS.items
 
 
 def is_plain(command: str) -> bool:
-    """Say whether a command is one that needs no judge."""
+    """Return whether a command is one that needs no judge."""
     if len(command) > _LONGEST or not _PLAIN.issuperset(command):
         return False
     words = command.split()
@@ -65,7 +65,7 @@ def is_plain(command: str) -> bool:
 
 
 def _is_plain_word(word: str) -> bool:
-    """Say whether a word can only be a word, a number, or a file of the repository that holds no secret."""
+    """Return whether a word can only be a word, a number, or a file of the repository that holds no secret."""
     if word[0] in "/:+," or ":" in word or any(part[:1] == "." and part not in (".", "...") for part in word.split("/")):
         return False
     lower = word.lower()

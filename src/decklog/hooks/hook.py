@@ -129,7 +129,7 @@ class Hook:
         out.write(_situation(place, asked, is_held=not is_taken_in))
 
     def _asks_for_critique(self) -> bool:
-        """Say whether it may be worth to look: nearly no repository asks for it, and every step of an agent comes by here."""
+        """Return whether it may be worth to look: nearly no repository asks for it, and every step of an agent comes by here."""
         try:
             with open(os.path.join(self._root, "decklog.toml"), "rb") as file:
                 return b"[critique]" in file.read(_LONGEST_SETTINGS)
@@ -249,7 +249,7 @@ def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False)
 
 
 def _situation(place: "LogLocation", asked: "dict[str, Any]", *, is_held: bool) -> str:
-    """Tell where an agent stands; while somebody holds the log, only by reading it, which waits for nobody."""
+    """Return where an agent stands; while somebody holds the log, only by reading it, which waits for nobody."""
     from decklog.agents.prime import Prime
     from decklog.core.errors import Busy
 

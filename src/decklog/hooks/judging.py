@@ -34,13 +34,13 @@ def decisions(told: "dict[str, Any]", root: str) -> "list[tuple[str, str, dict[s
 
 
 def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
-    """Say why a command is held that is to run in a folder; None when it is not."""
+    """Return why a command is held that is to run in a folder; None when it is not."""
     decision, why, _ = decided(command, root, cwd)
     return why if decision == "deny" else None
 
 
 def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str, dict[str, str]]":
-    """Say what the policy decides of a command that is to run in a folder, and why: `allow`, `ask` (a person) or `deny`.
+    """Return what the policy decides of a command that is to run in a folder, and why: `allow`, `ask` (a person) or `deny`.
 
     The last is the rule and its reason for the record, where it was a rule.
     """
@@ -68,7 +68,7 @@ def _judged(command: "str | list[str]", root: str, place: str) -> "tuple[str, st
 
 
 def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
-    """Say why commits must not be handed to others: the repository has a gate, and it did not let them through.
+    """Return why commits must not be handed to others: the repository has a gate, and it did not let them through.
 
     The log is that of the root's folder, unless one is given.
     """
@@ -89,17 +89,17 @@ def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | 
 
 
 def writing(path: str) -> list[str]:
-    """Give the command that would have to be judged for a file to be written."""
+    """Return the command that would have to be judged for a file to be written."""
     return ["tee", path]
 
 
 def reading(path: str) -> list[str]:
-    """Give the command that would have to be judged for a file to be read."""
+    """Return the command that would have to be judged for a file to be read."""
     return ["cat", path]
 
 
 def _is_plain_place(cwd: str) -> bool:
-    """Say whether a folder is one of the repository's own, where a plain name can only be a file's."""
+    """Return whether a folder is one of the repository's own, where a plain name can only be a file's."""
     return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
@@ -120,7 +120,7 @@ def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
 
 
 def _patched(patch: str) -> "Iterator[list[str]]":
-    """Give what would have to be judged of the files that a patch names in its heads."""
+    """Yield what would have to be judged of the files that a patch names in its heads."""
     for line in patch.splitlines():
         head, colon, path = line.strip().partition(": ")
         if colon and head in _HEADS and path.strip():

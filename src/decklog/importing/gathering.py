@@ -70,7 +70,7 @@ class Gathered:
             self.db.execute(f"delete from {table}").fetchall()
 
     def has_versions(self, table: str) -> bool:
-        """Say whether a row of a table came more than once."""
+        """Return whether a row of a table came more than once."""
         self.settle()
         return self.db.first("select 1 from others where source = ? limit 1", (table,)) is not None
 
@@ -98,7 +98,7 @@ class Gathered:
         return int(found[0]) if found else 0
 
     def names(self, table: str) -> "Iterator[str]":
-        """Give the ids of a table's rows."""
+        """Yield the ids of a table's rows."""
         self.settle()
         for (row_id,) in self.db.execute("select id from rows where source = ?", (table,)):
             yield row_id
@@ -108,17 +108,17 @@ class Gathered:
         return self.db.first("select 1 from rows where source = ? and id = ?", (table, row_id)) is not None
 
     def rows(self, table: str) -> "Iterator[Row]":
-        """Give a table's rows, the newest version of each, in their order."""
+        """Yield a table's rows, the newest version of each, in their order."""
         for row_id, columns in self.texts(table):
             yield Row(table, row_id, from_json(columns))
 
     def texts(self, table: str) -> "Iterator[tuple[str, str]]":
-        """Give the same rows by their ids, each as JSON."""
+        """Yield the same rows by their ids, each as JSON."""
         self.settle()
         yield from self.db.execute("select id, columns from rows where source = ? order by at, id", (table,))
 
     def others(self, table: str) -> "Iterator[tuple[Row, bool]]":
-        """Give the versions of a table's rows that others stand for, and whether each differs from one of the same time."""
+        """Yield the versions of a table's rows that others stand for, and whether each differs from one of the same time."""
         sql = """
             select o.id, o.columns, o.clock = r.clock and o.columns <> r.columns
               from others o join rows r on r.source = o.source and r.id = o.id
@@ -130,7 +130,7 @@ class Gathered:
             yield Row(table, row_id, from_json(columns)), bool(differs)
 
     def first_at(self) -> str | None:
-        """Give the earliest place in the order that says something."""
+        """Return the earliest place in the order that says something."""
         self.settle()
         found = self.db.first("select min(at) from rows where at <> ''")
         return found[0] if found else None

@@ -87,7 +87,7 @@ class Pieces:
         return found
 
     def value(self) -> "Any":
-        """Give the value that begins here, and go on behind it; a ValueError when it is none, or not whole."""
+        """Return the value that begins here, and go on behind it; a ValueError when it is none, or not whole."""
         while True:
             try:
                 found, end = _decode(self._text, self.place)
@@ -102,7 +102,7 @@ class Pieces:
 
 
 def _one(pieces: Pieces) -> "Generator[Any, None, bool]":
-    """Give the value that begins here, or those of the list; say whether it was whole."""
+    """Yield the value that begins here, or those of the list; say whether it was whole."""
     try:
         if pieces.next() == "[":
             return (yield from _listed(pieces))
@@ -113,7 +113,7 @@ def _one(pieces: Pieces) -> "Generator[Any, None, bool]":
 
 
 def _listed(pieces: Pieces) -> "Generator[Any, None, bool]":
-    """Give a list's values. Behind a mistake only objects are, for as long as one follows the other."""
+    """Yield a list's values. Behind a mistake only objects are, for as long as one follows the other."""
     pieces.place += 1
     is_right = True
     if pieces.next() == "]":
@@ -133,7 +133,7 @@ def _listed(pieces: Pieces) -> "Generator[Any, None, bool]":
 
 
 def members(pieces: Pieces) -> "Iterator[str]":
-    """Give the names of an object that begins here, each once; its value is read before the next one is asked for."""
+    """Yield the names of an object that begins here, each once; its value is read before the next one is asked for."""
     pieces.past("{")
     if pieces.next() == "}":
         pieces.past("}")
@@ -153,7 +153,7 @@ def members(pieces: Pieces) -> "Iterator[str]":
 
 
 def elements(pieces: Pieces) -> "Iterator[Any]":
-    """Give the values of a list that begins here, in which there is no mistake."""
+    """Yield the values of a list that begins here, in which there is no mistake."""
     pieces.past("[")
     if pieces.next() == "]":
         pieces.past("]")
@@ -166,7 +166,7 @@ def elements(pieces: Pieces) -> "Iterator[Any]":
 
 
 def may_have_sides(path: str) -> bool:
-    """Say whether git's mark of a conflict stands anywhere in a file."""
+    """Return whether git's mark of a conflict stands anywhere in a file."""
     mark, before = OURS.encode(), b""
     with opened(path, MOST_BYTES) as file:
         while piece := file.read(_PIECE):

@@ -337,7 +337,7 @@ class RowWriter:
         self.log.db.values.vouch(name)
 
     def has_run(self, run_id: str) -> bool:
-        """Say whether a run is here."""
+        """Return whether a run is here."""
         return number_of(self.log.db, run_id) is not None
 
     def streams(self) -> frozenset[str]:
@@ -358,7 +358,7 @@ class RowWriter:
         return Draft(row, {**charge, "run_id": row.stream, "key": self.key(row)})
 
     def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
-        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.
+        """Return whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.
 
         With `as_it_is`, a row that was changed since counts as another.
         """
@@ -376,7 +376,7 @@ class RowWriter:
         return not marked.already
 
     def in_turn(self, row: Row, at: datetime) -> datetime:
-        """Tell a stream's rows of one time apart by microseconds, so that they keep the order in which they were written."""
+        """Return a stream's rows of one time apart by microseconds, so that they keep the order in which they were written."""
         known = self._turns.setdefault((row.table, row.stream, at), {})
         return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
 

@@ -43,7 +43,7 @@ class LeftoverRows:
         self._db.execute("commit")
 
     def _payloads(self, subtype: str, *parts: str) -> "Iterator[dict[str, Any]]":
-        """Give what this system's imports wrote; anyone can write an entry that only looks like it."""
+        """Yield what this system's imports wrote; anyone can write an entry that only looks like it."""
         for entry in every(lambda **page: self._log.journal.find(subtype=subtype, oldest_first=True, **page)):
             payload = entry.payload
             if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
@@ -57,7 +57,7 @@ class LeftoverRows:
                 yield payload
 
     def columns(self, name: str) -> "tuple[dict[str, Any], dict[str, Any]]":
-        """Give the columns that were kept beside a record, and what the record has in the place of some of them."""
+        """Return the columns that were kept beside a record, and what the record has in the place of some of them."""
         found = self._db.first("select payload from columns where name = ?", (name,))
         if found is None:
             return {}, {}
@@ -81,7 +81,7 @@ class LeftoverRows:
         return [source for (source,) in self._db.execute("select source from whole group by source order by min(no)")]
 
     def rows(self, table: str) -> "Iterator[tuple[str, dict[str, Any]]]":
-        """Give the rows of a table that were kept whole, each with its id, in the order in which they came."""
+        """Yield the rows of a table that were kept whole, each with its id, in the order in which they came."""
         for row_id, columns in self._db.execute("select id, columns from whole where source = ? order by no", (table,)):
             yield row_id, {name: unplain(value, of_json=self._of_json) for name, value in from_json(columns).items()}
 
@@ -90,7 +90,7 @@ class LeftoverRows:
 
 
 def _stored(value: "Any") -> "Any":
-    """Give a value as an import noted it down."""
+    """Return a value as an import noted it down."""
     return to_text(value) if isinstance(value, datetime) else value
 
 

@@ -114,7 +114,7 @@ class LinkOrder:
                 self._db.execute(step).fetchall()
 
     def why_not(self, link_id: str) -> str | None:
-        """Say why a link can't be made; None when it can."""
+        """Return why a link can't be made; None when it can."""
         found = self._db.first("select why from refused where id = ?", (link_id,))
         return found[0] if found else None
 
@@ -135,7 +135,7 @@ class LinkOrder:
 
 
 def _leads(after: "dict[str, set[str]]", start: str, goal: str) -> bool:
-    """Say whether one thing is done, by way of others, before another."""
+    """Return whether one thing is done, by way of others, before another."""
     waiting, seen = [start], {start}
     while waiting:
         node = waiting.pop()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def every(find: "Callable[..., Page[Any]]") -> "Iterator[Any]":
-    """Give every record of a list, page after page."""
+    """Yield every record of a list, page after page."""
     after = None
     while True:
         page = find(limit=MAX_PAGE, after=after)

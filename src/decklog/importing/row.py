@@ -53,7 +53,7 @@ class Row:
         self.instead: dict[str, Any] = {}
 
     def characters(self) -> int:
-        """Tell how long the texts are together, which is about how much memory the row takes."""
+        """Return how long the texts are together, which is about how much memory the row takes."""
         return sum([len(value) for value in self.left.values() if value.__class__ is str or value.__class__ is bytes])
 
     def __str__(self) -> str:
@@ -208,7 +208,7 @@ class Row:
         return to_json(plain(self.columns))
 
     def digest(self) -> str:
-        """Tell this row from one that was changed since, or from another file's row with the same id."""
+        """Return this row from one that was changed since, or from another file's row with the same id."""
         return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -243,7 +243,7 @@ _decode = json.JSONDecoder(parse_constant=no_constant).decode
 
 
 def plain(value: "Any") -> "Any":
-    """Give a row's values in a form that JSON and every engine can hold."""
+    """Return a row's values in a form that JSON and every engine can hold."""
     # Most are.
     if (kind := value.__class__) is int or (kind is str and "\x00" not in value):
         return value
@@ -261,7 +261,7 @@ def plain(value: "Any") -> "Any":
 
 
 def kept_columns(columns: "dict[str, Any]") -> "tuple[dict[str, Any], str]":
-    """Give the columns of a document in a form that a record can hold, and write them down.
+    """Return the columns of a document in a form that a record can hold, and write them down.
 
     Programs write `NaN`, which is no JSON, numbers beyond all bounds, and values that are nested without end.
     """
@@ -281,7 +281,7 @@ def kept_json(value: "Any") -> str:
 
 
 def kept_value(value: "Any") -> "Any":
-    """Give a document's value as an import of it has it."""
+    """Return a document's value as an import of it has it."""
     try:
         to_json(value).encode()
     except (Invalid, UnicodeEncodeError):
@@ -300,7 +300,7 @@ def _kept(value: "Any") -> "Any":
 
 
 def is_no_number(value: "Any") -> bool:
-    """Say whether this stands for `NaN`, or for a number beyond all bounds."""
+    """Return whether this stands for `NaN`, or for a number beyond all bounds."""
     return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
 
 

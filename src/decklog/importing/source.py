@@ -127,7 +127,7 @@ class SqliteSource:
             return 0
 
     def rows(self, table: str, by: "Sequence[str]" = ()) -> "Iterator[dict[str, Any]]":
-        """Give a table's rows by column name, as they were written or ordered by some columns; a missing table has none."""
+        """Yield a table's rows by column name, as they were written or ordered by some columns; a missing table has none."""
         names = self.columns.get(table, [])
         if not names:
             return

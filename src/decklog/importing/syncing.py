@@ -82,7 +82,7 @@ class Sync(ABC):
 
     @abstractmethod
     def ours(self) -> "Items":
-        """Give the run's tasks as the other side would have them."""
+        """Return the run's tasks as the other side would have them."""
 
     @abstractmethod
     def take(self, items: "Items", ours: "Items") -> None:
@@ -97,7 +97,7 @@ class Sync(ABC):
         return item
 
     def is_wanted(self, _item: "Item") -> bool:
-        """Say whether a task that the other side never had is to be made there."""
+        """Return whether a task that the other side never had is to be made there."""
         return True
 
     def run(self) -> Synced:
@@ -162,7 +162,7 @@ class Sync(ABC):
         tell(self.log, self.system, self.run_id, [(one, self.task_of(str(one["item"]))) for one in self.report.disputed])
 
     def later(self) -> str:
-        """Give a time after that of every task here, so that what is taken is newer."""
+        """Return a time after that of every task here, so that what is taken is newer."""
         found = self.log.db.read(lambda: self.log.db.one(_LATEST, {"run_id": self.run_id}))
         latest = from_text(found[0]) if found and found[0] else self.log.clock.now()
         return to_text(max(latest, self.log.clock.now()) + timedelta(microseconds=1))
@@ -241,7 +241,7 @@ def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[st
 
 
 def shown(one: FieldConflict) -> "dict[str, object]":
-    """Give a dispute as it is told."""
+    """Return a dispute as it is told."""
     return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
 
 

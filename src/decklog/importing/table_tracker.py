@@ -63,7 +63,7 @@ class TableTracker(Tracker):
         return plain(value)
 
     def is_done(self, _columns: "dict[str, Any]") -> bool:
-        """Say whether an item is done."""
+        """Return whether an item is done."""
         return False
 
     def gather(self) -> None:

@@ -48,7 +48,7 @@ def file_in(path: str, places: "Sequence[str]", hint: str) -> str:
 
 
 def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[TextLine]":
-    """Give the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
+    """Yield the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
     with opened(path, most_bytes) as file:
         for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
             text = raw.decode("utf-8", "replace").strip().lstrip("\ufeff")
@@ -75,7 +75,7 @@ def _line(number: int, text: str, *, is_whole: bool) -> TextLine:
 
 
 def has_markers(path: str) -> bool:
-    """Say whether git left a conflict in a file."""
+    """Return whether git left a conflict in a file."""
     with opened(path, MOST_BYTES) as file:
         return any(raw.startswith(b"<" * _MARKER) for raw in iter(lambda: file.readline(_LONGEST_LINE), b""))
 
@@ -132,7 +132,7 @@ def _values_in(text: str) -> "tuple[list[Any], str]":
 
 
 def _sides(text: str) -> list[str]:
-    """Give a text as either side of git's conflicts has it."""
+    """Return a text as either side of git's conflicts has it."""
     if OURS not in text:
         return [text]
     sides: tuple[list[str], list[str]] = ([], [])
@@ -149,7 +149,7 @@ def _sides(text: str) -> list[str]:
 
 
 def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
-    """Give the JSON objects of a list that begins at a place, up to the first that is not whole."""
+    """Yield the JSON objects of a list that begins at a place, up to the first that is not whole."""
     decoder, place, are_looked_at = json.JSONDecoder(), start, has_halves(text)
     while True:
         place = _past_blanks(text, place)
@@ -170,7 +170,7 @@ def _past_blanks(text: str, place: int) -> int:
 
 
 def has_halves(text: str) -> bool:
-    """Say whether JSON may spell half a character. Few texts do, and looking at each string costs as much as reading it."""
+    """Return whether JSON may spell half a character. Few texts do, and looking at each string costs as much as reading it."""
     return any(half in text for half in _HALVES)
 
 

@@ -57,7 +57,7 @@ class ThreeWay:
         self._sets = sets
 
     def merge(self, name: str, base: "Base", ours: "Item", theirs: "Item") -> MergedItem:
-        """Say what becomes of an item that both sides have."""
+        """Return what becomes of an item that both sides have."""
         merged = MergedItem()
         here, there = dict(theirs), dict(theirs)
         is_taken = is_given = False
@@ -105,11 +105,11 @@ class ThreeWay:
         return {_digest(_plain(key)): member for key, member in keys if key is not None}
 
     def _unknown(self, one: str, item: "Item") -> "list[Any]":
-        """Give the members that are none: nobody can tell them apart, and so nobody takes them away."""
+        """Return the members that are none: nobody can tell them apart, and so nobody takes them away."""
         return [member for member in item.get(one) or () if self._sets[one](member) is None]
 
     def agreed(self, base: "Base", ours: "Item", theirs: "Item") -> "Base":
-        """Give the last common version: of each field in which both sides are the same, that; of the others what was."""
+        """Return the last common version: of each field in which both sides are the same, that; of the others what was."""
         now = dict(base)
         for one in self._fields:
             if (mine := self._said(one, ours)) == self._said(one, theirs):
@@ -129,7 +129,7 @@ def _put(item: "Item", one: str, value: "Any") -> None:
 
 
 def _plain(value: "Any") -> "Any":
-    """Give a value as the log would hold it: a secret there is a marker here, and what says nothing is nothing."""
+    """Return a value as the log would hold it: a secret there is a marker here, and what says nothing is nothing."""
     return None if value in (None, "", [], {}) else scan_json(kept_value(value))[0]
 
 

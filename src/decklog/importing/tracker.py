@@ -101,7 +101,7 @@ class Tracker(Import):
         """Read a link, and take the columns that say it."""
 
     def parts_of(self, _item: Row) -> "Iterator[NestedRow]":
-        """Give the links and comments that stand within an item."""
+        """Yield the links and comments that stand within an item."""
         yield from ()
 
     def run_of(self, _item: str) -> str:
@@ -212,7 +212,7 @@ class Tracker(Import):
         return found is not None and found.run_id == self.run_of(item)
 
     def first_at(self) -> str | None:
-        """Say when the work began."""
+        """Return when the work began."""
         return self.gathered.first_at()
 
     def _make_runs(self) -> None:
@@ -236,7 +236,7 @@ class Tracker(Import):
     # Tables
 
     def has_tasks_here(self) -> bool:
-        """Say whether a task is here of a run that the items belong to."""
+        """Return whether a task is here of a run that the items belong to."""
         sql = "select 1 from tasks where run_id = :run_id limit 1"
         return any(self.log.db.read(lambda: self.log.db.one(sql, {"run_id": run_id})) for run_id in self.goals())  # noqa: B023
 
@@ -379,7 +379,7 @@ class Tracker(Import):
 
 
 def _is_odd_within(value: object) -> bool:
-    """Say whether a list or an object holds what no record can; what is so itself is left over, and told."""
+    """Return whether a list or an object holds what no record can; what is so itself is left over, and told."""
     try:
         return isinstance(value, (list, dict)) and not to_json(value)
     except Invalid:

@@ -38,7 +38,7 @@ class Versions:
         self._fields = fields
 
     def is_same(self) -> bool:
-        """Say whether the record is what the row says."""
+        """Return whether the record is what the row says."""
         here = {name: getattr(self._present, name) for name in self._fields}
         # Most are, as they stand; to find out what a secret became takes ten times as long.
         return here == self._fields or self._log.db.values.bind(here)[0] == self._given
@@ -74,7 +74,7 @@ class Versions:
 
 
 def says_the_same(said: "Sequence[Any]", present: "tuple[Any, ...]") -> bool:
-    """Say whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
+    """Return whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
 
     What the row leaves out counts for nothing, and a text that is kept elsewhere, or was dropped since, by its digest.
     """
@@ -97,7 +97,7 @@ def identity_of(entry: "dict[str, Any]") -> "Identity | None":
 
 
 def is_as_it_was(entry: "dict[str, Any]", present: "tuple[Any, ...]") -> bool:
-    """Say whether an entry, as the arguments of `append`, is here word for word, with nothing that was taken out of it.
+    """Return whether an entry, as the arguments of `append`, is here word for word, with nothing that was taken out of it.
 
     Then there is nothing to write, and so nothing to look through.
     """
@@ -114,7 +114,7 @@ def is_as_it_was(entry: "dict[str, Any]", present: "tuple[Any, ...]") -> bool:
 
 
 def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]") -> bool:
-    """Say whether an entry is what a row of the source says now, as it is given or as columns hold it."""
+    """Return whether an entry is what a row of the source says now, as it is given or as columns hold it."""
     said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
     return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
 

@@ -46,13 +46,13 @@ def keep_all(db: "Database", contents: "list[bytes]") -> list[str]:
 
 
 def kept(db: "Database", digest: str) -> bytes | None:
-    """Give the bytes with a digest; None when retention dropped them."""
+    """Return the bytes with a digest; None when retention dropped them."""
     row = db.one("select bytes, size from blobs where digest = :digest", {"digest": digest})
     return unpacked(bytes(row[0]), row[1]) if row else None
 
 
 def kept_text(db: "Database", digest: str) -> str | None:
-    """Give the text with a digest; None when retention dropped it."""
+    """Return the text with a digest; None when retention dropped it."""
     content = kept(db, digest)
     try:
         return None if content is None else content.decode()

@@ -207,7 +207,7 @@ class Stretch:
 
 
 def _is_unbroken(stream: str, previous: str, rows: "list[Row]") -> bool:
-    """Say whether rows follow from a hash; False also where that takes a closer look."""
+    """Return whether rows follow from a hash; False also where that takes a closer look."""
     pos, seq = rows[0][0], rows[0][SEQ]
     try:
         walked = follow(stream, pos - seq, (previous, seq - 1, ""), rows)

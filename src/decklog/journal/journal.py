@@ -436,7 +436,7 @@ class Journal:
         return verify_since(self.verifier(), anchor)
 
     def verifier(self) -> "Verifier":
-        """Give what verifies this log, with all its checks."""
+        """Return what verifies this log, with all its checks."""
         from decklog.journal.verify import Verifier
 
         return Verifier(self._db, self.record_classes(), self._audits())

@@ -40,7 +40,7 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
-    """Give a checked entry's columns, in their order, with every secret replaced."""
+    """Return a checked entry's columns, in their order, with every secret replaced."""
     # Whoever gives all of them gives them in their order.
     columns = given if len(given) == len(NOTHING) else {**NOTHING, **given}
     columns["redacted"] = int(values.bind_into(columns, given))
@@ -64,7 +64,7 @@ def prepared(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
 def change_columns(
     table: str, named: "tuple[str, str, str | None, str | None, bool]", image: str, did: str, body: str | None, redacted: bool
 ) -> "list[Any]":
-    """Tell what a record became as an entry's columns, but for its time and who did it.
+    """Return what a record became as an entry's columns, but for its time and who did it.
 
     Image and ids are made of column values, which were redacted on their way to the row. A record may say so itself, when what
     was redacted is a document it names by its digest.

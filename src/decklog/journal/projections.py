@@ -69,7 +69,7 @@ class Projections:
                 self._result.bad(f"there is no table {table}", stream=stream, seq=images[0][2])
 
     def _images_of(self, number: int, start: int | None) -> "dict[str, list[_Newest]]":
-        """Give the newest image of every record of one stream, table by table."""
+        """Return the newest image of every record of one stream, table by table."""
         sql = """
             select record_table, record_id, stream, seq, payload
               from entries
@@ -136,7 +136,7 @@ class Projections:
             yield Image(record_class, *last)
 
     def _images(self, record_class: type[Record]) -> "Iterator[Any]":
-        """Give every image of a table's records, record by record."""
+        """Return every image of a table's records, record by record."""
         sql = """
             select record_id, stream, seq, payload
               from entries
@@ -146,7 +146,7 @@ class Projections:
         return self._db.each_as_is(sql, {"table": record_class.table})
 
     def _kept_by(self, record_class: type[Record]) -> "Iterator[StoredText]":
-        """Give what records name, or once named, by a digest."""
+        """Yield what records name, or once named, by a digest."""
         for record_id, stream, seq, payload in self._images(record_class):
             image = object_of(payload)
             if image is not None and (digest := record_class.kept_in(record_class.upcast(image))) is not None:
@@ -227,7 +227,7 @@ class Image:
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     def says(self, names: "tuple[str, ...]", row: "Row") -> bool:
-        """Say whether a row is just what the image says; False also when that takes a closer look."""
+        """Return whether a row is just what the image says; False also when that takes a closer look."""
         try:
             if self._record_class.image_of(names, row) == self._payload:
                 return True
@@ -243,7 +243,7 @@ class Image:
 
 @lru_cache
 def _has_text_key(record_class: type[Record]) -> bool:
-    """Tell whether the id by which entries know a record is its key as it stands in the row."""
+    """Return whether the id by which entries know a record is its key as it stands in the row."""
     types = {field.name: field.type for field in fields(record_class)}
     name, *more = record_class.identity
     return not more and isinstance(kind := types[name], type) and issubclass(kind, str)

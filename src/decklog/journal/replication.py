@@ -222,7 +222,7 @@ class Replication:
         return [digest for digest in digests if digest not in here]
 
     def lacking_texts(self, stream: str) -> "Iterator[int]":
-        """Give the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
+        """Yield the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
         start = (number_of(self._db, stream) or 0) * STREAM_SIZE
         gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
         sql = f"""

@@ -41,7 +41,7 @@ def number_of(db: "Database", stream: str) -> int | None:
 
 
 def newest_position(db: "Database", number: int) -> int:
-    """Give the position of a stream's last entry; its start when it has none."""
+    """Return the position of a stream's last entry; its start when it has none."""
     start = number * STREAM_SIZE
     row = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
     return row[0] if row else start
@@ -63,7 +63,7 @@ def heads(db: "Database") -> "list[StreamHead]":
 
 
 def newest_time(db: "Database") -> str:
-    """Give the latest time that the last entry of any stream has."""
+    """Return the latest time that the last entry of any stream has."""
     row = db.one(
         f"""
         select max(e.at)
@@ -130,12 +130,12 @@ def _hash_at(db: "Database", position: int) -> str | None:
 
 
 def entry_at(db: "Database", position: int) -> Entry:
-    """Give the entry at a position."""
+    """Return the entry at a position."""
     return db.read(lambda: load(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
 
 
 def rows_at(db: "Database", positions: "Sequence[int]") -> "dict[int, Row]":
-    """Give the whole rows at many positions: a question for each costs more than the row."""
+    """Return the whole rows at many positions: a question for each costs more than the row."""
     found: dict[int, Row] = {}
     for start in range(0, len(positions), _TOGETHER):
         asked = dict(zip_longest(_MARKS, positions[start : start + _TOGETHER]))

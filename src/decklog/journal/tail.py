@@ -132,7 +132,7 @@ def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
 
 
 def moved(db: "Database", cursor: str, *, going_on: bool) -> "StreamChanges":
-    """Say which streams have entries after a cursor, and give the cursor behind them."""
+    """Return which streams have entries after a cursor, and give the cursor behind them."""
     known, heads = _read(cursor)
     rows = db.rows(_GOING_ON, {"known": known})[1] if going_on else db.rows(_ALL, {})[1]
     newest = {name: (head or 0) % STREAM_SIZE for _, name, head in sorted(rows)}

@@ -101,7 +101,7 @@ class Texts:
                 yield seq, said
 
     def _is_lost(self, digest: object) -> bool:
-        """Tell whether recovery found no trace of a text, and said so."""
+        """Return whether recovery found no trace of a text, and said so."""
         if self._lost is None:
             self._lost = set()
             for _, said in self._events(RECOVERED):
@@ -111,14 +111,14 @@ class Texts:
 
 
 def _covers(event: "tuple[int, Any]", seq: int, at: str, kind: str) -> bool:
-    """Tell whether an event of pruning says that texts such as this entry's were dropped."""
+    """Return whether an event of pruning says that texts such as this entry's were dropped."""
     told_at, said = event
     before, only = said.get("before"), said.get("kind")
     return told_at > seq and isinstance(before, str) and at < before and only in (None, kind)
 
 
 def _plain(digest: object, size: object, stored: bytes) -> bytes | None:
-    """Give what is kept under a digest as it was, even where its size is wrong; None when nothing matches the digest."""
+    """Return what is kept under a digest as it was, even where its size is wrong; None when nothing matches the digest."""
     for content in (unpacked(stored, size), stored):
         if sha256(content).hexdigest() == digest:
             return content

@@ -47,7 +47,7 @@ class Times:
             where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
 
     def last_until(self, number: int, moment: "datetime") -> int:
-        """Give the position up to which a stream tells what records were at a time; its start when that is nothing.
+        """Return the position up to which a stream tells what records were at a time; its start when that is nothing.
 
         Where times do not only grow, only changes count: an entry that tells of days ago was not there then.
         """
@@ -61,7 +61,7 @@ class Times:
         return row[0] if row and row[0] is not None else start
 
     def first_from(self, number: int, moment: "datetime") -> int:
-        """Give the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
+        """Return the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
         start, time = number * STREAM_SIZE, to_text(moment)
         if self._in_order(number):
             return self._first_at_or_after(number, time)

@@ -133,7 +133,7 @@ class Verifier:
         return self.db.read(cut)
 
     def _parts_of(self, check: "Check") -> "list[Callable[[], Sound | None]]":
-        """Give a check as parts that only tell whether all is well."""
+        """Return a check as parts that only tell whether all is well."""
         if check is Verifier._check_text and (its := self.db.sound_text()):
             return [partial(self._sound_text, part) for part in its]
         return [partial(self.sound, check)]

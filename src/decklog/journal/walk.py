@@ -92,12 +92,12 @@ def joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list
 
 
 def ends(db: "Database") -> "list[tuple[int, int]]":
-    """Give the last position of each stream that has entries, in the order of their numbers."""
+    """Return the last position of each stream that has entries, in the order of their numbers."""
     return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
 
 
 def streams_of(db: "Database") -> "Iterator[Stream]":
-    """Give what the streams' own rows say, in the order of their numbers."""
+    """Return what the streams' own rows say, in the order of their numbers."""
     return (Stream(*row) for row in db.each_as_is("select name, no, created_at, in_order from streams order by no", {}))
 
 
@@ -294,7 +294,7 @@ class Walk:
 
 
 def _named_by(row: "Row") -> "Iterator[Named]":
-    """Give the texts that an entry has only the digest of."""
+    """Yield the texts that an entry has only the digest of."""
     for name, text, digest in _TEXTS:
         if row[text] is None and row[digest] is not None:
             yield row[SEQ], row[AT], row[KIND], name, row[digest]

@@ -152,7 +152,7 @@ class Writer:
         return known_keys.find(self._db, batch)
 
     def now(self) -> str:
-        """Tell the time as columns hold it."""
+        """Return the time as columns hold it."""
         return self._clock.told()
 
     def changed(
@@ -164,7 +164,7 @@ class Writer:
         note: str | None,
         redacted: bool,
     ) -> "list[Any]":
-        """Tell what a record became, as an entry's columns. Only the stores call it, in the transaction that changes the row."""
+        """Return what a record became, as an entry's columns. Only the stores call it, in the transaction that changes the row."""
         body = None
         if note is not None:
             body, cleaned = self._db.values.text("note", note)
@@ -227,7 +227,7 @@ class Writer:
         return True
 
     def _is_at_hand(self, stream: str) -> bool:
-        """Tell whether a stream's last entry is known: it was written here, or came with the lock."""
+        """Return whether a stream's last entry is known: it was written here, or came with the lock."""
         return ("head", stream) in self._db.memo or self._db.head_at_hand(stream) is not None
 
     def _move_all_long(self, columns: "list[Any]") -> None:
@@ -314,7 +314,7 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
         return len(self._rows)
 
     def known_rows(self, places: "Iterable[int]") -> "dict[int, tuple[Any, ...]]":
-        """Give the whole rows of those in some places that were known, read together."""
+        """Return the whole rows of those in some places that were known, read together."""
         asked = {place: self.known[place] for place in places if place in self.known}
         found = rows_at(self._db, [*asked.values()])
         return {place: found[position] for place, position in asked.items()}
@@ -333,10 +333,10 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
 
 
 def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, Any]":
-    """Give an entry with whoever acts, where it does not say so itself."""
+    """Return an entry with whoever acts, where it does not say so itself."""
     return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 
 def _is_long(body: str | None, payload: str | None) -> bool:
-    """Tell whether a text of an entry is too long for its row."""
+    """Return whether a text of an entry is too long for its row."""
     return (body is not None and len(body) > INLINE_CHARACTERS) or (payload is not None and len(payload) > INLINE_CHARACTERS)

@@ -156,7 +156,7 @@ def of_session(folder: str, environment: "Mapping[str, str]", named: str | None 
 
 
 def _has_folder() -> bool:
-    """Say whether the folder that this process is in is still there: an agent may have removed the one that it works in."""
+    """Return whether the folder that this process is in is still there: an agent may have removed the one that it works in."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -196,14 +196,14 @@ def spool_folder(place: LogLocation) -> str:
 
 
 def found_above() -> str | None:
-    """Give the log that the environment names or a folder above has; None where there is none, or only the user's own."""
+    """Return the log that the environment names or a folder above has; None where there is none, or only the user's own."""
     place = locate(None)
     place.check()
     return place.target if place.is_named or (place.exists and place.target != users_own().target) else None
 
 
 def in_folder(folder: str) -> LogLocation | None:
-    """Give the log that a folder itself has, in its `.decklog`: its own, or one elsewhere that it remembers."""
+    """Return the log that a folder itself has, in its `.decklog`: its own, or one elsewhere that it remembers."""
     inside = os.path.join(folder, FOLDER)
     address = os.path.join(inside, ADDRESS)
     if os.path.isfile(address):
@@ -215,7 +215,7 @@ def in_folder(folder: str) -> LogLocation | None:
 
 
 def repository(folder: str) -> str | None:
-    """Give the root of the git repository, or of the worktree, that a folder is in."""
+    """Return the root of the git repository, or of the worktree, that a folder is in."""
     return next((above for above in _upwards(folder) if os.path.exists(os.path.join(above, ".git"))), None)
 
 
@@ -232,7 +232,7 @@ def _upwards(folder: str) -> list[str]:
 
 
 def _main_worktree(folder: str) -> str | None:
-    """Give the main worktree of a linked one: its `.git` is a file that points into the main one's."""
+    """Return the main worktree of a linked one: its `.git` is a file that points into the main one's."""
     for above in _upwards(folder):
         pointer = os.path.join(above, ".git")
         if os.path.isdir(pointer):
@@ -257,7 +257,7 @@ def _points_back(git_folder: str, pointer: str) -> bool:
 
 
 def outside_of(folder: str) -> str:
-    """Give the place of a folder's log in the user's data folder, out of reach of whoever may write to the folder."""
+    """Return the place of a folder's log in the user's data folder, out of reach of whoever may write to the folder."""
     import hashlib
 
     real = os.path.realpath(folder)
@@ -266,6 +266,6 @@ def outside_of(folder: str) -> str:
 
 
 def data_home() -> str:
-    """Give the folder of this user's own data."""
+    """Return the folder of this user's own data."""
     home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(home, "decklog")

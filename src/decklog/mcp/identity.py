@@ -29,7 +29,7 @@ def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[
 
 
 def is_over_http(who: Worker) -> bool:
-    """Say whether a caller is known by its connection alone, and works elsewhere."""
+    """Return whether a caller is known by its connection alone, and works elsewhere."""
     return who.instance.startswith(_HTTP)
 
 
@@ -41,7 +41,7 @@ def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> 
 
 
 def _program(context: Any) -> str:
-    """Give the name of the client's program, as a name can be written."""
+    """Return the name of the client's program, as a name can be written."""
     told = context.session.client_params
     name = told.client_info.name if told is not None else ""
     return re.sub(r"[^\w.@+-]+", "-", name, flags=re.ASCII).strip("-")[:_LONGEST_PROGRAM] or "mcp"

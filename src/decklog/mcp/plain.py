@@ -11,7 +11,7 @@ _LONGEST = 20_000
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """Give a record as plain values, without what is empty, long texts cut."""
+    """Return a record as plain values, without what is empty, long texts cut."""
     return {name: bounded(value) for name, value in record.as_dict().items() if value not in (None, "", [], {})}
 
 
@@ -30,7 +30,7 @@ def cut(text: str, longest: int = _LONGEST) -> str:
 
 
 def sendable(value: Any) -> Any:
-    """Give a value that any client can read: what is no character is replaced."""
+    """Return a value that any client can read: what is no character is replaced."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, (list, tuple)):

@@ -53,7 +53,7 @@ def _task(me: Caller, task_id: str | None) -> Task:
 
 
 def _told(me: Caller, task: Task) -> str:
-    """Give a task, and what was written down while it was worked on, the newest first."""
+    """Return a task, and what was written down while it was worked on, the newest first."""
     data: dict[str, Any] = {**task_data(task, []), "state": task.state.value, "summary": task.summary, "result": task.result}
     lines = [json.dumps({name: value for name, value in data.items() if value}, ensure_ascii=False)]
     notes = me.log.journal.find(task.run_id, task_id=task.id, kind=EntryKind.REASONING, limit=_NOTES)

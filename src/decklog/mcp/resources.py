@@ -59,7 +59,7 @@ _READ: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {
 
 
 def read(log: Decklog, address: str) -> dict[str, Any]:
-    """Give what an address names."""
+    """Return what an address names."""
     kind, *parts = address.removeprefix(_SCHEME).split("/")
     found = _READ.get((kind, len(parts))) if address.startswith(_SCHEME) else None
     if found is None:

@@ -174,7 +174,7 @@ def _refused(problem: DecklogError, tool: McpTool | None) -> types.CallToolResul
 
 
 def _next_step(problem: DecklogError, tool: McpTool | None) -> str:
-    """Say what to do after an error that does not say so itself."""
+    """Return what to do after an error that does not say so itself."""
     if problem.retryable:
         return "Call it again in a moment."
     if isinstance(problem, NotFound):

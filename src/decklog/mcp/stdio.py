@@ -43,7 +43,7 @@ class MessageLines:
 
 
 def _problem(text: str) -> str | None:
-    """Say why the SDK could not read a line; None when it can."""
+    """Return why the SDK could not read a line; None when it can."""
     try:
         types.jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError as problem:

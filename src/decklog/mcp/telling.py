@@ -16,7 +16,7 @@ TOOLS = Wording(
 
 
 def situation(me: Caller) -> str:
-    """Say where an agent stands: its task, what waits for it, what may be spent, what was learned."""
+    """Return where an agent stands: its task, what waits for it, what may be spent, what was learned."""
     claim = me.claim()
     task_id = claim.task_id if claim is not None else None
     prime = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id, wording=TOOLS)

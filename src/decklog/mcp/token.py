@@ -35,7 +35,7 @@ class Token:
 
 
 def find_token(path: str | None, environment: MutableMapping[str, str], variable: str = VARIABLE) -> Token:
-    """Give the token of a file, which is made with a new one if it is not there; or of the environment; or a new one."""
+    """Return the token of a file, which is made with a new one if it is not there; or of the environment; or a new one."""
     if path is not None:
         return _of_file(os.path.expanduser(path))
     # Taken out: whatever is started from here has no use for it.

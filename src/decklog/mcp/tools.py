@@ -156,7 +156,7 @@ def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor
 
 
 def _listed(name: str, answer: ShortcutAnswer) -> ShortcutAnswer:
-    """Give a list under a name: what a tool gives is an object."""
+    """Return a list under a name: what a tool gives is an object."""
     answer.data = {name: answer.data}
     return answer
 

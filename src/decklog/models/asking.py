@@ -45,7 +45,7 @@ class Voices:
     make: "Callable[[ModelChoice], Provider]"
 
     def has(self, site: str) -> bool:
-        """Say whether a model is configured for a call site."""
+        """Return whether a model is configured for a call site."""
         return self.models.choice_for(site) is not None
 
     def ask(
@@ -72,7 +72,7 @@ def voices_of(log: "Decklog", read: Reader, folder: Path, *, make: "Callable[[Mo
 
 
 def nobody() -> Voices:
-    """Give what there is where no repository names a model."""
+    """Return what there is where no repository names a model."""
     from decklog.models.settings import ModelSettings
 
     def refuse(_: "ModelChoice") -> "Provider":

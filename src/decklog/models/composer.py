@@ -67,7 +67,7 @@ class Composer:
         self._read = read
 
     def instructions(self, site: str) -> str:
-        """Give what a call site is told to do: the repository's own words, or those that come with Decklog."""
+        """Return what a call site is told to do: the repository's own words, or those that come with Decklog."""
         name = f"{site}.md"
         own = self._read(f"{self._settings.folder.rstrip('/')}/{name}") if self._settings.folder else None
         if own is not None:

@@ -60,7 +60,7 @@ class Prompt:
         return tokens_of(self.text)
 
     def with_part(self, part: PromptPart) -> "Prompt":
-        """Give the conversation with one more part at its end."""
+        """Return the conversation with one more part at its end."""
         return Prompt((*self.parts, part))
 
 

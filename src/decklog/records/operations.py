@@ -238,7 +238,7 @@ def _has_lost(check: "Callable[[Any], None]", db: "Any") -> bool:
 
 
 def is_late() -> bool:
-    """Tell whether whoever writes has lost the task that it writes for."""
+    """Return whether whoever writes has lost the task that it writes for."""
     return _late.get()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _plain(annotation: "Any") -> "Any":
-    """Give the type behind `X | None`."""
+    """Return the type behind `X | None`."""
     if isinstance(annotation, UnionType):
         inner = [part for part in annotation.__args__ if part is not type(None)]
         return inner[0] if len(inner) == 1 else object
@@ -45,7 +45,7 @@ def _decoder(annotation: "Any") -> "Callable[[Any], Any] | None":
 
 
 def default_of(field: "Field[Any]") -> "Any":
-    """Give a field's default, or MISSING; a list or a dictionary is only read, and written as JSON, so that one serves all."""
+    """Return a field's default, or MISSING; a list or a dictionary is only read, and written as JSON, so that one serves all."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
@@ -74,7 +74,7 @@ def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
 
 
 def _is_its_own_text(decode: "Callable[[Any], Any]") -> bool:
-    """Tell whether a column's text is what JSON shows of it, as for times and enumerations."""
+    """Return whether a column's text is what JSON shows of it, as for times and enumerations."""
     return decode is from_text or (isinstance(decode, type) and issubclass(decode, Enum))
 
 
@@ -185,7 +185,7 @@ class Record:
         return record
 
     def _own(self) -> "dict[str, Any]":
-        """Give the record's dictionary, with the row taken apart."""
+        """Return the record's dictionary, with the row taken apart."""
         own = self.__dict__
         unread = own.get(_ROW)
         if unread is not None:
@@ -230,7 +230,7 @@ class Record:
 
     @classmethod
     def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
-        """Give what an entry of any age says of a record as today's columns.
+        """Return what an entry of any age says of a record as today's columns.
 
         A column that an entry does not name has its field's default: null, which entries leave out, or what the migration that
         added the column later gave to every row; or the value that goes unsaid of such records. A record whose columns were
@@ -252,7 +252,7 @@ class Record:
         return cached
 
     def as_held(self, name: str) -> "Any":
-        """Give a column as its row holds it, without taking the row apart."""
+        """Return a column as its row holds it, without taking the row apart."""
         unread = self.__dict__.get(_ROW)
         if type(unread) is tuple:
             shape, row = unread
@@ -262,7 +262,7 @@ class Record:
 
     @classmethod
     def shape_of(cls, names: "tuple[str, ...]") -> "RowShape":
-        """Give how rows with these columns are read and told of, which is found out once."""
+        """Return how rows with these columns are read and told of, which is found out once."""
         latest: RowShape | None = cls.__dict__.get("_latest_shape")
         if latest is not None and latest.names is names:
             return latest
@@ -287,7 +287,7 @@ class Record:
 
     @classmethod
     def holds_json(cls, name: str) -> bool:
-        """Tell whether a column holds a list or an object."""
+        """Return whether a column holds a list or an object."""
         return cls._decoders().get(name) is from_json
 
     @classmethod
@@ -297,7 +297,7 @@ class Record:
 
     @classmethod
     def id_of(cls, values: "Mapping[str, Any]") -> str:
-        """Give the key as one text: itself, or a JSON list when it has several parts."""
+        """Return the key as one text: itself, or a JSON list when it has several parts."""
         if len(cls.identity) == 1:
             return str(values[cls.identity[0]])
         return to_json([str(values[part]) for part in cls.identity])
@@ -309,17 +309,17 @@ class Record:
 
     @classmethod
     def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
-        """Tell whether only the manager makes a record of what it was before, if anything, into what an entry says."""
+        """Return whether only the manager makes a record of what it was before, if anything, into what an entry says."""
         return cls.is_managed
 
     @classmethod
     def why_not_undone(cls, _before: "Mapping[str, Any]", _after: "Mapping[str, Any]", _db: "Any") -> "str | None":
-        """Say why what a record became can't be taken back, although all that changed could be restored; None when it can."""
+        """Return why what a record became can't be taken back, although all that changed could be restored; None when it can."""
         return None
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
-        """Give the digest of the bytes that are kept beside the row of such an image."""
+        """Return the digest of the bytes that are kept beside the row of such an image."""
         digest, *inline = cls.keeps
         return image.get(digest) if all(image.get(name) is None for name in inline) else None
 
@@ -329,7 +329,7 @@ class Record:
         return None if cls.task_column is None else values.get(cls.task_column)
 
     def values(self) -> "dict[str, Any]":
-        """Give the fields by their names."""
+        """Return the fields by their names."""
         return {name: getattr(self, name) for name in self.columns()}
 
     @classmethod
@@ -347,14 +347,14 @@ class Record:
 
     @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Give what a fork has of these, true of all else that is told of its run.
+        """Return what a fork has of these, true of all else that is told of its run.
 
         A fork may begin at an entry in the middle of what one verb wrote.
         """
         return images
 
     def as_dict(self) -> "dict[str, Any]":
-        """Give the record as plain JSON values."""
+        """Return the record as plain JSON values."""
         own, decoders = self._own(), self._decoders()
         data = {}
         for name in self.columns():
@@ -418,7 +418,7 @@ class RowShape:
         return self.in_order
 
     def said(self, row: "tuple[Any, ...]") -> "Iterator[tuple[str, Any, Any]]":
-        """Give each column by its name, in their order, with what goes unsaid of it."""
+        """Return each column by its name, in their order, with what goes unsaid of it."""
         in_order = self.in_order or self._find_out()
         return zip(self.sorted, in_order(row), self.unsaid, strict=True)
 
@@ -438,7 +438,7 @@ class RowShape:
         return itemgetter(*[names.index(name) if name in names else len(names) for name in wanted])
 
     def named(self, row: "tuple[Any, ...]") -> "tuple[str, str, str | None, str | None, bool]":
-        """Give a row's stream, id, group and task, and whether it says itself that something was redacted."""
+        """Return a row's stream, id, group and task, and whether it says itself that something was redacted."""
         kind = self._kind
         if self.in_order is None:
             self._find_out()

@@ -225,7 +225,7 @@ class Values:
         return known | redaction.clean_texts(texts - known)
 
     def are_clean(self, name: str, column: "list[Any]") -> bool:
-        """Tell whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
+        """Return whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
         if not _TEXT_OR_NOTHING.issuperset(map(type, column)):
             return False
         left = [text for text in set(column) if text is not None and text not in self._page and text not in self._clean]
@@ -236,7 +236,7 @@ class Values:
         self._held = {}
 
     def _is_storable(self, text: str) -> bool:
-        """Tell whether any database takes a text as it is."""
+        """Return whether any database takes a text as it is."""
         if len(text) > self.limit_bytes // 4 or "\x00" in text:
             return False
         try:

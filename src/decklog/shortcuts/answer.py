@@ -35,7 +35,7 @@ class ShortcutAnswer:
 
 
 def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" = ()) -> ShortcutAnswer:
-    """Tell a task as its worker needs it, and what became of the questions about it."""
+    """Return a task as its worker needs it, and what became of the questions about it."""
     told = {
         "do": task.objective,
         "done when": "; ".join(task.acceptance),
@@ -52,7 +52,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" 
 
 
 def task_data(task: "Task", answers: "list[Approval]") -> "dict[str, Any]":
-    """Give what a worker needs of a task as small JSON."""
+    """Return what a worker needs of a task as small JSON."""
     names = ("objective", "acceptance", "verification", "allowed_paths", "inputs", "stage")
     data: dict[str, Any] = {"task": task.id, "run": task.run_id, "title": task.title}
     data |= {name: value for name in names if (value := getattr(task, name))}
@@ -63,7 +63,7 @@ def task_data(task: "Task", answers: "list[Approval]") -> "dict[str, Any]":
 
 
 def approval_data(approval: "Approval") -> "dict[str, Any]":
-    """Give a question and its answer as small JSON."""
+    """Return a question and its answer as small JSON."""
     told = {"approval": approval.id, "state": approval.state.value, "question": approval.question}
     told |= {"by": approval.decided_by, "rationale": approval.rationale}
     return {name: value for name, value in told.items() if value}

@@ -77,7 +77,7 @@ class Caller:
     # What it has
 
     def claim(self, *, or_ended: bool = False) -> Remembered | None:
-        """Give the claim that this call is about; None when the worker has none. One that it ended itself counts if asked for."""
+        """Return the claim that this call is about; None when the worker has none. One that it ended itself counts if asked for."""
         found = self.claims.load()
         if self._task_id is not None and (found is None or found.task_id != self._task_id or self._fence is not None):
             return self._named_claim()
@@ -99,7 +99,7 @@ class Caller:
         return Remembered(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
 
     def must_have(self, *, or_ended: bool = False) -> Remembered:
-        """Give the claim that this call is about; refuse a worker that has none."""
+        """Return the claim that this call is about; refuse a worker that has none."""
         claim = self.claim(or_ended=or_ended)
         if claim is None:
             others = self.claims.other_names()
@@ -112,7 +112,7 @@ class Caller:
         return f"Get one: {self.surface.call('next')}"
 
     def claim_here(self) -> Remembered | None:
-        """Give the claim that this call is about, unless it names another run: then it is about that run alone."""
+        """Return the claim that this call is about, unless it names another run: then it is about that run alone."""
         claim = self.claim()
         return claim if claim is None or self.run_id in (None, claim.run_id) else None
 

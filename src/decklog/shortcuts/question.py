@@ -33,7 +33,7 @@ class ShortcutQuestion:
         return f"ask:{about_task}:{digest[:16]}"
 
     def arguments(self) -> "dict[str, Any]":
-        """Give what is asked about as the approvals take it: text where it is text."""
+        """Return what is asked about as the approvals take it: text where it is text."""
         try:
             about: str | bytes = self._about.decode()
         except UnicodeDecodeError:

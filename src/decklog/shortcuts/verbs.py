@@ -102,7 +102,7 @@ def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> ShortcutAns
 
 
 def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
-    """Say why there is nothing: of the run that was named, or of those under way the first from which something may come."""
+    """Return why there is nothing: of the run that was named, or of those under way the first from which something may come."""
     if me.run_id is not None:
         return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
     reasons = [me.log.tasks.why_none(run_id, worker=me.worker.name, **wanted) for run_id in me.under_way()]
@@ -296,7 +296,7 @@ def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, ke
 
 
 def prime(me: Caller) -> ShortcutAnswer:
-    """Say where you stand, in at most 1,500 tokens: your task, what waits for you, what may be spent, what was learned."""
+    """Return where you stand, in at most 1,500 tokens: your task, what waits for you, what may be spent, what was learned."""
     from decklog.agents.prime import Prime
 
     claim = me.claim()

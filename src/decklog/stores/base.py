@@ -90,11 +90,11 @@ class Store:
         return self._clock.now()
 
     def _steady_now(self) -> "datetime":
-        """Tell the time by which leases are measured, which nobody sets."""
+        """Return the time by which leases are measured, which nobody sets."""
         return self._clock.steady()
 
     def _told_at(self, stream: str) -> str:
-        """Give the time of the entry that was just written to a stream."""
+        """Return the time of the entry that was just written to a stream."""
         return str(self._writer.head(stream)[2])
 
     # What is derived
@@ -152,7 +152,7 @@ class Store:
         return record_class.from_row(names, row)
 
     def _once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
-        """Give what is there already, marked so, or add it; two who ask at the same time get the same one."""
+        """Return what is there already, marked so, or add it; two who ask at the same time get the same one."""
         found = find()
         if found is None:
             try:
@@ -273,7 +273,7 @@ class Store:
         note: str | None,
         redacted: bool,
     ) -> "list[Any]":
-        """Tell what a record became as an entry's columns."""
+        """Return what a record became as an entry's columns."""
         return self._writer.changed(record_class, names, row, did, note, redacted)
 
     def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:

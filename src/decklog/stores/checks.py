@@ -21,7 +21,7 @@ def name_of(text: str, field: str) -> str:
 
 
 def is_same(one: str | None, other: str | None) -> bool:
-    """Tell whether two names mean the same one, whatever their case."""
+    """Return whether two names mean the same one, whatever their case."""
     return one is not None and other is not None and one.casefold() == other.casefold()
 
 

@@ -51,7 +51,7 @@ def place(db: "Database", name: str, document: object) -> "Placed":
 
 
 def read(db: "Database", digest: str) -> object:
-    """Give the document with a digest."""
+    """Return the document with a digest."""
     text = blobs.kept_text(db, digest)
     if text is None:
         raise NotFound(f"the document {digest} is no longer kept; only its digest is on record", digest=digest)
@@ -66,5 +66,5 @@ def fill(db: "Database", record: "Record", field: str, digest: str) -> None:
 
 
 def filled(record: "Record", field: str) -> "dict[str, Any]":
-    """Give a document for `as_dict`, where it was filled in; a document can be null."""
+    """Return a document for `as_dict`, where it was filled in; a document can be null."""
     return {field: record.__dict__[field]} if field in record.__dict__ else {}

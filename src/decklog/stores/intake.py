@@ -58,7 +58,7 @@ class Intake(Store):
         return [tuple(one) for one in self._writer.prepared_many(given)]
 
     def known_rows(self, identities: "Iterable[Identity]") -> "dict[Identity, tuple[Any, ...]]":
-        """Give the entries that are here with some keys, as whole rows, each by its stream, subtype, group and key."""
+        """Return the entries that are here with some keys, as whole rows, each by its stream, subtype, group and key."""
         from decklog.journal import known_keys
 
         known = known_keys.positions(self._db, identities)

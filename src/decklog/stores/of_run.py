@@ -65,7 +65,7 @@ def no_run(db: "Database", run_id: str, otherwise: str = _START) -> NotFound:
 
 
 def next_number(db: "Database", record_class: "type[Record]", run_id: str, column: str = "number", **within: str) -> int:
-    """Give the number after the highest among a run's records; an empty text in `within` stands for none."""
+    """Return the number after the highest among a run's records; an empty text in `within` stands for none."""
     lock_run(db, run_id)
     conditions = "".join(f" and coalesce({name}, '') = :{name}" for name in within)
     row = db.one(
@@ -114,7 +114,7 @@ class RunBound(Store):
         return {name: value for name, value in new.items() if new_columns[name] != old_columns[name]}
 
     def as_stored(self, text: str) -> str:
-        """Give a text as a column holds it, without secrets: that is how it is recognised again."""
+        """Return a text as a column holds it, without secrets: that is how it is recognised again."""
         return self._db.values.text("text", text)[0]
 
     def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":

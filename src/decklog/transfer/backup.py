@@ -59,7 +59,7 @@ def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False,
 
 
 def _extent(log: "Decklog", partial: str, progress: Progress) -> tuple[int, int]:
-    """Say how far a copy goes. What a server holds is moved into it first, all from one moment."""
+    """Return how far a copy goes. What a server holds is moved into it first, all from one moment."""
     from decklog.log import Decklog
 
     if log.db.engine != "sqlite":

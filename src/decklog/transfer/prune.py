@@ -96,7 +96,7 @@ class Prune:
         return number * STREAM_SIZE, (number + 1) * STREAM_SIZE
 
     def run(self, *, apply: bool = False) -> Pruned:
-        """Say what would go; with `apply`, drop it. Each stream gets an entry that says so before its first text goes."""
+        """Return what would go; with `apply`, drop it. Each stream gets an entry that says so before its first text goes."""
         heads = self._log.journal.heads()
         result = Pruned(before=self._bound["before"], applied=apply)
         self._count(heads, result)

@@ -22,13 +22,13 @@ NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
 
 
 def entries_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Entry]]":
-    """Give a stream's entries after one number up to another; a batch is smaller where entries are large."""
+    """Yield a stream's entries after one number up to another; a batch is smaller where entries are large."""
     for rows in rows_of(log, stream, after=after, until=until):
         yield [dict(zip(FIELDS, row[1:], strict=True)) for row in rows]
 
 
 def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Row]]":
-    """Give a stream's entries as rows; a batch is smaller where entries are large."""
+    """Yield a stream's entries as rows; a batch is smaller where entries are large."""
     limit = 100
     while after < until:
         rows = Replication.of(log).rows_after(stream, after, min(limit, until - after))
@@ -41,13 +41,13 @@ def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator
 
 
 def digests_of(log: "Decklog") -> "Iterator[str]":
-    """Give the digests of all blobs in their order."""
+    """Yield the digests of all blobs in their order."""
     for batch in digest_batches_of(log):
         yield from batch
 
 
 def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
-    """Give the digests of all blobs in their order, some at a time."""
+    """Yield the digests of all blobs in their order, some at a time."""
     after = ""
     while batch := Replication.of(log).blob_digests(after=after, limit=1000):
         yield batch
@@ -55,7 +55,7 @@ def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
 
 
 def digests_in(entry: "Entry") -> "Iterator[str]":
-    """Give the digests that an entry may name: of its texts, and of what the record it tells of refers to."""
+    """Yield the digests that an entry may name: of its texts, and of what the record it tells of refers to."""
     for name in ("body_digest", "payload_digest"):
         if entry[name] is not None:
             yield entry[name]

@@ -102,7 +102,7 @@ def _replace(path: str, partial: str, now: str) -> str | None:
 
 
 def _unused(name: str) -> str:
-    """Give a name that no file has: two may be kept within a second."""
+    """Return a name that no file has: two may be kept within a second."""
     numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(one for one in numbered if not os.path.lexists(one))
 

@@ -2,7 +2,7 @@
 
 
 def roles_sql(place: str = "public") -> str:
-    """Give the statements that make the roles of readers, agents and managers, for a log in this schema."""
+    """Return the statements that make the roles of readers, agents and managers, for a log in this schema."""
     from decklog.db.postgres.roles import statements
 
     return statements(place)

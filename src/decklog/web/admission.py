@@ -23,13 +23,13 @@ class RequestRefusal:
 
 
 def value_of(headers: Headers, name: bytes) -> str | None:
-    """Give a header's value; of one that came twice, all of them, which equals none that is expected."""
+    """Return a header's value; of one that came twice, all of them, which equals none that is expected."""
     found = [value.decode("latin-1") for key, value in headers if key.lower() == name]
     return ", ".join(found) if found else None
 
 
 def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> RequestRefusal | None:
-    """Say why a request is not let in; None when it is. `length` is that of its URL."""
+    """Return why a request is not let in; None when it is. `length` is that of its URL."""
     host = value_of(headers, b"host")
     if host != names.host:
         return RequestRefusal(421, "Open the address that the terminal printed.")
@@ -56,7 +56,7 @@ def _too_much(headers: Headers, length: int) -> RequestRefusal | None:
 
 
 def _is_sent_by_us(headers: Headers, names: Names) -> bool:
-    """Tell whether a page of this very origin sends this. An older browser says so by `Origin` alone; silence is a no."""
+    """Return whether a page of this very origin sends this. An older browser says so by `Origin` alone; silence is a no."""
     site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
     if origin is not None and origin != names.origin:
         return False
@@ -64,7 +64,7 @@ def _is_sent_by_us(headers: Headers, names: Names) -> bool:
 
 
 def _may_look(headers: Headers, names: Names) -> bool:
-    """Tell whether a read is ours, the user's own, or a link that somebody followed to here."""
+    """Return whether a read is ours, the user's own, or a link that somebody followed to here."""
     site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
     mode, destination = value_of(headers, b"sec-fetch-mode"), value_of(headers, b"sec-fetch-dest")
     if destination in _NESTED or (origin is not None and origin != names.origin):

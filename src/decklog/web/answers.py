@@ -29,7 +29,7 @@ def status_of(problem: BaseException) -> int:
 
 
 def told(problem: BaseException) -> errors.DecklogError:
-    """Give an error as a page may tell it: of trouble that is not the reader's, no path, statement or setting is shown."""
+    """Return an error as a page may tell it: of trouble that is not the reader's, no path, statement or setting is shown."""
     if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable) and not _is_of_engine(problem):
         return problem
     if isinstance(problem, errors.DecklogError):
@@ -40,10 +40,10 @@ def told(problem: BaseException) -> errors.DecklogError:
 
 
 def _is_of_engine(problem: errors.DecklogError) -> bool:
-    """Tell whether the words are a database's: they may name tables, columns and values."""
+    """Return whether the words are a database's: they may name tables, columns and values."""
     return problem.__cause__ is not None and not isinstance(problem.__cause__, errors.DecklogError)
 
 
 def failure(problem: BaseException) -> dict[str, object]:
-    """Give an error in the envelope that every surface has."""
+    """Return an error in the envelope that every surface has."""
     return {"ok": False, "error": told(problem).as_dict(), "warnings": []}

@@ -113,7 +113,7 @@ def _asked(site: DashboardSite, request: Request, form: dict[str, str] | None = 
 
 
 def _twin(request: Request) -> str:
-    """Give the address of the same page as data."""
+    """Return the address of the same page as data."""
     path = "/now" if request.url.path == "/" else request.url.path.removesuffix("/decide")
     return f"{path}.json" + (f"?{request.url.query}" if request.url.query else "")
 
@@ -170,7 +170,7 @@ def _json(site: DashboardSite, read: Reader) -> Endpoint:
 
 
 def to_data(value: Any) -> Any:
-    """Give a result as plain JSON values."""
+    """Return a result as plain JSON values."""
     if hasattr(value, "as_dict"):
         return to_data(value.as_dict())
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ def _again(asked: SiteRequest, problem: DecklogError) -> PageView:
 
 
 def told_again(problem: DecklogError) -> DecklogError:
-    """Say what was wrong with a form; of a wrong proof, no more than that."""
+    """Return what was wrong with a form; of a wrong proof, no more than that."""
     return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 
 

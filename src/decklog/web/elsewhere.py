@@ -44,7 +44,7 @@ class Elsewhere:
     password_file: str | None = None
 
     def names(self, port: int) -> Names:
-        """Give the one name that is answered to; refuse whatever would let others listen in."""
+        """Return the one name that is answered to; refuse whatever would let others listen in."""
         has_tls = self.certificate is not None and self.certificate_key is not None
         if (self.certificate is None) != (self.certificate_key is None):
             raise Invalid("--tls-cert and --tls-key belong together: give both", field="tls_cert")

@@ -46,7 +46,7 @@ class LiveListener:
         self.wake.set()
 
     def take(self) -> str:
-        """Give the message that is to be sent next, and forget it; a sign of life when there is no news."""
+        """Return the message that is to be sent next, and forget it; a sign of life when there is no news."""
         if self.has_missed:
             text = _message("reset", {})
         elif self.moved:
@@ -85,7 +85,7 @@ class Feed:
         return len(self._listeners)
 
     async def stream(self, is_welcome: Callable[[], bool]) -> AsyncIterator[str]:
-        """Give the text of one connection's stream, until it, its session or the server ends."""
+        """Yield the text of one connection's stream, until it, its session or the server ends."""
         listener = self._join()
         try:
             # A page reads when it is greeted: what is committed after the first look is told, what came before it is read.

@@ -51,7 +51,7 @@ def new_name() -> str:
 
 
 def remembered(target: str, port: int | None) -> Names:
-    """Give a log's name and port as they were at its last start, so that open pages find it again; make them at its first."""
+    """Return a log's name and port as they were at its last start, so that open pages find it again; make them at its first."""
     path = _path(target)
     name, last = _read(path)
     names = Names(name or new_name(), port or last or FIRST_PORT)

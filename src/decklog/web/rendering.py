@@ -178,7 +178,7 @@ def laid_out(text: str) -> str:
 
 
 def shown_lines(text: str) -> list[str]:
-    """Give what is decided on line by line, with everything written out that nobody would see."""
+    """Return what is decided on line by line, with everything written out that nobody would see."""
     return [revealed(line, tabs=True) for line in laid_out(text).split("\n")]
 
 

@@ -143,7 +143,7 @@ class BrowserSessions:
         return None
 
     def has(self, session: BrowserSession) -> bool:
-        """Tell whether a session goes on."""
+        """Return whether a session goes on."""
         return self._sessions.get(session.id) is session and session.ends > self._seconds()
 
     def log_out(self, session: BrowserSession) -> None:

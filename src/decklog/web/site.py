@@ -65,7 +65,7 @@ class SiteRequest:
 
     @property
     def is_part(self) -> bool:
-        """Tell whether an open page asks, which has what never changes, and adds new entries by itself."""
+        """Return whether an open page asks, which has what never changes, and adds new entries by itself."""
         return self.part in PARTS
 
     @property
@@ -73,7 +73,7 @@ class SiteRequest:
         return self.site.log
 
     def number(self, name: str) -> int | None:
-        """Give a whole number of the query; what is none counts as not given."""
+        """Return a whole number of the query; what is none counts as not given."""
         text = self.query.get(name, "")
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 

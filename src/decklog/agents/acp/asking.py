@@ -42,7 +42,7 @@ def variables(environment: "Mapping[str, str]", *, is_sandboxed: bool = False) -
 
 
 def made_to_ask(program: str, message: "Message") -> "Message | None":
-    """Give the request that begins a session as it makes the agent ask; None when there is nothing to change."""
+    """Return the request that begins a session as it makes the agent ask; None when there is nothing to change."""
     if program != "claude" or message.get("method") not in OPENING:
         return None
     params = params_of(message)
@@ -61,7 +61,7 @@ def made_to_ask(program: str, message: "Message") -> "Message | None":
 
 
 def refused_mode(program: str, message: "Message") -> str | None:
-    """Say why a mode is refused in which the agent would not ask; None when the message sets none."""
+    """Return why a mode is refused in which the agent would not ask; None when the message sets none."""
     params = params_of(message)
     if message.get("method") == "session/set_mode":
         mode: Any = params.get("modeId")
@@ -77,7 +77,7 @@ def refused_mode(program: str, message: "Message") -> str | None:
 
 
 def without_standing_yes(message: "Message") -> "Message | None":
-    """Give a request for a permission without the answers that would keep the agent from asking again; None if it has none."""
+    """Return a request for a permission without the answers that would keep the agent from asking again; None if it has none."""
     params = params_of(message)
     options = list_of(params.get("options"))
     left = [option for option in options if option.get("kind") != "allow_always"]

@@ -17,7 +17,7 @@ _MOST_COMPARED = 200_000
 
 
 def changed(place: "dict[str, Any]", call_id: str, call: "dict[str, Any]") -> "Iterator[Noted]":
-    """Tell each change of a file that a call made."""
+    """Yield each change of a file that a call made."""
     for number, change in enumerate(tool_calls.diffs_of(call)):
         text, facts = _as_patch(change) or _as_texts(change)
         yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")

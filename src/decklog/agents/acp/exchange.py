@@ -88,7 +88,7 @@ class Exchange:
         self._open.pop((sender, message.get("id")), None)
 
     def unanswered(self, sender: str) -> "list[Any]":
-        """Give the numbers of the requests that were not answered."""
+        """Return the numbers of the requests that were not answered."""
         return [number for who, number in self._open if who == sender]
 
     @property

@@ -61,7 +61,7 @@ def refusal(request: "Message", reason: str, code: int = REFUSED) -> "Message":
 
 
 def params_of(message: "Message") -> "dict[str, Any]":
-    """Give what a request or a notification says; nothing where it says nothing that can be read."""
+    """Return what a request or a notification says; nothing where it says nothing that can be read."""
     return dict_of(message.get("params"))
 
 
@@ -70,16 +70,16 @@ def result_of(message: "Message") -> "dict[str, Any]":
 
 
 def dict_of(value: "Any") -> "dict[str, Any]":
-    """Give an object, and an empty one for whatever else stands in its place."""
+    """Return an object, and an empty one for whatever else stands in its place."""
     return value if isinstance(value, dict) else {}
 
 
 def list_of(value: "Any") -> "list[dict[str, Any]]":
-    """Give the objects of a list, and none for whatever else stands in its place."""
+    """Return the objects of a list, and none for whatever else stands in its place."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def call_of(request: "Message") -> "dict[str, Any]":
-    """Give the tool call that a permission is asked for: the second version names it as the subject."""
+    """Return the tool call that a permission is asked for: the second version names it as the subject."""
     params = params_of(request)
     return dict_of(params.get("toolCall")) or dict_of(dict_of(params.get("subject")).get("toolCall"))

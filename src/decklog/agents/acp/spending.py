@@ -17,7 +17,7 @@ _MICRO = 1_000_000
 
 
 def usage_of(told: "dict[str, Any]") -> "dict[str, int]":
-    """Give the four kinds of tokens that a turn's end tells; nothing where it tells none."""
+    """Return the four kinds of tokens that a turn's end tells; nothing where it tells none."""
     usage = dict_of(told.get("usage"))
     quota = dict_of(dict_of(dict_of(told.get("_meta")).get("quota")).get("token_count"))
     found = {
@@ -40,7 +40,7 @@ def keep_cost(update: "dict[str, Any]", kept: "dict[str, Any]") -> None:
 def answered(
     place: "dict[str, Any]", line: str, usage: "dict[str, int]", kept: "dict[str, Any]", program: str
 ) -> "Iterator[Answered]":
-    """Tell what a turn is to be paid with: its tokens, and the session's cost up to here if that is told."""
+    """Yield what a turn is to be paid with: its tokens, and the session's cost up to here if that is told."""
     total = kept.get("cost")
     if usage or total:
         model = str(kept.get("model") or program)
@@ -49,7 +49,7 @@ def answered(
 
 
 def model_of(result: "dict[str, Any]") -> str | None:
-    """Give the model that a session begins with."""
+    """Return the model that a session begins with."""
     for option in list_of(result.get("configOptions")):
         if "model" in (option.get("id"), option.get("configId"), option.get("category")):
             return text_or_none(option.get("currentValue"))

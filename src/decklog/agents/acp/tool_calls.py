@@ -78,12 +78,12 @@ def tool_of(call_id: str, call: "Call") -> str:
 
 
 def is_told(call: "Call") -> bool:
-    """Say whether it is known what a call does: its arguments may come only with an update."""
+    """Return whether it is known what a call does: its arguments may come only with an update."""
     return bool(dict_of(call.get("rawInput"))) or call.get("status") not in (None, "pending")
 
 
 def arguments_of(call: "Call") -> "dict[str, Any]":
-    """Give what a call was given; where the wire does not tell it, what its title and its files say."""
+    """Return what a call was given; where the wire does not tell it, what its title and its files say."""
     raw = dict_of(call.get("rawInput"))
     if raw:
         command = command_of(call)
@@ -96,7 +96,7 @@ def arguments_of(call: "Call") -> "dict[str, Any]":
 
 
 def command_of(call: "Call") -> "str | list[str] | None":
-    """Give the command that a call runs."""
+    """Return the command that a call runs."""
     raw = dict_of(call.get("rawInput"))
     for name in _COMMAND:
         value = raw.get(name)
@@ -119,24 +119,24 @@ def paths_of(call: "Call") -> list[str]:
 
 
 def writes(call: "Call") -> bool:
-    """Say whether a call changes the files that it is about."""
+    """Return whether a call changes the files that it is about."""
     return call.get("kind") in _WRITING or bool(diffs_of(call)) or tool_of("", call) in ("Write", "Edit", "MultiEdit")
 
 
 def diffs_of(call: "Call") -> "list[dict[str, Any]]":
-    """Give the changes of files that a call tells."""
+    """Return the changes of files that a call tells."""
     return [part for part in list_of(call.get("content")) if part.get("type") == "diff"]
 
 
 def outcome_of(call: "Call", *, is_rejected: bool) -> CallOutcome:
-    """Say how a call ended that has ended; some call a command completed whatever its exit code was."""
+    """Return how a call ended that has ended; some call a command completed whatever its exit code was."""
     if call.get("not_run") or (is_rejected and call.get("status") != "completed"):
         return CallOutcome.DENIED if is_rejected or call.get("not_run") == "permission-rule" else CallOutcome.INTERRUPTED
     return CallOutcome.FAILED if call.get("status") == "failed" or exit_code_of(call) else CallOutcome.OK
 
 
 def exit_code_of(call: "Call") -> int | None:
-    """Give the exit code of a command, where it is told."""
+    """Return the exit code of a command, where it is told."""
     metadata = dict_of(dict_of(call.get("rawOutput")).get("metadata"))
     code = call.get("exit_code", metadata.get("exit"))
     return code if isinstance(code, int) else None

@@ -73,12 +73,12 @@ class AcpReader:
         self.is_over = False
 
     def kept(self) -> "dict[str, Any]":
-        """Give what reading on from here needs to know."""
+        """Return what reading on from here needs to know."""
         found: dict[str, Any] = json.loads(json.dumps(self._kept))
         return found
 
     def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[SessionEvent]":
-        """Give what a line tells that was not read before."""
+        """Yield what a line tells that was not read before."""
         self.is_at_rest, self._facts = False, facts
         number = int(facts.get("n") or 0)
         if number <= int(self._kept.get("n") or 0):
@@ -96,7 +96,7 @@ class AcpReader:
             yield from self._told(str(message.get("method")), facts, message)
 
     def _has_files(self) -> bool:
-        """Say whether the session has files of its own: they are read for what sub-agents did, and for what was spent."""
+        """Return whether the session has files of its own: they are read for what sub-agents did, and for what was spent."""
         return bool(transcripts_of_session(self.program, self.session, self._facts))
 
     def _place(self) -> "dict[str, Any]":
@@ -237,11 +237,11 @@ class AcpReader:
             yield from self._flush()
 
     def _is_replay(self, message_id: str | None) -> bool:
-        """Say whether it was said in an earlier connection; what has an id is known by that."""
+        """Return whether it was said in an earlier connection; what has an id is known by that."""
         return message_id is None and bool(self._kept.get("replayed")) and not self._kept.get("prompted")
 
     def _flush(self) -> "Iterator[SessionEvent]":
-        """Tell what was said, now that it is over."""
+        """Yield what was said, now that it is over."""
         piece = self._kept.pop("piece", None)
         if piece is None or not piece["text"].strip():
             return
@@ -334,7 +334,7 @@ class AcpReader:
                 yield self._note(name, f"{name}: {as_text(value)}")
 
     def _commands(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Tell how many commands an agent offers; their texts are its maker's, and only their digest is kept."""
+        """Yield how many commands an agent offers; their texts are its maker's, and only their digest is kept."""
         commands = list_of(update.get("availableCommands"))
         digest = hashlib.sha256(json.dumps(commands, sort_keys=True).encode()).hexdigest()
         facts = {"commands": len(commands), "sha256": digest}

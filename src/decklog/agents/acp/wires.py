@@ -17,7 +17,7 @@ class Wires:
         self._open: dict[str, AcpReader] = {}
 
     def of(self, program: str, session: str, connection: str) -> AcpReader:
-        """Give a session as it was left."""
+        """Return a session as it was left."""
         place = os.path.join("acp", connection, f"{program}-{session}")
         if place not in self._open:
             self._open[place] = AcpReader(program, session, self._spool.mark(place))

@@ -36,7 +36,7 @@ _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_ty
 
 
 def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
-    """Give what a payload tells. One without a session, and one that only announces, tells nothing."""
+    """Return what a payload tells. One without a session, and one that only announces, tells nothing."""
     session = payload.get("session_id")
     if not isinstance(session, str) or not session:
         return []
@@ -122,7 +122,7 @@ def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | Non
 
 
 def output_of(response: "Any") -> str:
-    """Give what a tool answered as text: what a command printed, what a file holds, or the answer as it is."""
+    """Return what a tool answered as text: what a command printed, what a file holds, or the answer as it is."""
     if not isinstance(response, dict):
         return as_text(response)
     if "stdout" in response or "stderr" in response:

@@ -16,7 +16,7 @@ _MICRODOLLARS = 1_000_000
 
 
 def results_of(payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-    """Give what a turn came to. What was said and spent is there only where the session has no transcript."""
+    """Yield what a turn came to. What was said and spent is there only where the session has no transcript."""
     name = str(payload.get("uuid") or "")
     for message_id, text in payload.get("said") or ():
         yield AgentMessage(**place, text=as_text(text), message_id=text_or_none(message_id))

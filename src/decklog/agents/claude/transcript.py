@@ -85,7 +85,7 @@ class Transcript:
         self._is_own: bool = self._forked_at is None or bool(kept.get("is_own"))
 
     def kept(self) -> "dict[str, Any]":
-        """Give what reading on from here needs to know."""
+        """Return what reading on from here needs to know."""
         return {
             "answers": self.answers,
             "last_answer": self._last[0],
@@ -101,7 +101,7 @@ class Transcript:
         }
 
     def events(self, line: "Line") -> "Iterator[SessionEvent]":
-        """Give what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield what a line tells; kinds of lines that are not known tell nothing."""
         kind, session = line.get("type"), self._reading.session_id or line.get("sessionId")
         if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
             return
@@ -128,7 +128,7 @@ class Transcript:
             yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"), is_read=True)
 
     def rest(self) -> "Iterator[SessionEvent]":
-        """Give the answer whose lines may be over: call it at the end, and when a turn is known to have ended."""
+        """Yield the answer whose lines may be over: call it at the end, and when a turn is known to have ended."""
         answer, self._answer = self._answer, None
         if answer is None or not any(answer.tokens):
             return
@@ -138,7 +138,7 @@ class Transcript:
         yield _answered(answer.place, answer.answer_id, answer.model, answer.tokens)
 
     def _settle(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Give what a session took besides the answers that its transcripts have, by the totals that it ends a process with.
+        """Yield what a session took besides the answers that its transcripts have, by the totals that it ends a process with.
 
         Compactions are paid for in this way only.
         """

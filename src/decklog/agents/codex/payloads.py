@@ -19,7 +19,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(
 
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
-    """Give what a payload tells."""
+    """Return what a payload tells."""
     event, session = told.get("hook_event_name"), told.get("session_id")
     if event in _TOLD_BY_THE_ROLLOUT or not isinstance(session, str) or not session:
         return []

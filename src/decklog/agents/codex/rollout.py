@@ -48,7 +48,7 @@ class Rollout:
         self._calls: dict[str, str] = {}
 
     def kept(self) -> "dict[str, Any]":
-        """Give what reading on from here needs to know."""
+        """Return what reading on from here needs to know."""
         return {
             "session": self._session_id,
             "model": self._model,
@@ -63,7 +63,7 @@ class Rollout:
         yield from ()
 
     def events(self, line: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Give what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield what a line tells; kinds of lines that are not known tell nothing."""
         payload, kind = line.get("payload"), line.get("type")
         if not isinstance(payload, dict):
             return
@@ -199,7 +199,7 @@ def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[
 
 
 def _tokens(usage: "Any") -> list[int]:
-    """Give the four kinds of tokens; what the program counts as given has what was read from the cache in it."""
+    """Return the four kinds of tokens; what the program counts as given has what was read from the cache in it."""
     if not isinstance(usage, dict):
         return [0, 0, 0, 0]
     read, created = whole(usage.get("cached_input_tokens")), whole(usage.get("cache_write_input_tokens"))

@@ -28,13 +28,13 @@ class Recognised:
 
 
 def recognised(environment: "Mapping[str, str] | None" = None) -> Recognised | None:
-    """Tell which agent the environment speaks of; None when a person, or a program that says nothing, calls."""
+    """Return which agent the environment speaks of; None when a person, or a program that says nothing, calls."""
     given = os.environ if environment is None else environment
     kinds = [kind for kind, (marks, _) in _KNOWN.items() if any(given.get(mark) for mark in marks)]
     return Recognised(kinds, [given.get(_KNOWN[kind][1], "") for kind in kinds]) if kinds else None
 
 
 def is_agent(environment: "Mapping[str, str] | None" = None) -> bool:
-    """Tell whether an agent calls, by its own variables or by those that whoever started it set."""
+    """Return whether an agent calls, by its own variables or by those that whoever started it set."""
     given = os.environ if environment is None else environment
     return any(given.get(name) for name in _SAID) or recognised(given) is not None

@@ -52,7 +52,7 @@ class RememberedClaims:
         self._path = os.path.join(folder, _file_name(worker))
 
     def load(self) -> Remembered | None:
-        """Give what this worker claimed last; None when it never did, or nobody can tell any more."""
+        """Return what this worker claimed last; None when it never did, or nobody can tell any more."""
         return _claim_in(_read(self._path))
 
     def keep(self, claim: Remembered) -> None:
@@ -156,7 +156,7 @@ def _is_same_file(descriptor: int, path: str) -> bool:
 
 
 def folder_beside(place: "LogLocation") -> str:
-    """Say where the claims of a log are remembered."""
+    """Return where the claims of a log are remembered."""
     from decklog.location.locate import beside
 
     return beside(place, _FOLDER)

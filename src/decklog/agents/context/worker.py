@@ -91,7 +91,7 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None, pr
 
 
 def own_process() -> SystemProcess:
-    """Give this process itself, for callers of whom only the connection to it is known."""
+    """Return this process itself, for callers of whom only the connection to it is known."""
     seen = _look_at(os.getpid())
     return SystemProcess(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
 

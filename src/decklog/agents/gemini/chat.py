@@ -54,11 +54,11 @@ class Chat:
         self._held: dict[str, Line] = {}
 
     def kept(self) -> "dict[str, Any]":
-        """Give what reading on from here needs to know."""
+        """Return what reading on from here needs to know."""
         return {"session": self._session_id, "agent": self._agent_id, "answers": self.answers}
 
     def events(self, line: "Line") -> "Iterator[SessionEvent]":
-        """Give what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield what a line tells; kinds of lines that are not known tell nothing."""
         name = line.get("id")
         if isinstance(name, str) and line.get("type") in ("user", "gemini"):
             self._held[name] = line
@@ -72,7 +72,7 @@ class Chat:
             yield from self._begun(line, as_time(line.get("startTime")))
 
     def rest(self) -> "Iterator[SessionEvent]":
-        """Give the messages that could have grown."""
+        """Yield the messages that could have grown."""
         held, self._held = self._held, {}
         for line in held.values():
             yield from self._message(line)
@@ -108,7 +108,7 @@ class Chat:
                 yield from _used(call, place)
 
     def _spent(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Tell what an answer took: what was given counts what the cache had, and thoughts are paid for as what was said."""
+        """Yield what an answer took: what was given counts what the cache had, and thoughts are paid for as what was said."""
         tokens = line.get("tokens")
         if not isinstance(tokens, dict):
             return
@@ -130,7 +130,7 @@ class Chat:
 
 
 def _project_of(path: str | None) -> str | None:
-    """Give the folder that a chat was about, which a file beside the folder of the chats names."""
+    """Return the folder that a chat was about, which a file beside the folder of the chats names."""
     if path is None:
         return None
     try:
@@ -141,7 +141,7 @@ def _project_of(path: str | None) -> str | None:
 
 
 def _said(content: "Any") -> str:
-    """Give the texts of a message; results of tools are handed to the model in a person's place, and are none."""
+    """Return the texts of a message; results of tools are handed to the model in a person's place, and are none."""
     if not isinstance(content, list):
         return as_text(content)
     texts = (part.get("text") for part in content if isinstance(part, dict))
@@ -195,7 +195,7 @@ _TOOLS = {"run_shell_command": "Bash"}
 
 
 def _output(call: "dict[str, Any]") -> str:
-    """Give what a tool answered: what it answered the model, or else what was shown."""
+    """Return what a tool answered: what it answered the model, or else what was shown."""
     parts = call.get("result")
     responses = [each.get("functionResponse") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
     answers = [each.get("response") for each in responses if isinstance(each, dict)]

@@ -16,7 +16,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(["SessionStart", "AfterTool", "AfterAgent", 
 
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
-    """Give what a payload tells; what the chat file tells is left to that, where there is one."""
+    """Return what a payload tells; what the chat file tells is left to that, where there is one."""
     event, session = str(told.get("hook_event_name") or ""), told.get("session_id")
     if not isinstance(session, str) or not session or (event in _TOLD_BY_THE_CHAT and transcripts_named(told)):
         return []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
-    """Give what a payload tells; of a kind that is not known, that it was there."""
+    """Return what a payload tells; of a kind that is not known, that it was there."""
     name = str(payload.get("hook_event_name") or "")
     place: Place = {
         "session_id": str(payload["session_id"]),

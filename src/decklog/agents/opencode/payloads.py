@@ -14,7 +14,7 @@ _MOST_DOLLARS = 10**6
 
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
-    """Give what a payload tells."""
+    """Return what a payload tells."""
     session, name = told.get("session_id"), told.get("message_id")
     if not isinstance(session, str) or not session:
         return []
@@ -35,7 +35,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
 
 
 def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[SessionEvent]:
-    """Give what an answer took, by its tokens, and what it cost where that is said."""
+    """Return what an answer took, by its tokens, and what it cost where that is said."""
     tokens = told.get("tokens")
     if not isinstance(tokens, dict):
         return []

@@ -39,7 +39,7 @@ _ABORTED = "aborted"
 
 
 def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[SessionEvent]":
-    """Give what happened in all sessions of a database, in the order of its messages; `unread` counts rows that tell nothing."""
+    """Yield what happened in all sessions of a database, in the order of its messages; `unread` counts rows that tell nothing."""
     with SqliteSource(path) as source:
         missing = [table for table in _TABLES if table not in source]
         if missing:
@@ -63,7 +63,7 @@ class _Parts:
         self._next = next(self._rows, None)
 
     def of(self, message: str) -> "list[tuple[str, Data]]":
-        """Give a message's parts with their ids; those of messages that are not there are passed over."""
+        """Return a message's parts with their ids; those of messages that are not there are passed over."""
         found: list[tuple[str, Data]] = []
         while self._next is not None and str(self._next.get("message_id")) <= message:
             row, self._next = self._next, next(self._rows, None)
@@ -79,7 +79,7 @@ class _Sessions:
         self._last: dict[str, datetime | None] = {}
 
     def _place(self, session: str, at: "datetime | None") -> "dict[str, Any]":
-        """Say where something happened: a session below another is a sub-agent of the topmost."""
+        """Return where something happened: a session below another is a sub-agent of the topmost."""
         top, seen = session, {session}
         while (above := self._rows.get(top, {}).get("parent_id")) and above not in seen:
             top = str(above)
@@ -107,7 +107,7 @@ class _Sessions:
     def message(
         self, session: str, name: str, data: "Data", parts: "list[tuple[str, Data]]", created: object
     ) -> "Iterator[SessionEvent]":
-        """Give what a message tells."""
+        """Yield what a message tells."""
         times = data.get("time")
         at = _time(times.get("created") if isinstance(times, dict) else created)
         place = self._place(session, at)

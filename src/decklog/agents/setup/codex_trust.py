@@ -143,7 +143,7 @@ class CodexTrust(FilePart):
         return _TABLE.sub(lambda table: "" if self._is_own(table) else table[0], text)
 
     def states(self, text: str) -> "dict[str, Any]":
-        """Give what Codex's settings say of hooks; refuse a file that it could not read."""
+        """Return what Codex's settings say of hooks; refuse a file that it could not read."""
         try:
             hooks = tomllib.loads(text.removeprefix("\ufeff")).get("hooks", {})
         except tomllib.TOMLDecodeError as problem:
@@ -154,7 +154,7 @@ class CodexTrust(FilePart):
 
 
 def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> CodexTrust | None:
-    """Give what Codex's settings should say of our hooks in a file, leaving to others what they said; None when it lists none."""
+    """Return what Codex's settings should say of our hooks in a file, leaving to others what they said; None when it lists none."""
     ours = {hook.key: hook.hash for hook in hooks if files.real(hook.path) == files.real(hooks_file)}
     if not ours:
         return None

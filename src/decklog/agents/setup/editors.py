@@ -51,7 +51,7 @@ class EditorEntry:
 def entries(
     names: tuple[str, ...], call: tuple[str, ...], environment: "Mapping[str, str]", *, is_enforced: bool = False
 ) -> list[EditorEntry]:
-    """Give an entry for each agent that was named, or else for each that is on the path."""
+    """Return an entry for each agent that was named, or else for each that is on the path."""
     path = environment.get("PATH", os.defpath)
     found = {agent.name: shutil.which(agent.command[0], path=path) for agent in AGENTS.values()}
     for name in names:
@@ -68,7 +68,7 @@ def entries(
 
 
 def is_ours(entry: "Any") -> bool:
-    """Say whether an editor's entry starts `decklog acp`."""
+    """Return whether an editor's entry starts `decklog acp`."""
     if not isinstance(entry, dict) or not isinstance(command := entry.get("command"), str):
         return False
     given = entry.get("args")
@@ -144,7 +144,7 @@ return agents
 
 
 def neovim_module(path: str, agents: tuple[EditorEntry, ...]) -> FilePart:
-    """Give a module for Neovim, whose settings are a program: only its user can put a line of it into them."""
+    """Return a module for Neovim, whose settings are a program: only its user can put a line of it into them."""
     names = {f"{agent.title}, on record": agent.name for agent in AGENTS.values()}
     commands = {names[entry.title]: entry.words for entry in agents}
     rows = [f"  {name} = {{ {', '.join(map(_lua, words))} }}," for name, words in commands.items()]

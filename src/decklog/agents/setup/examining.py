@@ -82,7 +82,7 @@ def _worst(states: list[SetupState]) -> SetupState:
 
 
 def codex_trust(executable: str, project: str, environment: "Mapping[str, str]", findings: SetupFindings) -> str:
-    """Say how many of our hooks Codex trusts."""
+    """Return how many of our hooks Codex trusts."""
     try:
         hooks = listed(executable, project, environment)
     except DecklogError as problem:
@@ -208,5 +208,5 @@ def _silent(why: str, findings: SetupFindings) -> str:
 
 
 def found_program(program: SupportedProgram, environment: "Mapping[str, str]") -> str | None:
-    """Give the path of a program that is installed."""
+    """Return the path of a program that is installed."""
     return shutil.which(program.executable, path=environment.get("PATH", os.defpath)) if program.executable else None

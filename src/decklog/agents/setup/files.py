@@ -18,12 +18,12 @@ _NOTHING = "Nothing was changed."
 
 
 def real(path: str) -> str:
-    """Give the file that a path leads to: a link stays, and what it points to is changed."""
+    """Return the file that a path leads to: a link stays, and what it points to is changed."""
     return os.path.realpath(os.path.expanduser(path))
 
 
 def read(path: str) -> str | None:
-    """Give a file's text with its line breaks as they are; None when there is no file."""
+    """Return a file's text with its line breaks as they are; None when there is no file."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):

@@ -39,7 +39,7 @@ class SetupStep:
 
 
 def state_of(part: "FilePart") -> SetupState:
-    """Say how a part's file stands now."""
+    """Return how a part's file stands now."""
     text = files.read(files.real(part.path))
     present = part.present(text) if text else None
     if not present:
@@ -104,7 +104,7 @@ class Installer:
         return SetupStep(part, path, text, base, folders=tuple(known.folders) if known else ())
 
     def _base(self, part: "FilePart", path: str, text: str | None) -> tuple[str | None, SetupChange | None]:
-        """Give a file's text as it was without us, and what is known of how it came to be."""
+        """Return a file's text as it was without us, and what is known of how it came to be."""
         if text is None:
             return None, None
         changes = self._kept.of(path, part.owner)

@@ -51,7 +51,7 @@ class Node:
     elements: list[Element] = field(default_factory=list)
 
     def child(self, step: str | int) -> Element | None:
-        """Give an element; of two of the same name it is the last, as for whoever reads JSON."""
+        """Return an element; of two of the same name it is the last, as for whoever reads JSON."""
         if isinstance(self.value, list) and isinstance(step, int):
             return self.elements[step] if 0 <= step < len(self.elements) else None
         return next((element for element in reversed(self.elements) if element.key == step), None)
@@ -161,7 +161,7 @@ class _Reader:
 
 
 def _end_of_comment(text: str, start: int) -> int | None:
-    """Give where a comment ends, the line's break not being a part of it."""
+    """Return where a comment ends, the line's break not being a part of it."""
     if text.startswith("/*", start):
         end = text.find("*/", start + 2)
         return None if end < 0 else end + 2
@@ -173,7 +173,7 @@ def _end_of_comment(text: str, start: int) -> int | None:
 
 
 def added(text: str, addition: "Any") -> list[Insertion]:
-    """Say what to insert where, so that objects have the members and arrays the items of the addition beside their own."""
+    """Return what to insert where, so that objects have the members and arrays the items of the addition beside their own."""
     insertions: list[Insertion] = []
     _add(_Style(text), parse(text), addition, insertions, "the document")
     return insertions
@@ -234,7 +234,7 @@ class _Style:
         return bool(container.elements) and "\n" not in self._text[container.start : container.end]
 
     def _inside(self, container: Node) -> str:
-        """Give the indentation of a container's elements."""
+        """Return the indentation of a container's elements."""
         if container.elements:
             first = container.elements[0].start
             indentation = self._indentation(first)
@@ -253,7 +253,7 @@ class _Style:
         return self._text.rfind("\n", 0, place) + 1 or (1 if self._text.startswith("\ufeff") else 0)
 
     def _line_end(self, place: int) -> int:
-        """Give the end of the line if only comments stand between; otherwise the place itself."""
+        """Return the end of the line if only comments stand between; otherwise the place itself."""
         end = place
         while end < len(self._text) and self._text[end] not in "\r\n":
             if self._text.startswith(("//", "/*"), end):

@@ -23,7 +23,7 @@ class SetupChange:
     folders: list[str] = field(default_factory=list)
 
     def undone(self, text: str) -> tuple[bool, str | None]:
-        """Give the text as it was, if it still is what the change made of it; None as a text stands for no file."""
+        """Return the text as it was, if it still is what the change made of it; None as a text stands for no file."""
         if digest(text) != self.after:
             return False, None
         if self.before is None:
@@ -43,7 +43,7 @@ class SavedChanges:
         self._folder = folder
 
     def of(self, path: str, owner: str) -> list[SetupChange]:
-        """Give what is known of a file, newest first; what can't be read is as good as nothing."""
+        """Return what is known of a file, newest first; what can't be read is as good as nothing."""
         try:
             with open(self._file(path, owner), encoding="utf-8") as file:
                 return [_change(**one) for one in json.load(file)["changes"]]

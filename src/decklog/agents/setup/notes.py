@@ -37,7 +37,7 @@ def block() -> str:
 
 
 def cursor_rule(project: str) -> list[FilePart]:
-    """Give the rule that Cursor reads at every request."""
+    """Return the rule that Cursor reads at every request."""
     head = "---\ndescription: How to work with the Decklog log of this repository\nalwaysApply: true\n---\n"
     mark = "<!-- Written by `decklog setup cursor`; --remove takes it out. -->"
     path = os.path.join(project, ".cursor", "rules", "decklog.mdc")
@@ -45,7 +45,7 @@ def cursor_rule(project: str) -> list[FilePart]:
 
 
 def _is_read_instead(path: str, main: str) -> bool:
-    """Tell whether a program reads a file and not the main one: it is another file, and does not take the main one in."""
+    """Return whether a program reads a file and not the main one: it is another file, and does not take the main one in."""
     if files.real(path) == files.real(main):
         return False
     text = files.read(files.real(path))

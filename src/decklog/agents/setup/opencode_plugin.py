@@ -113,5 +113,5 @@ export const Decklog = async ({ directory }) => {
 
 
 def opencode_plugin(path: str, call: tuple[str, ...]) -> WholeFile:
-    """Give the plugin's file, with the words that call Decklog."""
+    """Return the plugin's file, with the words that call Decklog."""
     return WholeFile(path, _TEXT.replace("@CALL@", json.dumps(call)), "Written by `decklog setup opencode`")

@@ -31,27 +31,27 @@ class FilePart(ABC):
 
     @abstractmethod
     def present(self, text: str) -> "Any":
-        """Give what of ours stands there; something empty when there is nothing."""
+        """Return what of ours stands there; something empty when there is nothing."""
 
     @abstractmethod
     def insertions(self, text: str | None) -> list[Insertion]:
-        """Say what is to be put into a text that has nothing of ours."""
+        """Return what is to be put into a text that has nothing of ours."""
 
     @abstractmethod
     def without(self, text: str) -> str | None:
-        """Give the text without anything of ours; None when no file should be left."""
+        """Return the text without anything of ours; None when no file should be left."""
 
     def warnings(self, _text: str) -> list[str]:
-        """Say what keeps the program from reading the file."""
+        """Return what keeps the program from reading the file."""
         return []
 
     def completed(self, text: str | None) -> str:
-        """Give a text that has nothing of ours with what is wanted in it."""
+        """Return a text that has nothing of ours with what is wanted in it."""
         return with_insertions(text or "", self.insertions(text))
 
 
 def program_called(handler: "Any", marker: str = "hook") -> str | None:
-    """Give the program for which a handler calls `decklog hook`; None when it calls something else."""
+    """Return the program for which a handler calls `decklog hook`; None when it calls something else."""
     if not isinstance(handler, dict) or not isinstance(command := handler.get("command"), str):
         return None
     try:
@@ -149,7 +149,7 @@ class Hooks(FilePart):
 
 
 def is_blank(text: str) -> bool:
-    """Say whether a file has nothing in it."""
+    """Return whether a file has nothing in it."""
     return not text.strip("\ufeff \t\r\n")
 
 

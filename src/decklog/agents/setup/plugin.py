@@ -19,7 +19,7 @@ _ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy de
 def plugin(
     folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False
 ) -> list[FilePart]:
-    """Give the files of a marketplace with one plugin, for events with the seconds that each may take."""
+    """Return the files of a marketplace with one plugin, for events with the seconds that each may take."""
     texts = {
         ".claude-plugin/marketplace.json": _json(_market(version)),
         f"plugins/{NAME}/.claude-plugin/plugin.json": _json(_manifest(version)),

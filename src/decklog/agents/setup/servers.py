@@ -20,7 +20,7 @@ _NOTHING = "Nothing was changed there."
 
 
 def called(entry: "Any") -> bool:
-    """Tell whether an entry starts `decklog mcp`, however its program spells that."""
+    """Return whether an entry starts `decklog mcp`, however its program spells that."""
     if not isinstance(entry, dict):
         return False
     command, more = entry.get("command"), entry.get("args", [])

@@ -46,7 +46,7 @@ class Setting:
     environment: "Mapping[str, str]" = field(default_factory=dict)
 
     def folder(self, name: str, variable: str | None = None) -> str:
-        """Give the folder of a program's settings: in the project, where its variable says, or in the home."""
+        """Return the folder of a program's settings: in the project, where its variable says, or in the home."""
         if self.scope is SetupScope.PROJECT:
             return os.path.join(self.project, name)
         named = self.environment.get(variable) if variable else None
@@ -80,7 +80,7 @@ class SupportedProgram:
     next: tuple[str, ...] = ()
 
     def scope(self, *, user: bool, project: bool) -> SetupScope:
-        """Give the scope that was asked for, or the usual one; refuse one that the program does not have."""
+        """Return the scope that was asked for, or the usual one; refuse one that the program does not have."""
         asked = SetupScope.USER if user else SetupScope.PROJECT if project else self.scopes[0]
         if asked not in self.scopes:
             raise Invalid(f"{self.title} has no settings of this kind for a {asked.value}", hint=f"Leave out --{asked.value}.")
@@ -156,14 +156,14 @@ def _claude_group(call: tuple[str, ...], seconds: int) -> "dict[str, Any]":
 
 
 def _is_enforced(path: str) -> bool:
-    """Tell whether calls are held by now when our hook fails: what somebody asked for once is not taken back unasked."""
+    """Return whether calls are held by now when our hook fails: what somebody asked for once is not taken back unasked."""
     text = files.read(files.real(path))
     present = Hooks(path, "claude", {}).present(text) if text else {}
     return any(handler.get("onFailure") == "block" for group in present.get("PreToolUse", ()) for handler in group["hooks"])
 
 
 def has_plugin(setting: Setting) -> bool:
-    """Tell whether Claude Code has our plugin in use, by its own settings."""
+    """Return whether Claude Code has our plugin in use, by its own settings."""
     path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json")
     text = files.read(files.real(path))
     value = parse_file(path, text).value if text else None

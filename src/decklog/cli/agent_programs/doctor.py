@@ -121,7 +121,7 @@ def _tried(program: SupportedProgram, settings: dict[SetupScope, Setting], findi
 
 
 def _has_server(program: SupportedProgram, settings: dict[SetupScope, Setting], states: dict[str, str]) -> bool:
-    """Say whether a program is set up to start the MCP server, by its settings or by the plugin."""
+    """Return whether a program is set up to start the MCP server, by its settings or by the plugin."""
     if "plugin" in states.values():
         return True
     try:

@@ -32,13 +32,13 @@ _EXITS = {SetupState.INSTALLED: 0, SetupState.MISSING: 3, SetupState.DIFFERS: 5}
 
 
 def setting_of(scope: SetupScope, *, project: str, **more: "Any") -> Setting:
-    """Say where and how a program is set up from here."""
+    """Return where and how a program is set up from here."""
     home = os.path.expanduser("~")
     return Setting(call=own_call(), scope=scope, home=home, project=project, version=__version__, environment=os.environ, **more)
 
 
 def project() -> str | None:
-    """Give the repository that this folder is in, or the folder above that has a log."""
+    """Return the repository that this folder is in, or the folder above that has a log."""
     return repository(os.getcwd()) or locate(None, environment={}).folder
 
 
@@ -53,7 +53,7 @@ def _meant_project(scope: SetupScope, plugin_folder: str | None) -> str:
 
 
 def own_call() -> tuple[str, ...]:
-    """Give the words that call this very Decklog from anywhere: editors and programs begin with a path of their own."""
+    """Return the words that call this very Decklog from anywhere: editors and programs begin with a path of their own."""
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "decklog")
     return (beside,) if os.access(beside, os.X_OK) else (os.path.abspath(sys.executable), "-P", "-m", "decklog")
 
@@ -98,7 +98,7 @@ def _not_blocked(path: str, problem: str) -> str:
 
 
 def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
-    """Say whether the MCP server belongs to what is set up: a plugin has it, settings where it was asked for."""
+    """Return whether the MCP server belongs to what is set up: a plugin has it, settings where it was asked for."""
     if asked["remove"]:
         return is_plugin or None
     is_here = find_spec("mcp") is not None
@@ -180,7 +180,7 @@ def _warnings(program: SupportedProgram, setting: Setting, steps: list[SetupStep
 
 
 def _told_twice(program: SupportedProgram, setting: Setting) -> list[str]:
-    """Say when the program is set up in another way as well."""
+    """Return when the program is set up in another way as well."""
     others = [replace(setting, scope=scope) for scope in program.scopes]
     try:
         twice = [
@@ -221,7 +221,7 @@ def _listed(setting: Setting) -> list[ListedHook]:
 
 
 def _trust_state(setting: Setting, hooks_file: str) -> dict[str, SetupState]:
-    """Say whether Codex trusts every hook of ours in a file, whoever said yes to it."""
+    """Return whether Codex trusts every hook of ours in a file, whoever said yes to it."""
     ours = [hook for hook in _listed(setting) if files.real(hook.path) == files.real(hooks_file)]
     is_trusted = bool(ours) and all(hook.is_trusted for hook in ours)
     return {_config(setting): SetupState.INSTALLED if is_trusted else SetupState.MISSING}

@@ -49,7 +49,7 @@ def standing(approval: "Mapping[str, Any]", now: "datetime") -> str:
 
 
 def _held(cause: "Mapping[str, Any]") -> str:
-    """Say what made it wait, as whoever asked told it; nothing where nobody did."""
+    """Return what made it wait, as whoever asked told it; nothing where nobody did."""
     parts = [str(cause[name]) for name in ("rule", "reason") if name in cause]
     held = f"held by {revealed(': '.join(parts))}" if parts else ""
     tier = f"tier {cause['tier']} when it was asked" if "tier" in cause else ""

@@ -52,7 +52,7 @@ def _width(character: str) -> int:
 
 
 def fit(text: str, places: int, *, right: bool = False) -> str:
-    """Give a text just so many places: cut with a mark, or filled up with blanks."""
+    """Return a text just so many places: cut with a mark, or filled up with blanks."""
     clean = revealed(" ".join(text.split()))
     if cells(clean) > places:
         clean = _cut(clean, places)

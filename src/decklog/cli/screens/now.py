@@ -33,7 +33,7 @@ _BAR = 20
 
 
 def tell_now(call: "Invocation", limit: int = LISTED) -> int:
-    """Say what goes on, once; give the exit code, which says whether something waits for a decision."""
+    """Return what goes on, once; give the exit code, which says whether something waits for a decision."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
         summary = log.overview.now(limit=limit)

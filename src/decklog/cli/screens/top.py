@@ -264,7 +264,7 @@ class Top:
 
 
 def _styles() -> "dict[str, int]":
-    """Say how curses shows each style: in colour where there is one and it is wanted."""
+    """Return how curses shows each style: in colour where there is one and it is wanted."""
     styles = {PLAIN: curses.A_NORMAL, LOUD: curses.A_BOLD, STRONG: curses.A_BOLD, DIM: curses.A_DIM}
     styles |= dict.fromkeys((GOOD, BAD, BUSY), curses.A_NORMAL)
     if curses.has_colors():

@@ -77,7 +77,7 @@ def _caller(call: "Invocation", place: "LogLocation", log: "Decklog", options: "
 
 
 def _is_said_by_a_person(call: "Invocation", place: "LogLocation", given: "dict[str, Any]", shared: "dict[str, Any]") -> bool:
-    """Say whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
+    """Return whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
     from decklog.agents.context.claims import RememberedClaims
@@ -122,7 +122,7 @@ def _show(answer: "ShortcutAnswer", *, as_json: bool) -> int:
 
 
 def _with_example(name: str, words: list[str], problem: WrongUsage) -> WrongUsage:
-    """Say how a call would be right that has a word too many, or lacks one."""
+    """Return how a call would be right that has a word too many, or lacks one."""
     plain = [word for word in words if not word.startswith("-")]
     if problem.message.endswith("one word too many") and len(plain) == len(words):
         return WrongUsage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')

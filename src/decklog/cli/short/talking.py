@@ -23,7 +23,7 @@ _PENDING = 7
 
 
 def is_a_person() -> bool:
-    """Say whether a person sits at the terminal, and no agent."""
+    """Return whether a person sits at the terminal, and no agent."""
     from decklog.agents.context.agents import is_agent
 
     return sys.stdin.isatty() and not is_agent()
@@ -95,7 +95,7 @@ def _told(call: "Invocation", outcome: "MessageOutcome") -> int:
 
 
 def voices_here(log: "Decklog") -> "Voices":
-    """Give the models that the repository of this folder names in its newest commit; without one there are none."""
+    """Return the models that the repository of this folder names in its newest commit; without one there are none."""
     from decklog.conductor.git.repository import Repository
     from decklog.conductor.settings import consent
     from decklog.core.errors import DecklogError

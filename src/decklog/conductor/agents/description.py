@@ -152,7 +152,7 @@ def known_names() -> list[str]:
 
 
 def known_program(name: str) -> str:
-    """Give the program that a known description calls; none is empty."""
+    """Return the program that a known description calls; none is empty."""
     command = _tables()[name]["command"]
     return str(command[0]) if command else ""
 
@@ -163,7 +163,7 @@ def known_table(name: str) -> dict[str, Any]:
 
 
 def _whole(name: str) -> dict[str, Any]:
-    """Give a known description with those that it extends."""
+    """Return a known description with those that it extends."""
     table = _tables()[name]
     return {**(_whole(table["extends"]) if "extends" in table else {}), **table}
 

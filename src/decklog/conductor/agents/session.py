@@ -184,7 +184,7 @@ class AgentSession:
             time.sleep(SHORTEST_WAIT)
 
     def _why_end(self, silent: float, without_progress: float) -> str | None:
-        """Say why an agent is ended: it is silent, or it only shows that it lives, or it has spent what it had."""
+        """Return why an agent is ended: it is silent, or it only shows that it lives, or it has spent what it had."""
         if self._overdrawn:
             return "budget"
         if self._questions.seconds > 60 * self._description.ask_minutes:
@@ -195,7 +195,7 @@ class AgentSession:
         return "stalled" if silent > stall or without_progress > 2 * stall else None
 
     def _until_stall(self, silent: float, without_progress: float) -> float:
-        """Say how long an agent may still go on as it does, so that it is ended then, and not at the next look."""
+        """Return how long an agent may still go on as it does, so that it is ended then, and not at the next look."""
         if self._description.stall_minutes is None:
             return LONGEST_WAIT
         stall = self._description.stall_minutes * 60

@@ -33,12 +33,12 @@ class Follower:
         self.arrived: int | None = None
 
     def lines(self) -> Iterator[str]:
-        """Give the lines that have come since the last call."""
+        """Yield the lines that have come since the last call."""
         for piece in self._pieces():
             yield from self._line.take(piece)
 
     def rest(self) -> Iterator[str]:
-        """Give what is left when nothing more can come."""
+        """Yield what is left when nothing more can come."""
         yield from self.lines()
         yield from self._line.end()
 

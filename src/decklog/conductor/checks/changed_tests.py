@@ -36,7 +36,7 @@ class Removed:
         self._let_go: set[str] = set()
 
     def left(self, lost: Sequence[str]) -> list[str]:
-        """Give those of some lost tests that tried code that stays."""
+        """Return those of some lost tests that tried code that stays."""
         unknown = [name for name in lost if name not in self._let_go]
         if unknown:
             old, _ = python_files(self._repository, self._base, self._tip, self._tests.covers)
@@ -56,13 +56,13 @@ class Removed:
         return gone(old, new, self.words_of_code)
 
     def words_of_code(self, words: Collection[str]) -> set[str]:
-        """Give those of some words that code has still."""
+        """Return those of some words that code has still."""
         files = [content for path, content in self._naming(words) if not self._tests.covers(path)]
         found = {word for content in files for word in _WORD.findall(content.decode(errors="replace"))}
         return found.intersection(words)
 
     def tests_naming(self, words: Collection[str]) -> list[TestFile]:
-        """Give the tests that have one of some words."""
+        """Return the tests that have one of some words."""
         return [TestFile(path, content) for path, content in self._naming(words) if self._tests.covers(path)]
 
     def _naming(self, words: Collection[str]) -> list[tuple[str, bytes]]:

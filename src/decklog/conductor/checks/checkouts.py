@@ -78,7 +78,7 @@ class Checkout:
         return known if known is not None and known.facts == facts else _Known(facts, _digest(f"{top}/{path}", facts))
 
     def _is_proven(self, removal: Removal) -> bool:
-        """Say whether everything that was written is there as it was; what else is there goes."""
+        """Return whether everything that was written is there as it was; what else is there goes."""
         top = os.fspath(self.tree)
         found = _found(top)
         is_same = all(
@@ -151,7 +151,7 @@ class Checkouts:
 
 
 def _found(top: str) -> dict[str, tuple[int, ...]]:
-    """Give what the system says of every file and folder, the folder itself by an empty name, its repository left out."""
+    """Return what the system says of every file and folder, the folder itself by an empty name, its repository left out."""
     found = {"": _facts(os.lstat(top))}
     waiting = [""]
     while waiting:

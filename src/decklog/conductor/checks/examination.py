@@ -74,7 +74,7 @@ class Examiner:
     # One verdict
 
     def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, CheckOutput]:
-        """Give what a check says of a commit's tree: what is on record, or what it says now."""
+        """Return what a check says of a commit's tree: what is on record, or what it says now."""
         tree = self._repository.tree(commit)
         definition = _definition(check, changed)
         known = self._log.verdicts.known(self._run_id, tree, definition=definition, environment=self._environment)
@@ -136,7 +136,7 @@ class Examiner:
         return CheckOutput(verdict.outcome, verdict.exit_code, kept.get("reason", ""), kept.get("tests"), kept.get("output", ""))
 
     def base_findings(self, base: str) -> list[dict[str, Any]]:
-        """Say which gates a commit does not pass by itself; nobody's change is to blame for them."""
+        """Return which gates a commit does not pass by itself; nobody's change is to blame for them."""
         verdicts = [(check, *self.verdict(check, base)) for check in self._configuration.gates]
         return [_finding(check.name, "inherited", said) for check, verdict, said in verdicts if not self._is_good(verdict, said)]
 
@@ -145,7 +145,7 @@ class Examiner:
         return {test for check in self._configuration.gates for test in self.verdict(check, commit)[1].failing}
 
     def _is_good(self, verdict: CheckVerdict, said: CheckOutput) -> bool:
-        """Say whether a check passed, or came to its end with nothing red but what was so when the run began."""
+        """Return whether a check passed, or came to its end with nothing red but what was so when the run began."""
         is_known = bool(said.failing) and self._configuration.known_red.issuperset(said.failing)
         return verdict.is_pass or (verdict.outcome is CheckOutcome.FAIL and is_known)
 

@@ -55,12 +55,12 @@ def hidden(files: Sequence[TestFile]) -> list[str]:
 
 
 def _case(name: str) -> str:
-    """Give what tells the cases of one test apart."""
+    """Return what tells the cases of one test apart."""
     return name.partition("::")[2].partition("[")[2]
 
 
 def _claimed(name: str, claims: Mapping[tuple[str, str], set[str]]) -> set[str]:
-    """Give what the tests claim that a name of a report may mean."""
+    """Return what the tests claim that a name of a report may mean."""
     where, _, test = name.partition("::")
     function = test.partition("[")[0]
     return {one for (stem, called), said in claims.items() if called == function and stem in where for one in said}
@@ -80,7 +80,7 @@ def _claims(files: Sequence[TestFile]) -> dict[tuple[str, str], set[str]]:
 
 
 def _scopes(file: TestFile) -> list[_Scope]:
-    """Give what tests stand in: the module, then its classes; nothing of what is no Python."""
+    """Return what tests stand in: the module, then its classes; nothing of what is no Python."""
     module = parsed(file.content)
     if module is None:
         return []
@@ -105,7 +105,7 @@ def _claim(node: ast.stmt, around: Sequence[ast.AST], defined: Mapping[str, Sequ
 
 
 def _defined(module: _Scope) -> dict[str, list[ast.stmt]]:
-    """Give the statements of a module by the names that they define; what is imported at once is so name by name."""
+    """Return the statements of a module by the names that they define; what is imported at once is so name by name."""
     found: dict[str, list[ast.stmt]] = {}
     for statement in (one for whole in module.body for one in _parts(whole)):
         for name in _names(statement):
@@ -124,7 +124,7 @@ def _parts(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """Give the names that a statement defines, or makes something else of: `shop.price = …` is about `shop`."""
+    """Return the names that a statement defines, or makes something else of: `shop.price = …` is about `shop`."""
     match statement:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return {(one.asname or one.name).partition(".")[0] for one in names}
@@ -139,6 +139,6 @@ def _names(statement: ast.stmt) -> set[str]:
 
 
 def _used(node: ast.AST) -> set[str]:
-    """Give the names that are read, and those of arguments, which a runner may look up."""
+    """Return the names that are read, and those of arguments, which a runner may look up."""
     found = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     return found | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}

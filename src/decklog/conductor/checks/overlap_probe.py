@@ -76,7 +76,7 @@ class OverlapProbe:
             self._tell(overlaps)
 
     def _may_meet(self, one: _Live, other: _Live) -> bool:
-        """Say whether two changes have a path in common, and were not merged before."""
+        """Return whether two changes have a path in common, and were not merged before."""
         return (one.tip, other.tip) not in self._merged and bool(self._changed(one) & self._changed(other))
 
     # What is open
@@ -100,7 +100,7 @@ class OverlapProbe:
             return  # there is another time
 
     def _in_place(self, task: "Task") -> _Live | None:
-        """Give what an agent that still works has changed so far."""
+        """Return what an agent that still works has changed so far."""
         site = self._site
         place = place_of(site.repository, site.run_id, task.id, task.fence)
         known = site.log.effects.known(site.run_id, f"place:{task.id}:{task.fence}")
@@ -114,7 +114,7 @@ class OverlapProbe:
         return _Live(_name(task), task.id, facts["base"], tip)
 
     def _is_here(self, live: _Live) -> bool:
-        """Say whether a change can be looked at, and remember what it changes."""
+        """Return whether a change can be looked at, and remember what it changes."""
         key = (live.base, live.tip)
         if key not in self._paths:
             try:
@@ -150,7 +150,7 @@ class OverlapProbe:
 
 
 def _left(task: "Task") -> _Live | None:
-    """Give what the last attempt at a piece left, unless that is to be done again from where the others are."""
+    """Return what the last attempt at a piece left, unless that is to be done again from where the others are."""
     if task.role == LAND and task.open_dependencies:
         return None
     inputs = task.inputs

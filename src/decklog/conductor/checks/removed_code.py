@@ -23,16 +23,16 @@ class RemovedCode:
     files: frozenset[str] = frozenset()
 
     def has(self, module: str, name: str) -> bool:
-        """Say whether a name of a module, as it is imported, is gone."""
+        """Return whether a name of a module, as it is imported, is gone."""
         return any(one == name and is_module(path, module) for path, one in self.names)
 
     def has_module(self, module: str) -> bool:
-        """Say whether the file of a module is gone."""
+        """Return whether the file of a module is gone."""
         return any(is_module(path, module) for path in self.files)
 
 
 def is_module(path: str, module: str) -> bool:
-    """Say whether a file is what a module is imported from, wherever the folder of its package lies."""
+    """Return whether a file is what a module is imported from, wherever the folder of its package lies."""
     dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     return dotted == module or dotted.endswith(f".{module}")
 
@@ -70,7 +70,7 @@ def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collect
 
 
 def bound(tree: ast.Module) -> dict[str, ast.AST]:
-    """Give the names that a module defines at its top, each with what defines it."""
+    """Return the names that a module defines at its top, each with what defines it."""
     found: dict[str, ast.AST] = {}
     for node in tree.body:
         match node:
@@ -85,7 +85,7 @@ def bound(tree: ast.Module) -> dict[str, ast.AST]:
 
 
 def _settled(lost: Mapping[tuple[str, str], ast.AST]) -> Iterator[tuple[str, str]]:
-    """Give what is gone; a name that was only taken from elsewhere is so where it stood as well."""
+    """Yield what is gone; a name that was only taken from elsewhere is so where it stood as well."""
     own = {key for key, node in lost.items() if not isinstance(node, ast.Import | ast.ImportFrom)}
     yield from own
     for (path, name), node in lost.items():
@@ -123,7 +123,7 @@ def _within(place: str, around: ast.AST) -> Iterator[tuple[str, _Definition]]:
 
 
 def _methods(was: Mapping[str, ast.AST], now: Mapping[str, ast.AST]) -> Iterator[_Definition]:
-    """Give the methods that classes had and have no more, of those that stay and of those that go."""
+    """Yield the methods that classes had and have no more, of those that stay and of those that go."""
     for name, node in was.items():
         if isinstance(node, ast.ClassDef):
             other = now.get(name)
@@ -132,7 +132,7 @@ def _methods(was: Mapping[str, ast.AST], now: Mapping[str, ast.AST]) -> Iterator
 
 
 def _is_kept(name: str, node: ast.AST, added: Collection[_Definition]) -> bool:
-    """Say whether a definition that comes has the same name, or says nearly the same."""
+    """Return whether a definition that comes has the same name, or says nearly the same."""
     if any(one.name == name for one in added):
         return True
     if not isinstance(node, _Definition):

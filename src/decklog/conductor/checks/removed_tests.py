@@ -28,7 +28,7 @@ class _Sight:
     own: frozenset[str] = frozenset()
 
     def sees(self, node: ast.AST, known: Collection[str] = ()) -> bool:
-        """Say whether something in a piece of code is gone, or stands on what is."""
+        """Return whether something in a piece of code is gone, or stands on what is."""
         return any(self._is_gone(one, known) for one in ast.walk(node))
 
     def _is_gone(self, node: ast.AST, known: Collection[str]) -> bool:
@@ -53,7 +53,7 @@ class _Sight:
         return f"{self.modules.get(first, ' ')}{dot}{rest}"
 
     def staying(self, node: ast.AST) -> set[str]:
-        """Give the names that are imported and stay, as a test spells the last part of them."""
+        """Return the names that are imported and stay, as a test spells the last part of them."""
         parts = [one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute) and not self._is_gone(one, ())]
         # What only leads to an attribute may be a module: that names nothing of it.
         leading = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
@@ -98,7 +98,7 @@ def _sight(module: ast.Module, gone: RemovedCode, shared: frozenset[str] = froze
 
 
 def _shared(files: Sequence[TestFile], gone: RemovedCode) -> frozenset[str]:
-    """Give the fixtures for many files that stand on what is gone."""
+    """Return the fixtures for many files that stand on what is gone."""
     modules = [parsed(file.content) for file in files if file.stem == "conftest"]
     return frozenset(name for module in modules if module is not None for name in _sight(module, gone).own)
 
@@ -127,7 +127,7 @@ class _Test:
     sight: _Sight
 
     def is_meant(self, name: str) -> bool:
-        """Say whether a name of a report may mean it."""
+        """Return whether a name of a report may mean it."""
         where, _, test = name.partition("::")
         is_here = self.file.stem in where and (self.scope is None or self.scope.name in f"{where}::{test}")
         return is_here and test.partition("[")[0].rpartition("::")[2] == self.node.name
@@ -150,11 +150,11 @@ class ChangedTree(Protocol):
     """The new tree of a change."""
 
     def words_of_code(self, words: Collection[str]) -> set[str]:
-        """Give those of some words that code has, which is no test."""
+        """Return those of some words that code has, which is no test."""
         ...
 
     def tests_naming(self, words: Collection[str]) -> list[TestFile]:
-        """Give the tests that have one of some words."""
+        """Return the tests that have one of some words."""
         ...
 
 
@@ -211,7 +211,7 @@ def _has_word(file: TestFile, word: str) -> bool:
 
 
 def _other_looks(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is_within: bool) -> Iterator[ast.AST]:
-    """Give what a test looks at that does not stand on what is gone. `known` grows by the names that do."""
+    """Yield what a test looks at that does not stand on what is gone. `known` grows by the names that do."""
     for node in body:
         sees = sight.sees(node, known)
         if (
@@ -238,13 +238,13 @@ def _other_looks(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is
 
 
 def _fails(node: ast.stmt) -> bool:
-    """Say whether a statement looks at nothing, and only says that what was looked at is not so."""
+    """Return whether a statement looks at nothing, and only says that what was looked at is not so."""
     called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
     return isinstance(node, ast.Raise) or (isinstance(called, ast.Attribute) and called.attr == "fail")
 
 
 def _looks(node: ast.AST, helpers: Collection[str]) -> bool:
-    """Say whether something is asserted, or something is called that does or may do so."""
+    """Return whether something is asserted, or something is called that does or may do so."""
     if isinstance(node, ast.Assert | ast.Raise):
         return True
     called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
@@ -256,7 +256,7 @@ def _looks(node: ast.AST, helpers: Collection[str]) -> bool:
 
 
 def without(file: TestFile, names: Collection[str], gone: RemovedCode) -> bytes | None:
-    """Give a file without some of its tests and what they alone stood on; where that leaves no test of those it had, null."""
+    """Return a file without some of its tests and what they alone stood on; where that leaves no test of those it had, null."""
     module = parsed(file.content)
     if module is None:
         return file.content
@@ -278,7 +278,7 @@ def _any_tests(module: ast.Module) -> bool:
 
 
 def _kept(node: ast.stmt, sight: _Sight) -> ast.stmt | None:
-    """Give a statement of a module without what is gone."""
+    """Return a statement of a module without what is gone."""
     gone = sight.gone
     if isinstance(node, ast.ImportFrom) and not node.level:
         module = str(node.module)

@@ -81,7 +81,7 @@ class Runner:
 
     @classmethod
     def beneath(cls, folder: Path, log: "Decklog", repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
-        """Give what runs checks outside of a run, in the name of whoever commits here; the log is kept from them."""
+        """Return what runs checks outside of a run, in the name of whoever commits here; the log is kept from them."""
         return cls(
             repository=repository, person=repository.person(), sandbox=sandbox, log_file=log.db.file, folder=folder, **given
         )

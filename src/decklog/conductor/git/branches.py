@@ -25,7 +25,7 @@ class Branches:
         return found.text
 
     def commit(self, branch: str) -> str:
-        """Give the commit that a branch is at."""
+        """Return the commit that a branch is at."""
         found = self._repository.ref(f"refs/heads/{branch}")
         if found is None:
             raise NotFound(f"there is no branch {branch!r}", hint="See: git branch", branch=branch)

@@ -61,7 +61,7 @@ class GitResult:
 
 
 def fixed_settings() -> Mapping[str, str]:
-    """Give the settings on which the outcome of a merge depends."""
+    """Return the settings on which the outcome of a merge depends."""
     return dict(_SETTINGS)
 
 
@@ -123,7 +123,7 @@ def _environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 @cache
 def version() -> str:
-    """Give the version of git, and refuse one that is too old to merge without a working tree."""
+    """Return the version of git, and refuse one that is too old to merge without a working tree."""
     words = call(["--version"], variables={}).text.split()
     numbers = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit())
     if numbers < OLDEST:

@@ -64,7 +64,7 @@ def _changed_lines(repository: Repository, base: str, tip: str) -> Iterator[Diff
 
 
 def lines_of(patch: str) -> Iterator[DiffLine]:
-    """Give the lines of a patch that git has written, with or without what stands around them."""
+    """Yield the lines of a patch that git has written, with or without what stands around them."""
     path, number, is_head = "", 0, True
     # Not by splitlines: a form feed or another sign of the kind is within a line to git.
     for line in patch.split("\n"):
@@ -88,7 +88,7 @@ def _named(text: str) -> str:
 
 
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
-    """Say whether two commits differ in nothing but empty lines and white space at the ends of lines."""
+    """Return whether two commits differ in nothing but empty lines and white space at the ends of lines."""
     if any(one.status != "M" for one in changes(repository, base, tip)):
         return False
     gone: set[tuple[str, str]] = set()

@@ -27,7 +27,7 @@ class KeptOpen:
         self._used_at = 0.0
 
     def ask(self, question: bytes, end: bytes) -> bytes | None:
-        """Give what git answers before the end of its answer; None when it ended instead, without a word why.
+        """Return what git answers before the end of its answer; None when it ended instead, without a word why.
 
         Then whatever was asked may have happened or not: whoever asks again by a call of its own is told.
         """

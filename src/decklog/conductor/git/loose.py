@@ -30,7 +30,7 @@ class Commit:
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text names an object in full."""
+    """Return whether a text names an object in full."""
     return len(text) in (40, 64) and not set(text) - set("0123456789abcdef")
 
 
@@ -53,7 +53,7 @@ def parsed(content: bytes) -> Commit:
 
 
 def size(objects: Path, name: str) -> int | None:
-    """Give the size of an object; None when it is no file of its own."""
+    """Return the size of an object; None when it is no file of its own."""
     try:
         with open(_path(objects, name), "rb") as file:
             head = zlib.decompressobj().decompress(file.read(_LONGEST_HEAD), _LONGEST_HEAD)
@@ -64,7 +64,7 @@ def size(objects: Path, name: str) -> int | None:
 
 
 def is_here(objects: Path, name: str) -> bool:
-    """Say whether an object is a file of its own."""
+    """Return whether an object is a file of its own."""
     return _path(objects, name).is_file()
 
 
@@ -99,7 +99,7 @@ def make(objects: Path, kind: str, body: bytes, *, is_sha256: bool) -> str | Non
 
 
 def _is_put(path: Path, content: bytes) -> bool:
-    """Give a file its name once all of it is on disk. What a crash leaves has a name that git drops some day."""
+    """Return a file its name once all of it is on disk. What a crash leaves has a name that git drops some day."""
     new = path.with_name(f"tmp_obj_{token_hex(8)}")
     try:
         path.parent.mkdir(exist_ok=True)

@@ -36,7 +36,7 @@ class Remote:
             )
 
     def refs(self, beneath: str) -> dict[str, str]:
-        """Give all refs beneath a name, or of that name, as the remote has them now."""
+        """Return all refs beneath a name, or of that name, as the remote has them now."""
         lines = self._call("ls-remote", "--quiet", "--refs", self.name, beneath, f"{beneath}/*").text.splitlines()
         return {name: value for value, _, name in (line.partition("\t") for line in lines)}
 

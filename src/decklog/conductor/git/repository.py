@@ -63,7 +63,7 @@ class TreeDifference:
         return self._patch or b""
 
     def is_empty_but_for(self, *words: str) -> bool:
-        """Say whether nothing differs when these words of git's say what does not count."""
+        """Return whether nothing differs when these words of git's say what does not count."""
         return not self._repository.on_objects("diff-tree", "-r", "--no-renames", "--numstat", *words, *self._trees).out.strip()
 
     def _asked(self) -> tuple[bytes, bytes]:
@@ -182,13 +182,13 @@ class Repository:
     # Names
 
     def resolve(self, name: str, *, cwd: Path | None = None) -> str | None:
-        """Give the commit that a name means to the user; none is null."""
+        """Return the commit that a name means to the user; none is null."""
         words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
         found = call(words, variables={}, cwd=cwd or self.folder, accepted=(0, 1, 128))
         return found.text if found.code == 0 else None
 
     def person(self) -> Person:
-        """Give the name that the user commits under."""
+        """Return the name that the user commits under."""
         words = ["config", "-z", "--get-regexp", r"^user\.(name|email)$"]
         found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
         # Of several the last counts, as everywhere in git's settings.
@@ -196,7 +196,7 @@ class Repository:
         return Person(told.get("user.name", "").strip() or "Decklog", told.get("user.email", "").strip() or "decklog@localhost")
 
     def ref(self, name: str) -> str | None:
-        """Give the commit that one of our refs holds; none is null."""
+        """Return the commit that one of our refs holds; none is null."""
         if (held := self._loose_ref(name)) is not None:
             return held
         found = self.on_refs("rev-parse", "--verify", "--quiet", name, accepted=(0, 1, 128))
@@ -211,7 +211,7 @@ class Repository:
         return held if name.startswith("refs/") and loose.is_name(held) else None
 
     def refs(self, beneath: str) -> dict[str, str]:
-        """Give all refs beneath a name with what they hold."""
+        """Return all refs beneath a name with what they hold."""
         lines = self.on_refs("for-each-ref", "--format=%(objectname) %(refname)", beneath).text.splitlines()
         return {name: value for value, _, name in (line.partition(" ") for line in lines)}
 
@@ -247,22 +247,22 @@ class Repository:
             self.on_refs("update-ref", "--stdin", given="".join(f"delete {name}\n" for name in names).encode())
 
     def is_in_a_branch(self, commit: str) -> bool:
-        """Say whether a branch of the user's, here or of a remote, has a commit in its history."""
+        """Return whether a branch of the user's, here or of a remote, has a commit in its history."""
         words = ("for-each-ref", "--count=1", "--format=%(refname)", f"--contains={commit}", "refs/heads", "refs/remotes")
         return bool(self.on_refs(*words).text)
 
     # Objects
 
     def time_of(self, commit: str) -> int:
-        """Give when a commit was made, in seconds since 1970."""
+        """Return when a commit was made, in seconds since 1970."""
         return int(self.on_objects("log", "-1", "--format=%ct", commit).text)
 
     def tree(self, commit: str) -> str:
-        """Give the tree of a commit, named by its id."""
+        """Return the tree of a commit, named by its id."""
         return self._commit(commit).tree
 
     def parents(self, commit: str) -> tuple[str, ...]:
-        """Give what a commit, named by its id, comes after."""
+        """Return what a commit, named by its id, comes after."""
         return self._commit(commit).parents
 
     def _commit(self, commit: str) -> Commit:
@@ -273,7 +273,7 @@ class Repository:
         return self._commits[commit]
 
     def difference(self, base: str, tip: str) -> "TreeDifference":
-        """Say what differs between the files of two commits.
+        """Return what differs between the files of two commits.
 
         A change is looked at when it is left, when it is checked and when it lands: what is known of two trees stays true.
         """
@@ -299,19 +299,19 @@ class Repository:
         return self.on_objects(*_COMPARING, base, tip).out
 
     def has(self, commit: str) -> bool:
-        """Say whether a commit is here."""
+        """Return whether a commit is here."""
         if loose.commit(self.objects, commit) is not None:
             return True
         return self.on_objects("cat-file", "-e", f"{commit}^{{commit}}", accepted=(0, 1, 128)).code == 0
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
-        """Say whether one commit is in the history of another."""
+        """Return whether one commit is in the history of another."""
         if ancestor == commit or ancestor in self.parents(commit):
             return True
         return self.on_objects("merge-base", "--is-ancestor", ancestor, commit, accepted=(0, 1)).code == 0
 
     def sizes(self, objects: Sequence[str]) -> list[int]:
-        """Give the size of each of these objects."""
+        """Return the size of each of these objects."""
         found = {name: loose.size(self.objects, name) for name in objects}
         asked = [name for name, size in found.items() if size is None]
         if asked:
@@ -321,7 +321,7 @@ class Repository:
         return [found[name] or 0 for name in objects]
 
     def newest(self, commits: Sequence[str]) -> str:
-        """Give the one of several commits of one line that has all others in its history."""
+        """Return the one of several commits of one line that has all others in its history."""
         (found,) = self.on_objects("merge-base", "--independent", *dict.fromkeys(commits)).text.split()
         return found
 
@@ -372,7 +372,7 @@ class Repository:
         return made
 
     def _has_all(self, tree: str, parents: Sequence[str]) -> bool:
-        """Say whether a commit would lead to nothing that is not here, as far as that is known without git."""
+        """Return whether a commit would lead to nothing that is not here, as far as that is known without git."""
         known = [self._commits.get(parent) or loose.commit(self.objects, parent) for parent in parents]
         is_known = loose.is_here(self.objects, tree) or any(one is not None and one.tree == tree for one in known)
         return is_known and None not in known
@@ -421,7 +421,7 @@ def _listed(objects: Path) -> str:
 
 
 def starting_commit(repository: Repository, name: str, *, cwd: Path) -> str:
-    """Give the commit that a run starts from; refuse a repository that has none, and a name that means none."""
+    """Return the commit that a run starts from; refuse a repository that has none, and a name that means none."""
     found = repository.resolve(name, cwd=cwd)
     if found is None and name == "HEAD":
         raise Conflict("this repository has no commit yet", hint="Make one: git add . && git commit")

@@ -44,7 +44,7 @@ class Opened:
 
 
 def open_item(site: "RunContext", item: Item, *, by: str) -> Opened:
-    """Give a work item to a person: end its agent if one works on it, and return the workspace."""
+    """Return a work item to a person: end its agent if one works on it, and return the workspace."""
     if item.landing.state == "abandoned":
         raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
     task = item.work or _begin_round(site, item)

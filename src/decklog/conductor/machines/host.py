@@ -56,7 +56,7 @@ class Host:
         return name
 
     def is_dead(self, worker: str | None) -> bool:
-        """Say whether a task's worker is a conductor of this host that is known to have ended."""
+        """Return whether a task's worker is a conductor of this host that is known to have ended."""
         try:
             text = (self._folder / f"{worker}.json").read_text(encoding="utf-8")
         except OSError:

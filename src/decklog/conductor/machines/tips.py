@@ -61,7 +61,7 @@ class Tips:
         self._follow()
 
     def target_commit(self) -> str:
-        """Give the commit that the target is at now."""
+        """Return the commit that the target is at now."""
         if self._remote is not None:
             self._reached(self._follow)
         found = self._repository.ref(self.target)
@@ -125,7 +125,7 @@ class Tips:
     # Weather
 
     def is_away(self) -> bool:
-        """Say whether the remote was out of reach when it was tried last; once in a while it is tried again."""
+        """Return whether the remote was out of reach when it was tried last; once in a while it is tried again."""
         remote = self._remote
         if remote is None or self.trouble is None:
             return False
@@ -157,5 +157,5 @@ def home_of(run_id: str) -> str:
 
 
 def tips_of(repository: Repository, run_id: str, remote: str | None) -> Tips:
-    """Give the refs of a run, shared by a remote of that name if there is one."""
+    """Return the refs of a run, shared by a remote of that name if there is one."""
     return Tips(repository, home_of(run_id), None if remote is None else Remote(repository, remote))

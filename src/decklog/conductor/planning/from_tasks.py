@@ -91,7 +91,7 @@ class _Links:
 
 
 def _names(task_ids: list[str]) -> dict[str, str]:
-    """Give each task a name that a piece can have, and no two the same."""
+    """Return each task a name that a piece can have, and no two the same."""
     found: dict[str, str] = {}
     for task_id in task_ids:
         plain = _NOT_IN_NAMES.sub("-", task_id.lower()).strip("-_")[:50] or "piece"

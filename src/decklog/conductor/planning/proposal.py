@@ -25,12 +25,12 @@ _FORMAT = """{"pieces": [{"name": "lexer", "title": "…", "objective": "…", "
 
 
 def of_a_goal(goal: str) -> list[str]:
-    """Say what a strategist is to cut into pieces: a goal."""
+    """Return what a strategist is to cut into pieces: a goal."""
     return [f"# Plan: {goal}", "Cut this goal into pieces of work."]
 
 
 def of_a_stuck_piece(task: "Task", goal: str) -> list[str]:
-    """Say what a strategist is to cut into other pieces: one at which every agent has failed, and what they met."""
+    """Return what a strategist is to cut into other pieces: one at which every agent has failed, and what they met."""
     parts = [
         f"# Plan anew: {task.title.removeprefix('Plan anew: ')}",
         f"This is a piece of work on the way to: {goal}",
@@ -100,7 +100,7 @@ def in_turn(proposed: WorkPlan) -> WorkPlan:
 
 
 def _leads(one: str, other: str, proposed: WorkPlan, done: Sequence[WorkItem]) -> bool:
-    """Say whether one of two pieces waits for the other already, however far around."""
+    """Return whether one of two pieces waits for the other already, however far around."""
     needs: Mapping[str, tuple[str, ...]] = {
         **{piece.name: piece.needs for piece in proposed.pieces},
         **{piece.name: piece.needs for piece in done},
@@ -119,7 +119,7 @@ def _all_needs(name: str, needs: Mapping[str, tuple[str, ...]]) -> set[str]:
 
 
 def _meet(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Say whether two lists of patterns may cover the same path: by the part of each before its first wildcard."""
+    """Return whether two lists of patterns may cover the same path: by the part of each before its first wildcard."""
     if not some or not others:
         return False
     heads = [[_WILD.split(path.lstrip("/"), 1)[0] for path in paths] for paths in (some, others)]

@@ -91,7 +91,7 @@ class Cleaner:
             tips_of(self._repository, run.id, _remote_of(run)).drop(gone)
 
     def _may_go(self, ref: str, landed: set[str]) -> bool:
-        """Say whether what a ref holds is elsewhere, or not wanted; otherwise note why it stays."""
+        """Return whether what a ref holds is elsewhere, or not wanted; otherwise note why it stays."""
         if self._unlanded or ref in landed:
             return True
         self.cleaned.stays[ref] = "what it holds has landed nowhere; --unlanded lets it go"

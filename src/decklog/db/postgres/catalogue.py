@@ -98,7 +98,7 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
 
 
 def _expected_objects(url: str) -> "Objects":
-    """Give what the migrations make on this server: they are applied to a schema of its own, which is never committed."""
+    """Return what the migrations make on this server: they are applied to a schema of its own, which is never committed."""
     # Databases of one server are made alike, so that what one role was shown in one of them holds for the others.
     place = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items() if name != "dbname"))
     if place not in _known:

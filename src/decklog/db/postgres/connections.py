@@ -114,7 +114,7 @@ class PostgresConnections:
         self._listening: Connection | None = None
 
     def pool(self) -> "Pool":
-        """Give the pool, which is made when it is first needed."""
+        """Return the pool, which is made when it is first needed."""
         with self._opening:
             self.check_open()
             if self._pool is None:

@@ -24,7 +24,7 @@ _LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", IDLE, "25P04"}
 
 
 def is_lost(problem: psycopg.Error) -> bool:
-    """Say whether the connection is gone, so that nothing of an uncommitted transaction was kept."""
+    """Return whether the connection is gone, so that nothing of an uncommitted transaction was kept."""
     state = problem.sqlstate
     if state is None:
         return isinstance(problem, (psycopg.OperationalError, psycopg.InterfaceError))
@@ -32,7 +32,7 @@ def is_lost(problem: psycopg.Error) -> bool:
 
 
 def translate(problem: psycopg.Error) -> DecklogError:
-    """Give the Decklog error for a psycopg error, by its SQLSTATE."""
+    """Return the Decklog error for a psycopg error, by its SQLSTATE."""
     state = problem.sqlstate or ""
     text = (problem.diag.message_primary or str(problem)).strip()
     if state in _BUSY:

@@ -72,7 +72,7 @@ def check_version(database: "Database") -> int:
 
 
 def may_append(database: "Database") -> bool:
-    """Tell whether this role may write entries; one that may not has a log that is for reading only."""
+    """Return whether this role may write entries; one that may not has a log that is for reading only."""
     row = database.one("select has_table_privilege('entries', 'insert')", {})
     return bool(row and row[0])
 

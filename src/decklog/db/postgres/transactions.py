@@ -74,7 +74,7 @@ class PostgresTransactions:
         return known
 
     def current(self) -> "Connection | None":
-        """Give the connection of the transaction that the caller is in."""
+        """Return the connection of the transaction that the caller is in."""
         connection: Connection | None = getattr(self.local, "connection", None)
         if connection is None and (held := self._holding()) is not None:
             return held.connection
@@ -89,7 +89,7 @@ class PostgresTransactions:
             connection.undoing.add(act)
 
     def is_held(self) -> bool:
-        """Say whether the caller holds a block open."""
+        """Return whether the caller holds a block open."""
         return bool(self._held) and caller() in self._held
 
     @contextmanager
@@ -102,17 +102,17 @@ class PostgresTransactions:
             self.local.connection = None
 
     def at(self) -> "Connection":
-        """Give the caller's connection, for what goes by its wire."""
+        """Return the caller's connection, for what goes by its wire."""
         connection = self.current()
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
     def wire(self) -> "PipelineConnection":
-        """Give what the caller's statements are sent by."""
+        """Return what the caller's statements are sent by."""
         return self.at().wire
 
     def here(self) -> "Connection":
-        """Give the caller's connection, for what is asked by psycopg: everything that was put off has been run."""
+        """Return the caller's connection, for what is asked by psycopg: everything that was put off has been run."""
         connection = self.at()
         connection.wire.flush()
         return connection
@@ -359,7 +359,7 @@ class PostgresTransactions:
                 self.local.is_reading = False
 
     def is_reading(self) -> bool:
-        """Say whether the caller is inside of a read."""
+        """Return whether the caller is inside of a read."""
         return getattr(self.local, "is_reading", False)
 
     # Life
@@ -408,7 +408,7 @@ def _commit(connection: "Connection", *, is_read: bool) -> None:
 
 
 def given_up(problem: Again) -> DecklogError:
-    """Say why a transaction could not be begun, however often it was tried."""
+    """Return why a transaction could not be begun, however often it was tried."""
     cause = problem.__cause__
     if isinstance(problem, NotBegun) and isinstance(cause, psycopg.Error):
         return errors.translate(cause)

@@ -246,7 +246,7 @@ class PipelineConnection:
             self._pgconn.send_query_prepared(name, values, param_formats=formats)
 
     def _name_of(self, statement: Statement, asked: "list[Statement] | None" = None) -> bytes | None:
-        """Give the name under which a statement is prepared; None while it was not asked often enough.
+        """Return the name under which a statement is prepared; None while it was not asked often enough.
 
         It is prepared on the way, among what is asked together.
         """
@@ -360,7 +360,7 @@ class PipelineConnection:
         return result
 
     def _all_results(self, asked: "list[Statement]") -> "list[Result]":
-        """Give the results of what was sent together, each of which an empty one follows."""
+        """Return the results of what was sent together, each of which an empty one follows."""
         self._flush_out()
         pgconn = self._pgconn
         is_busy, get_result = pgconn.is_busy, pgconn.get_result

@@ -42,7 +42,7 @@ class IndexCheck:
         self._options = options
 
     def flaws(self) -> "Iterator[tuple[int | None, str | None]]":
-        """Give the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
+        """Yield the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
         if not self._is_rightly_unused():
             yield from self._compared()
 
@@ -58,7 +58,7 @@ class IndexCheck:
             self._clear()
 
     def has_told_words(self) -> bool:
-        """Say whether the index has just the words that it should have, and finds them."""
+        """Return whether the index has just the words that it should have, and finds them."""
         try:
             return self._is_whole() and self._is_listed_right()
         except _DAMAGE:
@@ -67,7 +67,7 @@ class IndexCheck:
             self._clear()
 
     def gives_rows_back(self) -> bool:
-        """Say whether every row can be taken out again; with `has_told_words` that is all that `flaws` looks for."""
+        """Return whether every row can be taken out again; with `has_told_words` that is all that `flaws` looks for."""
         try:
             return not self._leftovers()
         except _DAMAGE:
@@ -76,7 +76,7 @@ class IndexCheck:
             self._clear()
 
     def _is_rightly_unused(self) -> bool:
-        """Say whether there is nothing to find, and the index is as SQLite makes one: most logs have no lessons."""
+        """Return whether there is nothing to find, and the index is as SQLite makes one: most logs have no lessons."""
         parts = (f"temp.{self._told}", f"main.{self._index}_idx", f"main.{self._index}_docsize")
         try:
             filled = self._db.one("select " + " or ".join(f"exists (select 1 from {part})" for part in parts), {})
@@ -115,7 +115,7 @@ class IndexCheck:
         return len(set(counts)) == 1
 
     def _pages(self) -> "Iterator[tuple[int, int, bytes]]":
-        """Give the pages with words, in order: segment, number, bytes."""
+        """Yield the pages with words, in order: segment, number, bytes."""
         rows = self._db.each(
             f"""
             select id, block
@@ -133,7 +133,7 @@ class IndexCheck:
                 yield id >> _PAGE_BITS, id & 0x7FFFFFFF, block
 
     def _is_listed_right(self) -> bool:
-        """Say whether the list of segments counts the rows that there are, and the pages that a search may begin on are listed.
+        """Return whether the list of segments counts the rows that there are, and the pages that a search may begin on are listed.
 
         SQLite's own check misses the last one of a segment, and the word by which a page is found where it is too small.
         """

@@ -46,7 +46,7 @@ def _is_sign(sign: bytes, first: bytes, before: bytes | None) -> bool:
 
 
 def words_of(block: bytes) -> "Iterator[bytes]":
-    """Give the words that begin on a page, in their order."""
+    """Yield the words that begin on a page, in their order."""
     place, at = 0, int.from_bytes(block[2:4], "big")
     word = b""
     while at < len(block):

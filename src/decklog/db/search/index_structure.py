@@ -42,7 +42,7 @@ class Structure:
 
 
 def uncounted(id: int, block: bytes) -> bytes:
-    """Give a page as it is, and the list without its count of changes."""
+    """Return a page as it is, and the list without its count of changes."""
     return block[_COOKIE:] if id == ID else block
 
 
@@ -58,7 +58,7 @@ def read(block: bytes) -> Structure | None:
 
 
 def counts(structure: Structure, rows_by_origin: "Mapping[int, int]") -> bool:
-    """Say whether each segment has as many rows as there are of its origins."""
+    """Return whether each segment has as many rows as there are of its origins."""
     if structure.merging:
         return True  # until a merge is done, rows are counted where they were and where they will be
     in_order = sorted(structure.segments, key=lambda segment: segment.first_origin)

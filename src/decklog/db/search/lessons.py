@@ -33,12 +33,12 @@ class Saying(NamedTuple):
 
 
 def length_of(terms: "Sequence[str]") -> int:
-    """Say how long a lesson counts as, with its two tags."""
+    """Return how long a lesson counts as, with its two tags."""
     return len(terms) + _TAGS
 
 
 def lesson_search(db: "Database") -> "LessonSearch":
-    """Give the index of a database."""
+    """Return the index of a database."""
     return SqliteLessons(db) if db.engine == "sqlite" else PostgresLessons(db)
 
 
@@ -70,7 +70,7 @@ class LessonSearch(ABC):
         self._db.count("insert into lesson_sums (id, lessons, terms) values (1, 0, 0)", {})
 
     def size(self) -> int:
-        """Say how many lessons there are, those that no longer hold included."""
+        """Return how many lessons there are, those that no longer hold included."""
         return self._sums()[0]
 
     def weights(self, terms: "Sequence[str]") -> "Callable[[], dict[str, float]]":

@@ -46,7 +46,7 @@ def findings(db: "Database", told: "Iterable[tuple[str, list[IndexedLesson]]]") 
 
 
 def is_empty(db: "Database") -> bool:
-    """Say whether there is nothing in the index."""
+    """Return whether there is nothing in the index."""
     table = SqliteCheck.table if db.engine == "sqlite" else PostgresCheck.table
     return db.one(f"select 1 from {table} limit 1", {}) is None
 

@@ -33,7 +33,7 @@ _MADE_BY_US = re.compile(
 
 
 def is_ours(kind: str, name: str, definition: str) -> bool:
-    """Tell whether an object of the schema is an index that was made here, and is as it was made."""
+    """Return whether an object of the schema is an index that was made here, and is as it was made."""
     return kind == "index" and name.startswith(_NAME) and _MADE_BY_US.fullmatch(definition) is not None
 
 
@@ -59,7 +59,7 @@ class VectorIndex:
         self._vector = f"(vector::vector({int(dimensions)}))"
 
     def is_there(self) -> bool:
-        """Say whether the index was made, and can be used."""
+        """Return whether the index was made, and can be used."""
         if self._db.engine == "sqlite":
             return False
         row = self._db.one("select i.indisvalid from pg_index i where i.indexrelid = to_regclass(:name)", {"name": self._name})
@@ -135,7 +135,7 @@ class VectorIndex:
         return f"tablesample system ({share}) repeatable (1)"
 
     def _in_general(self, product: str, bound: "dict[str, Any]", narrowed: str) -> "tuple[float, float, int]":
-        """Say how near some of all lessons are on average, how that is spread, and how many of these were looked at."""
+        """Return how near some of all lessons are on average, how that is spread, and how many of these were looked at."""
         # Lessons that no longer hold are as near as others are, so that whether they do is not looked up for this.
         of_lessons = f"join lessons l on l.id = v.lesson_id and {HOLDS} {narrowed}" if narrowed else ""
         # Materialised, since each product would be made for the mean and once more for the spread.

@@ -69,7 +69,7 @@ class LessonVectors:
         return digest_of(vector)
 
     def digests(self) -> "Iterator[tuple[str, str, str, bool]]":
-        """Give the digest of each vector, with its embedder and its lesson, and whether it has as many numbers as it says."""
+        """Yield the digest of each vector, with its embedder and its lesson, and whether it has as many numbers as it says."""
         sql = "select embedder, lesson_id, dimensions, vector from lesson_vectors"
         for embedder, lesson_id, dimensions, stored in self._db.each_as_is(sql, {}):
             is_packed = isinstance(stored, bytes)
@@ -105,7 +105,7 @@ class LessonVectors:
         return [(lesson_id, topic, project, stored.get(lesson_id)) for lesson_id, topic, project in sorted(lessons)]
 
     def without(self, embedder: str) -> int:
-        """Say how many lessons that hold have no vector of an embedder."""
+        """Return how many lessons that hold have no vector of an embedder."""
         row = self._db.one(f"select count(*) {_MISSING}", {"embedder": embedder})
         return row[0] if row else 0
 
@@ -117,7 +117,7 @@ class LessonVectors:
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
 
     def since(self, seq: int | None, subtype: str) -> "tuple[VectorHead, list[VectorEntry]]":
-        """Say how far the memory's stream has come, which entry has a number, and what those behind it tell of.
+        """Return how far the memory's stream has come, which entry has a number, and what those behind it tell of.
 
         Without a number nothing is told.
         """

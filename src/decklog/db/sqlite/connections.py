@@ -197,7 +197,7 @@ class SqliteConnections:
         return self.connect(shared_memory=False)
 
     def writing(self) -> apsw.Connection:
-        """Give the one connection that writes."""
+        """Return the one connection that writes."""
         if self.writer is None:
             self.check_open()
             if self._reads_without_room:
@@ -209,7 +209,7 @@ class SqliteConnections:
         return self.writer
 
     def running(self) -> apsw.Cursor:
-        """Give the cursor for statements without a result, on the connection that writes."""
+        """Return the cursor for statements without a result, on the connection that writes."""
         if self.cursor is None:
             self.writing()
         assert self.cursor is not None

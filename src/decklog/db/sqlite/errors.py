@@ -34,7 +34,7 @@ _LITTLE_ROOM = 1024 * 1024
 
 
 def translate(problem: apsw.Error, target: str) -> DecklogError:
-    """Give the Decklog error for an apsw error."""
+    """Return the Decklog error for an apsw error."""
     code = getattr(problem, "result", 0) & 0xFF
     extended = getattr(problem, "extendedresult", 0)
     match code:

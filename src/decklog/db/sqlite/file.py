@@ -127,7 +127,7 @@ def check_engine(version: str | None = None) -> None:
 
 
 def look(path: str) -> FileState:
-    """Say what stands at a path, without opening it.
+    """Return what stands at a path, without opening it.
 
     Closing a file drops all of a process's POSIX locks on it, those of SQLite connections to the same file too; so only SQLite
     itself may ever open it, and it is SQLite that tells whether it is a database.
@@ -170,7 +170,7 @@ def no_wal_index(path: str) -> Denied:
 
 
 def has_wal(path: str) -> bool:
-    """Say whether a file has a write-ahead log with anything in it."""
+    """Return whether a file has a write-ahead log with anything in it."""
     try:
         return os.stat(f"{path}-wal").st_size > 0
     except OSError:
@@ -222,7 +222,7 @@ def filesystem_of(path: str, mounts: str = "/proc/self/mounts") -> str | None:
 
 
 def is_network(kind: str | None) -> bool:
-    """Say whether a type of file system lies behind a network, where another machine may write too."""
+    """Return whether a type of file system lies behind a network, where another machine may write too."""
     name = (kind or "").lower()
     return name in _NETWORK or name.removeprefix("fuse.") in _NETWORK_PROGRAMS
 

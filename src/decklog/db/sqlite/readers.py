@@ -26,7 +26,7 @@ class ReadConnection:
         self.indexed: dict[int | None, int] = {}
 
     def notices_change(self) -> bool:
-        """Say whether anything was committed since this was asked last; the first time it may have been."""
+        """Return whether anything was committed since this was asked last; the first time it may have been."""
         row = self.connection.execute("pragma data_version").fetchone()
         before, self._seen = self._seen, row[0] if row else None
         return before != self._seen
@@ -52,7 +52,7 @@ class Readers:
         self._opening = Lock()
 
     def mine(self) -> ReadConnection:
-        """Give this thread's reader, which another thread may close unless its lock is held."""
+        """Return this thread's reader, which another thread may close unless its lock is held."""
         reader: ReadConnection | None = getattr(self._local, "reader", None)
         if reader is None:
             with self._opening:
@@ -61,12 +61,12 @@ class Readers:
         return reader
 
     def is_reading(self) -> bool:
-        """Say whether this thread is in the middle of a read."""
+        """Return whether this thread is in the middle of a read."""
         reader: ReadConnection | None = getattr(self._local, "reader", None)
         return reader is not None and reader.reading
 
     def taken(self) -> "apsw.Connection | None":
-        """Give this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
+        """Return this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
         with self._opening:
             reader: ReadConnection | None = getattr(self._local, "reader", None)
             if reader is None or not reader.is_new or reader.is_closed:
@@ -77,7 +77,7 @@ class Readers:
 
     @contextmanager
     def held(self) -> "Iterator[ReadConnection]":
-        """Give this thread's reader and keep it open for the length of a block."""
+        """Return this thread's reader and keep it open for the length of a block."""
         while True:
             reader = self.mine()
             with reader.lock:

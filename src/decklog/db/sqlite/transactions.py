@@ -50,15 +50,15 @@ class SqliteTransactions:
         self._undoing.keep()
 
     def is_held(self) -> bool:
-        """Say whether the caller holds a block open."""
+        """Return whether the caller holds a block open."""
         return self.block is not None and self.block.is_held()
 
     def is_mine(self) -> bool:
-        """Say whether the caller is inside of the transaction that is open."""
+        """Return whether the caller is inside of the transaction that is open."""
         return self.owner == get_ident() or self.is_held()
 
     def is_reading(self) -> bool:
-        """Say whether the caller is inside of a read, and of no transaction that writes."""
+        """Return whether the caller is inside of a read, and of no transaction that writes."""
         return not self.is_mine() and self._connections.readers.is_reading()
 
     def _check_free(self) -> None:
@@ -345,7 +345,7 @@ class SqliteTransactions:
 
 
 def _is_of_a_job(problem: BaseException) -> bool:
-    """Say whether a job raised this by itself: only in the main thread can it be a signal that is meant for the thread."""
+    """Return whether a job raised this by itself: only in the main thread can it be a signal that is meant for the thread."""
     if isinstance(problem, Exception):
         return True
     from threading import main_thread

@@ -169,7 +169,7 @@ def _expected() -> "tuple[Objects, dict[str, dict[str, Any]]]":
 
 
 def expected_objects() -> "Objects":
-    """Give the tables, indexes and triggers that the migrations make."""
+    """Return the tables, indexes and triggers that the migrations make."""
     return _expected()[0]
 
 
@@ -192,7 +192,7 @@ def _settings_in(execute: "Callable[[str, dict[str, Any]], Iterable[Any]]", inde
 
 
 def placed(complaint: str) -> "dict[str, Any]":
-    """Give what SQLite's own check complains of as the fields of a problem, with the table and the column that it names."""
+    """Return what SQLite's own check complains of as the fields of a problem, with the table and the column that it names."""
     tables = {name: table for _, table, name in expected_objects()}
     for word in reversed(re.findall(r"\w+(?:\.\w+)?", complaint)):
         name, _, column = word.partition(".")

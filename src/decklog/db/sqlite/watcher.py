@@ -32,7 +32,7 @@ class WrittenLately:
         self._written_at = self._looked_at = self._asked_at = time.monotonic()
 
     def is_worth_asking(self) -> bool:
-        """Tell whether something may have been committed since this was last said to be so."""
+        """Return whether something may have been committed since this was last said to be so."""
         self._looked_at = now = time.monotonic()
         state = self._written()
         if state != self._state:
@@ -45,7 +45,7 @@ class WrittenLately:
         return is_worth
 
     def pause(self) -> float:
-        """Say how long to wait before the next look."""
+        """Return how long to wait before the next look."""
         silence = self._looked_at - self._written_at
         return next((seconds for least, seconds in _SILENCES if silence >= least), _SECONDS_BETWEEN_LOOKS)
 

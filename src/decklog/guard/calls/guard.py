@@ -41,7 +41,7 @@ class Unrestricted:
 
 
 def exact(command: Command, cwd: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Give what an approval of a command is about: the arguments or the shell text, the directory, and what env it sets."""
+    """Return what an approval of a command is about: the arguments or the shell text, the directory, and what env it sets."""
     about: dict[str, Any] = {"shell" if isinstance(command, str) else "argv": command, "cwd": cwd}
     return {**about, "env": dict(env)} if env else about
 
@@ -156,6 +156,6 @@ class Guard:
         )
 
     def _tier(self) -> dict[str, int]:
-        """Say how far agents are trusted, where there is any saying."""
+        """Return how far agents are trusted, where there is any saying."""
         tier = None if self.trust is None else self.trust.may(_COMMAND).get("tier")
         return {} if tier is None else {"tier": tier}

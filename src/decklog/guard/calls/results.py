@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
 def to_data(value: Any) -> Any:
-    """Give a value as plain JSON; what JSON has no form for is told by its representation."""
+    """Return a value as plain JSON; what JSON has no form for is told by its representation."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):
@@ -41,7 +41,7 @@ def from_data(annotation: Any, data: Any) -> Any:
 
 
 def texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Give the same plain value with every text in it changed."""
+    """Return the same plain value with every text in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

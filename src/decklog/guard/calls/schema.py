@@ -81,7 +81,7 @@ def _worded(schema: dict[str, Any]) -> str:
 
 
 def _fit(annotation: Any, value: Any) -> tuple[Any, bool]:
-    """Give a value as its type wants it, and whether it fits."""
+    """Return a value as its type wants it, and whether it fits."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         fitting = [read for read, fits in (_fit(part, value) for part in inner) if fits]

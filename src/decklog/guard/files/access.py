@@ -65,7 +65,7 @@ def _control() -> IgnoreFile:
 
 
 def _folded_names(path: str) -> list[str]:
-    """Give a path's names as a forgiving file system compares them; none if none can be guarded."""
+    """Return a path's names as a forgiving file system compares them; none if none can be guarded."""
     if HONEST.fullmatch(path):
         lowered = path.lower()
         # A plain ASCII path that spells none of the guarded names folds to none of them.
@@ -91,7 +91,7 @@ class AccessRules:
     git_home: str | None = None
 
     def of_task(self, allowed: Iterable[str] = (), forbidden: Iterable[str] = ()) -> "AccessRules":
-        """Give the same rules with a task's own globs."""
+        """Return the same rules with a task's own globs."""
         return replace(self, allowed=tuple(allowed), forbidden=tuple(forbidden))
 
     @cached_property
@@ -147,5 +147,5 @@ class AccessRules:
             raise denied("hard-link", path, op, links=found.st_nlink)
 
     def may_read(self, path: str) -> bool:
-        """Say whether the rules let this path be read; the path is one that a walk of the root gave."""
+        """Return whether the rules let this path be read; the path is one that a walk of the root gave."""
         return not self._secrets.covers(path)

@@ -37,7 +37,7 @@ class IgnorePattern:
         return compile_regex(f"(?s){self.regex}", ignore_case=self.ignore_case)
 
     def matches(self, path: str, *, is_dir: bool) -> bool:
-        """Say whether this line speaks about the path, given relative to the ignore file's directory."""
+        """Return whether this line speaks about the path, given relative to the ignore file's directory."""
         return (is_dir or not self.directories_only) and self._compiled.fullmatch(path) is not None
 
 
@@ -99,7 +99,7 @@ class IgnoreFile:
         return compile_regex(f"(?s)(?:{listed})(?:/.*)?", ignore_case=self.ignore_case)
 
     def verdict(self, path: str, *, is_dir: bool) -> bool | None:
-        """Say whether the path is listed (True), listed as an exception (False) or not spoken of (None)."""
+        """Return whether the path is listed (True), listed as an exception (False) or not spoken of (None)."""
         if self.base:
             path = path[len(self.base) + 1 :]
         if not self._patterns or self._any.fullmatch(path) is None:
@@ -110,14 +110,14 @@ class IgnoreFile:
         return None
 
     def covers(self, path: str, *, is_dir: bool = False) -> bool:
-        """Say whether the path, or a directory it lies in, is listed."""
+        """Return whether the path, or a directory it lies in, is listed."""
         if not self._patterns or self._any_above.fullmatch(path) is None:
             return False
         return any(self.verdict(part, is_dir=is_dir or part != path) for part in with_parents(path))
 
 
 def with_parents(path: str) -> Iterator[str]:
-    """Give each directory a path lies in, outermost first, and then the path."""
+    """Yield each directory a path lies in, outermost first, and then the path."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]
@@ -132,11 +132,11 @@ class Ignores:
         self._chain = tuple(chain)
 
     def entering(self, directory: str, text: str | None) -> "Ignores":
-        """Give the ignores of a subdirectory, whose own ignore file (if any) has this text."""
+        """Return the ignores of a subdirectory, whose own ignore file (if any) has this text."""
         return self if text is None else Ignores((*self._chain, IgnoreFile.parse(text, directory)))
 
     def covers(self, path: str, *, is_dir: bool) -> bool:
-        """Say whether a file or directory met on a walk is ignored; the innermost ignore file decides."""
+        """Return whether a file or directory met on a walk is ignored; the innermost ignore file decides."""
         for patterns in reversed(self._chain):
             verdict = patterns.verdict(path, is_dir=is_dir)
             if verdict is not None:

@@ -189,7 +189,7 @@ class _Descent:
         return None
 
     def follow(self, target: str, homes: Sequence[str]) -> list[str]:
-        """Give the names a link leads through; an absolute link into the root starts again from it."""
+        """Return the names a link leads through; an absolute link into the root starts again from it."""
         self.links += 1
         if self.links > MOST_LINKS:
             raise denied("symlink-loop", self.spelled, self.op)

@@ -26,7 +26,7 @@ LONGEST_POINTER = 4096
 def resolve(
     root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: AccessRules = DEFAULT
 ) -> Path:
-    """Give the absolute path, free of links, that a path under the root leads to; refuse one that gets out.
+    """Return the absolute path, free of links, that a path under the root leads to; refuse one that gets out.
 
     `op` is `read`, `write` or `list`. A file that does not exist yet resolves to where it would be. Raises
     `Denied` with the rule that fired in `details` and a remedy in `hint`.
@@ -68,7 +68,7 @@ def open_directory(root: str | os.PathLike[str]) -> int:
 
 
 def homes_of(root: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Give the absolute spellings of the root: its real path first, then as it was given."""
+    """Return the absolute spellings of the root: its real path first, then as it was given."""
     return tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root))))
 
 

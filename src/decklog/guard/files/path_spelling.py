@@ -180,7 +180,7 @@ def _refuse_disguise(path: str, homes: Sequence[str], op: str) -> None:
 
 
 def unmask(path: str) -> str:
-    """Give the path as the most obliging decoder would read it."""
+    """Return the path as the most obliging decoder would read it."""
     for _ in range(3):
         path = _percent_decoded(path)
     path = unicodedata.normalize("NFKC", path.translate(UNMASK)).translate(UNMASK)
@@ -198,7 +198,7 @@ def _percent_decoded(path: str) -> str:
 
 
 def folded(name: str) -> str:
-    """Give one name as the most forgiving file system would compare it: `.GIT.` and `.git ` are `.git`."""
+    """Return one name as the most forgiving file system would compare it: `.GIT.` and `.git ` are `.git`."""
     if name.isascii() and name.isalnum():
         return name.lower()
     bare = unicodedata.normalize("NFKC", name.translate(UNMASK)).casefold()

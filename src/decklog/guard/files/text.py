@@ -61,11 +61,11 @@ def lines_of(text: str) -> list[str]:
 
 
 def is_crlf(text: str) -> bool:
-    """Say whether most lines of a text end in carriage return and line feed."""
+    """Return whether most lines of a text end in carriage return and line feed."""
     pairs = text.count("\r\n")
     return pairs > 0 and pairs * 2 >= text.count("\n")
 
 
 def with_crlf(text: str) -> str:
-    """Give a text whose bare line feeds are carriage return and line feed."""
+    """Return a text whose bare line feeds are carriage return and line feed."""
     return text.replace("\r\n", "\n").replace("\n", "\r\n")

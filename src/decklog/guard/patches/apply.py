@@ -167,7 +167,7 @@ def _text(data: bytes) -> tuple[str, Form]:
 
 
 def _with_endings_of(text: str, hunks: tuple[Hunk, ...]) -> tuple[Hunk, ...]:
-    """Give the hunks with the file's line endings, for a patch that was written with others."""
+    """Return the hunks with the file's line endings, for a patch that was written with others."""
     wanted = "\r\n" if is_crlf(text) else "\n"
 
     def adapt(lines: tuple[str, ...]) -> tuple[str, ...]:

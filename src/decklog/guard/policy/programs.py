@@ -375,7 +375,7 @@ def _set(_judge: "Judging", use: Use) -> Word | None:
 
 
 def _read(_judge: "Judging", use: Use) -> Word:
-    """Give the variables of `read` what is on standard input."""
+    """Return the variables of `read` what is on standard input."""
     stdin = use.call.stdin or UNKNOWN_WORD
     separators = (use.call.assigned.get("IFS") or use.scope.value("IFS")).text
     text = UNKNOWN if UNKNOWN in separators else stdin.text.translate(dict.fromkeys(map(ord, separators.strip()), " "))

@@ -86,7 +86,7 @@ def _call(number: int, *arguments: object) -> int:
 
 
 def abi() -> int:
-    """Give the version of Landlock that the kernel offers; 0 when it offers none."""
+    """Return the version of Landlock that the kernel offers; 0 when it offers none."""
     if sys.platform != "linux":
         return 0
     try:
@@ -96,7 +96,7 @@ def abi() -> int:
 
 
 def rights(version: int) -> int:
-    """Give the rights over files that a version can take away."""
+    """Return the rights over files that a version can take away."""
     return FIRST_RIGHTS | (REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0) | (IOCTL_DEV if version >= 5 else 0)
 
 
@@ -134,7 +134,7 @@ def make_rules(ground: AllowedPaths) -> "tuple[int, list[tuple[int, int] | None]
 
 
 def numbers_of(paths: "Sequence[str]") -> "list[tuple[int, int] | None]":
-    """Give the number of each file and of the device it lies on, by which rules know it; None where there is none."""
+    """Return the number of each file and of the device it lies on, by which rules know it; None where there is none."""
     numbers: list[tuple[int, int] | None] = []
     for path in paths:
         try:

@@ -13,14 +13,14 @@ OUTSIDE = (
 
 
 def folders_of(root: str, log: str | None) -> list[str]:
-    """Give the folders that hold the log's file or say where it lies, free of links."""
+    """Return the folders that hold the log's file or say where it lies, free of links."""
     found = [os.path.join(root, NAME)] if os.path.isdir(os.path.join(root, NAME)) else []
     found += [os.path.dirname(os.path.realpath(log))] if log is not None else []
     return list(dict.fromkeys(map(os.path.realpath, found)))
 
 
 def to_cover(root: str, log: str | None, writable: Sequence[str]) -> tuple[str, ...]:
-    """Give the folders among what a command may write that must be covered; refuse a log that no cover would hold."""
+    """Return the folders among what a command may write that must be covered; refuse a log that no cover would hold."""
     grounds = [os.path.realpath(path) for path in writable]
     if log is not None and (link := _link_within(log, grounds)) is not None:
         raise _refused(log, f"by way of the link {link}, which could be led elsewhere")

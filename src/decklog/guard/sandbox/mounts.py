@@ -36,7 +36,7 @@ def cover(folders: "Sequence[str]") -> None:
 
 @cache
 def can_cover() -> bool:
-    """Say whether a mount namespace can be had here; some machines and most containers refuse it."""
+    """Return whether a mount namespace can be had here; some machines and most containers refuse it."""
     # Not above: the supervisor of every command loads this module, and only covers.
     import subprocess
     import tempfile

@@ -26,7 +26,7 @@ class LandlockRules:
         self.handle, self._numbers = landlock.make_rules(ground)
 
     def still_hold(self) -> bool:
-        """Say whether every path leads where it led when they were made."""
+        """Return whether every path leads where it led when they were made."""
         return self._numbers == landlock.numbers_of(self._paths)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
@@ -40,7 +40,7 @@ _kept: dict[tuple[object, ...], LandlockRules] = {}
 
 
 def rules_of(ground: AllowedPaths) -> LandlockRules:
-    """Give the rules of a ground, as its paths lead now."""
+    """Return the rules of a ground, as its paths lead now."""
     key = (ground.network, *ground.places())
     with _lock:
         rules = _kept.pop(key, None)

@@ -50,7 +50,7 @@ class Sandbox:
             raise Invalid(f"{self.kind!r} is no kind of sandbox", hint=f"Use one of {', '.join(SandboxKind)}.") from None
 
     def settled(self) -> "Sandbox":
-        """Give the same with a kind that works here; refuse one that was named and does not."""
+        """Return the same with a kind that works here; refuse one that was named and does not."""
         if self.kind is SandboxKind.AUTO:
             return replace(self, kind=best_kind())
         if self.kind is SandboxKind.BUBBLEWRAP and not has_bubblewrap():
@@ -84,7 +84,7 @@ def best_kind() -> SandboxKind:
 
 @lru_cache(maxsize=1)
 def has_bubblewrap() -> bool:
-    """Say whether bubblewrap is installed and allowed to make its namespaces."""
+    """Return whether bubblewrap is installed and allowed to make its namespaces."""
     program = shutil.which("bwrap")
     if program is None:
         return False
@@ -212,7 +212,7 @@ def wrapped(argv: list[str], ground: AllowedPaths, site: CommandContext, cwd: st
 
 
 def _programs(site: CommandContext) -> list[str]:
-    """Give the directories that the programs on PATH need, where they lie outside of the system's."""
+    """Return the directories that the programs on PATH need, where they lie outside of the system's."""
     found: list[str] = []
     home = os.path.realpath(site.env.get("HOME", "/nonexistent"))
     for directory in dict.fromkeys(site.env.get("PATH", "").split(":")):
@@ -239,7 +239,7 @@ def _prefix(directory: str, home: str) -> str:
 
 
 def _git_homes(root: str) -> list[str]:
-    """Give the directories of git that a linked worktree needs outside of its root."""
+    """Return the directories of git that a linked worktree needs outside of its root."""
     pointer = Path(root, ".git")
     if not pointer.is_file():
         return []

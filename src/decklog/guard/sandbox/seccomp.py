@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def is_available() -> bool:
-    """Say whether this kernel takes a filter that refuses calls, and its numbers are known here."""
+    """Return whether this kernel takes a filter that refuses calls, and its numbers are known here."""
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         return False

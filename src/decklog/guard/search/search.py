@@ -123,7 +123,7 @@ class Finder:
         self._file = _compiled(multiline, case_sensitive=case_sensitive) if multiline else None
 
     def matches(self, path: str, data: bytes, context: int = 0) -> Iterator[Match]:
-        """Give each matching line once, in order; CRLF is an ending as a whole."""
+        """Yield each matching line once, in order; CRLF is an ending as a whole."""
         # RE2 alone would take an encoded surrogate for a character; it is none.
         data = SURROGATE.sub(b"\xff\xff", data.replace(b"\r\n", b"\n"))
         lines: list[bytes] | None = None

@@ -107,7 +107,7 @@ def _record(call: ToolCall, process_id: str, running: dict[str, Any], facts: dic
 
 
 def expect_process(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Give the facts by which a process that was started can be found again."""
+    """Return the facts by which a process that was started can be found again."""
     return _facts(call, arguments["command"], arguments.get("cwd", "."), str(call.commands.folder(call.mark)))
 
 
@@ -186,7 +186,7 @@ def _of_this_run(call: ToolCall, process_id: str) -> Process:
 
 
 def _lives(process: Process) -> bool:
-    """Say whether anything of a process is left: its supervisor, or what carries its mark."""
+    """Return whether anything of a process is left: its supervisor, or what carries its mark."""
     return Identity.from_text(process.keeper).is_alive() is not False or bool(process_tree.carriers(process.id))
 
 

@@ -50,7 +50,7 @@ def environment(
 # The same few variables are looked at for every command.
 @lru_cache(maxsize=256)
 def is_secret(name: str, value: str) -> bool:
-    """Say whether a variable holds something that the redaction would take out of a text."""
+    """Return whether a variable holds something that the redaction would take out of a text."""
     return redaction.scan(f"{name}={value}")[1] or redaction.scan(value)[1]
 
 

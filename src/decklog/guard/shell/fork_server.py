@@ -96,7 +96,7 @@ def _carry(mark: str) -> None:
 
 
 def _is_heard(status: int) -> bool:
-    """Say whether whoever gave the order still listens."""
+    """Return whether whoever gave the order still listens."""
     poll = select.poll()
     poll.register(status, 0)
     return not poll.poll(0)

@@ -190,7 +190,7 @@ def _launched(order: LaunchOrder, start: "Callable[[LaunchOrder, int], Any]") ->
 
 
 def _rules_for(order: LaunchOrder) -> LandlockRules | None:
-    """Give what holds a command in, where that is Landlock's to do."""
+    """Return what holds a command in, where that is Landlock's to do."""
     try:
         return None if order.ground is None else rules_of(order.ground)
     except OSError as error:
@@ -269,7 +269,7 @@ class ForkServer:
                 self._close()
 
     def has_ended(self, seconds: float = 1.0) -> bool:
-        """Say whether somebody ended it; one that was killed a moment ago takes a little to be gone."""
+        """Return whether somebody ended it; one that was killed a moment ago takes a little to be gone."""
         with self._lock:
             if self._process is None:
                 return True

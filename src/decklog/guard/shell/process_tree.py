@@ -12,7 +12,7 @@ MARK = "DECKLOG_PROCESS"
 
 
 def everyone() -> "Iterator[Stat]":
-    """Give every process that can be seen."""
+    """Yield every process that can be seen."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := stat_of(int(name))) is not None:
             yield found

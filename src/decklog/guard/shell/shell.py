@@ -94,14 +94,14 @@ def server_for(commands: Commands) -> launch.ForkServer:
 
 
 def argv_of(command: Command) -> list[str]:
-    """Give the arguments that run a command: its own, or those of bash for a shell string."""
+    """Return the arguments that run a command: its own, or those of bash for a shell string."""
     if isinstance(command, list):
         return command
     return ["bash", "--noprofile", "--norc", "-c", command]
 
 
 def place_of(call: ToolCall, cwd: str) -> str:
-    """Give the directory a command runs in, from the root and free of links."""
+    """Return the directory a command runs in, from the root and free of links."""
     place = call.root.place(cwd, Op.LIST)
     if place.found is None or not os.path.isdir(os.path.join(call.root.path, place.path)):
         raise Invalid(f"{cwd!r} is not a directory to run in", hint="Name one beneath the root.", cwd=cwd)
@@ -207,7 +207,7 @@ class _Stream:
 
 
 def expect_command(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Give the facts by which a command that was begun can be found again."""
+    """Return the facts by which a command that was begun can be found again."""
     folder = call.commands.folder(call.mark)
     return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
 

@@ -180,7 +180,7 @@ class Supervisor:
         return CHECK_SECONDS if self.stages or self.left_since is not None else POLL_SECONDS
 
     def _is_over(self) -> bool:
-        """Say whether nothing of the process tree is left."""
+        """Return whether nothing of the process tree is left."""
         if self.code is None or self.is_alone:
             return self.is_alone
         left = process_tree.descendants(os.getpid())

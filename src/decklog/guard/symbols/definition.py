@@ -23,5 +23,5 @@ class SymbolDefinition:
     names: tuple[str, ...]
 
     def answers_to(self, symbol: str) -> bool:
-        """Say whether someone asking for the symbol means this: `method`, `Class.method` or all of it."""
+        """Return whether someone asking for the symbol means this: `method`, `Class.method` or all of it."""
         return symbol in self.names or self.qualname == symbol or self.qualname.endswith(f".{symbol}")

@@ -12,7 +12,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def definitions(data: bytes) -> Iterator[SymbolDefinition]:
-    """Give every class, function, method and import of a Python source, or refuse a broken one."""
+    """Yield every class, function, method and import of a Python source, or refuse a broken one."""
     # A stack and not recursion: a source nested deeper than our own stack must not end the search.
     pending: list[tuple[ast.AST, tuple[str, ...], bool]] = [(_parsed(data), (), False)]
     while pending:

@@ -126,7 +126,7 @@ def parser_of(grammar: Grammar) -> Any | None:
 
 
 def definitions(parser: Any, grammar: Grammar, data: bytes) -> Iterator[SymbolDefinition]:
-    """Give every class, function, method and import that a parser sees in a source, sound or not."""
+    """Yield every class, function, method and import that a parser sees in a source, sound or not."""
     pending: list[tuple[Any, tuple[str, ...], bool]] = [(parser.parse(data).root_node, (), False)]
     while pending:
         node, scope, in_class = pending.pop()

@@ -227,7 +227,7 @@ class _Recorder:
 
 
 def _bounded(value: Any) -> Any:
-    """Give a value as it is, or by its beginning and its digest when it is too large for one entry."""
+    """Return a value as it is, or by its beginning and its digest when it is too large for one entry."""
     text = "" if isinstance(value, (str, int, float)) else to_json(value)
     if len(text) <= 2 * LONGEST_TEXT:
         return value
@@ -248,7 +248,7 @@ def recordable(text: str) -> str:
 
 
 def state_home() -> Path:
-    """Give the directory where this user's programs keep what must survive a restart."""
+    """Return the directory where this user's programs keep what must survive a restart."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return Path(home, "decklog")
 

@@ -151,7 +151,7 @@ class Driver:
             tell("note", text=f"the model {model} was not taken: {error.get('message')}")
 
     def _ended(self, message: "Message") -> int:
-        """Tell how a turn ended; one that the agent did not end by itself is an error."""
+        """Return how a turn ended; one that the agent did not end by itself is an error."""
         error, reason = dict_of(message.get("error")), result_of(message).get("stopReason")
         if error:
             data = error.get("data")

@@ -54,12 +54,12 @@ class ProxyGuard:
         return call
 
     def held(self, message: "Message", root: str) -> str | None:
-        """Say why a request is held; None when nothing is asked for, or a person may decide."""
+        """Return why a request is held; None when nothing is asked for, or a person may decide."""
         reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
         return next((reason for reason in reasons if reason), None)
 
     def decision(self, request: "Message", root: str) -> "tuple[str, str, dict[str, str]]":
-        """Say what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked.
+        """Return what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked.
 
         The last is the rule and its reason, where it was a rule.
         """
@@ -70,11 +70,11 @@ class ProxyGuard:
         return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
 
     def call(self, request: "Message") -> "tool_calls.Call":
-        """Give all that is known of the call that a permission is asked for."""
+        """Return all that is known of the call that a permission is asked for."""
         return self._take(str(params_of(request).get("sessionId")), call_of(request))
 
     def _commands(self, message: "Message") -> "Iterator[tuple[Command, str | None]]":
-        """Give what a request would do, as commands: those that it runs, and those that would do the same to its files."""
+        """Yield what a request would do, as commands: those that it runs, and those that would do the same to its files."""
         params = params_of(message)
         path, cwd = params.get("path"), params.get("cwd")
         match message.get("method"):

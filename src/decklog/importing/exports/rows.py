@@ -130,7 +130,7 @@ class Export:
         self._insert(waiting, {name: value for name, value in row.items() if name != "id"})
 
     def has(self, table: str, number: int) -> bool:
-        """Say whether a number is taken: two files that were imported may have used the same ones."""
+        """Return whether a number is taken: two files that were imported may have used the same ones."""
         return self.db.execute(f"select 1 from {_quoted(table)} where id = ?", (number,)).get is not None
 
     def insert_waiting(self, table: str, by: str = "rowid") -> None:
@@ -207,7 +207,7 @@ def refuse_full(path: str, problem: BaseException | None) -> None:
 
 
 def each(log: "Decklog", record_class: "type[R]", order: str, condition: str = "", **bound: "Any") -> "Iterator[R]":
-    """Give every record of a kind, one by one; inside a read, so that all are of one moment."""
+    """Yield every record of a kind, one by one; inside a read, so that all are of one moment."""
     names = record_class.columns()
     sql = f"select {', '.join(names)} from {record_class.table} {condition} order by {order}"
     for row in log.db.each(sql, bound):

@@ -139,7 +139,7 @@ class _Reader:
     # What is in the way; what went wrong is told unasked
 
     def _held(self) -> "list[Review]":
-        """Give the changes that the gate holds, each by its last review, without those that a person let pass."""
+        """Return the changes that the gate holds, each by its last review, without those that a person let pass."""
         last: dict[tuple[str, str], Review] = {}
         for one in self._log.reviews.find(limit=100):
             last.setdefault((one.tree, one.patch), one)

@@ -120,7 +120,7 @@ class AgentModel:
         return ModelReply(text=self._answer(events), **common)
 
     def _answer(self, events: Sequence[StreamEvent]) -> str:
-        """Give what it said last; a program without a stream of events says only its answer."""
+        """Return what it said last; a program without a stream of events says only its answer."""
         if self.description.stream == "none":
             return "\n".join(_text(event) for event in events)
         return next((text for event in reversed(events) if event.kind not in ("noise", "thought") and (text := _text(event))), "")
@@ -137,7 +137,7 @@ def _form(wish: ModelRequest) -> str:
 
 
 def _last_word(events: Sequence[StreamEvent]) -> StreamEvent | None:
-    """Give the last event that says how it ended: an error that was got over is none."""
+    """Return the last event that says how it ended: an error that was got over is none."""
     return next((event for event in reversed(events) if event.kind in ("error", "end")), None)
 
 

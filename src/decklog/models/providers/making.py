@@ -23,7 +23,7 @@ def maker(
     sandbox: SandboxKind = SandboxKind.AUTO,
     wanted_end: "Callable[[], str | None]" = lambda: None,
 ) -> "Callable[[ModelChoice], Provider]":
-    """Give what makes a provider: programs run beneath `folder`, scripts come by `read`."""
+    """Return what makes a provider: programs run beneath `folder`, scripts come by `read`."""
 
     def make(choice: "ModelChoice") -> Provider:
         match choice.provider:

@@ -172,7 +172,7 @@ class DecklogSessions:
         return found
 
     def _session(self, talk: _Talk, told: dict[str, Any]) -> _Session:
-        """Give the session that something is told of; of one that is new, that it has begun."""
+        """Return the session that something is told of; of one that is new, that it has begun."""
         session_id = str(told.get("session_id") or "unread")
         session = talk.sessions.get(session_id)
         if session is None:
@@ -225,7 +225,7 @@ class DecklogSessions:
         self._teller.tell(session.id, session.facts, told)
 
     def _spent(self, session: _Session, usage: dict[str, Any]) -> dict[str, dict[str, float]]:
-        """Give what this turn took of each model: the program tells sums of all turns so far."""
+        """Return what this turn took of each model: the program tells sums of all turns so far."""
         spent: dict[str, dict[str, float]] = {}
         for model, used in usage.items():
             before = session.totals.get(model, {})
@@ -249,7 +249,7 @@ class DecklogSessions:
 
 
 def _outcome(session: _Session, problem: BaseException | None) -> CallOutcome:
-    """Say how a session ended: by an error, by being cancelled, or as its last turn did."""
+    """Return how a session ended: by an error, by being cancelled, or as its last turn did."""
     if isinstance(problem, Exception):
         return CallOutcome.FAILED
     if problem is not None and not (isinstance(problem, GeneratorExit) and session.outcome):
@@ -258,7 +258,7 @@ def _outcome(session: _Session, problem: BaseException | None) -> CallOutcome:
 
 
 def _numbered(said: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
-    """Tell the texts of one message apart as transcripts do."""
+    """Return the texts of one message apart as transcripts do."""
     counts: dict[str | None, int] = {}
     found = []
     for name, text in said:

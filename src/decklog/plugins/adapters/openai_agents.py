@@ -168,7 +168,7 @@ def _folder() -> str | None:
 
 
 def _outcome_of(problem: BaseException | None, before: BaseException | None) -> CallOutcome:
-    """Say how a block is left: by an error, by being cancelled, or by its end."""
+    """Return how a block is left: by an error, by being cancelled, or by its end."""
     if problem is None or problem is before:
         return CallOutcome.OK
     return CallOutcome.FAILED if isinstance(problem, Exception) else CallOutcome.INTERRUPTED
@@ -258,7 +258,7 @@ def _agent(_data: Any, _loop: _Loop) -> dict[str, Any]:
 
 
 def _response(data: Any, loop: _Loop) -> dict[str, Any]:
-    """Tell an answer of the Responses interface."""
+    """Return an answer of the Responses interface."""
     response = data.response
     items = [] if response is None else [item.model_dump() for item in response.output]
     told = _said(loop, [text for item in items for text in _texts(item)])
@@ -268,7 +268,7 @@ def _response(data: Any, loop: _Loop) -> dict[str, Any]:
 
 
 def _generation(data: Any, loop: _Loop) -> dict[str, Any]:
-    """Tell an answer of any other interface; only some of these name it."""
+    """Return an answer of any other interface; only some of these name it."""
     items = [item for item in data.output or () if isinstance(item, dict)]
     parts = [part for item in items for part in (item.get("output") or [item])]
     told = _said(loop, [text for part in parts for text in _texts(part)])
@@ -282,7 +282,7 @@ def _said(loop: _Loop, texts: list[str]) -> dict[str, Any]:
 
 
 def _texts(item: Any) -> list[str]:
-    """Give the texts of an answer's part: a message of either interface."""
+    """Return the texts of an answer's part: a message of either interface."""
     content = item.get("content") if isinstance(item, dict) and item.get("role") == "assistant" else None
     if isinstance(content, str):
         return [content] if content.strip() else []
@@ -291,7 +291,7 @@ def _texts(item: Any) -> list[str]:
 
 
 def _prompts(loop: _Loop, given: Any) -> list[tuple[int, str]]:
-    """Give what people said since the last answer; of a conversation that was there before, only what came last."""
+    """Return what people said since the last answer; of a conversation that was there before, only what came last."""
     items = [{"role": "user", "content": given}] if isinstance(given, str) else [item for item in given or () if item]
     texts = [_prompt(item) for item in items if isinstance(item, dict) and item.get("role") == "user"]
     known, loop.prompts = loop.prompts, texts
@@ -317,7 +317,7 @@ def _handoff(data: Any, _loop: _Loop) -> dict[str, Any]:
 
 
 def _exported(data: Any, _loop: _Loop) -> dict[str, Any]:
-    """Tell what the SDK itself would send elsewhere; sounds are told by their length."""
+    """Return what the SDK itself would send elsewhere; sounds are told by their length."""
     facts = {name: value for name, value in data.export().items() if name not in ("type", "input", "output")}
     return {"facts": facts}
 

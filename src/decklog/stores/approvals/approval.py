@@ -110,7 +110,7 @@ class Approval(Record):
         return None if most is None else max(0, most - (self.uses or 0))
 
     def is_usable(self, now: datetime) -> bool:
-        """Tell whether it still lets its thing pass."""
+        """Return whether it still lets its thing pass."""
         return self.uses_left != 0 and (self.valid_until is None or now < self.valid_until)
 
     @classmethod
@@ -177,7 +177,7 @@ def _is_decision(image: "Mapping[str, Any]") -> bool:
 
 
 def question_key(approval_id: str) -> str:
-    """Give the key of a message that asks a person in words what an approval asks: it is answered when the approval is."""
+    """Return the key of a message that asks a person in words what an approval asks: it is answered when the approval is."""
     return f"approval:{approval_id}"
 
 
@@ -241,7 +241,7 @@ def check_digest(asked: Approval, digest: str | None) -> None:
 
 
 def settled(approval: Approval) -> Conflict:
-    """Say what an approval became, and through whom."""
+    """Return what an approval became, and through whom."""
     who = f" by {approval.decided_by}" if approval.decided_by else " because " + UNANSWERED if approval.is_expired else ""
     when = to_text(approval.decided_at) if approval.decided_at else ""
     return Conflict(
@@ -255,7 +255,7 @@ def settled(approval: Approval) -> Conflict:
 
 
 def exact_digest(about: object, digest: str | None) -> str:
-    """Give the digest of what is asked about; refuse content and digest that do not agree."""
+    """Return the digest of what is asked about; refuse content and digest that do not agree."""
     if about is None and digest is None:
         raise Invalid(
             "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"

@@ -51,12 +51,12 @@ def _text(content: bytes) -> str | None:
 
 
 def kept_about(db: "Database", approval: "Approval") -> bytes | None:
-    """Give what is kept of an approval's thing; None where only its digest was given."""
+    """Return what is kept of an approval's thing; None where only its digest was given."""
     return kept(db, approval.about_digest) if approval.about_digest else None
 
 
 def seen(approval: "Approval", content: bytes | None) -> "tuple[AboutCheck, bytes | None]":
-    """Say how the digest of what is kept of an approval's thing, computed anew, compares; refuse what was tampered with."""
+    """Return how the digest of what is kept of an approval's thing, computed anew, compares; refuse what was tampered with."""
     if content is None:
         return AboutCheck.ABSENT, None
     digest = sha256(content).hexdigest()

@@ -458,7 +458,7 @@ class Approvals(Store):
         return changed[0] if changed else None
 
     def _counts(self, approval: Approval) -> bool:
-        """Tell whether a grant still lets its thing pass, and is the manager's own where one is bound."""
+        """Return whether a grant still lets its thing pass, and is the manager's own where one is bound."""
         return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
 
     def _granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:

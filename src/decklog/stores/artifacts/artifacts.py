@@ -96,7 +96,7 @@ class Artifact(Record):
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
-        """Give the digest where the bytes came with it, which their size tells."""
+        """Return the digest where the bytes came with it, which their size tells."""
         return None if image.get("size") is None else super().kept_in(image)
 
 
@@ -271,7 +271,7 @@ class Artifacts(Store):
 
 
 def _content(text: str | None, encoded: str | None) -> bytes | None:
-    """Give the bytes that were sent as text or as base64."""
+    """Return the bytes that were sent as text or as base64."""
     if text is not None and encoded is not None:
         raise Invalid("give content or content_base64, not both", field="content")
     try:

@@ -140,7 +140,7 @@ class Checkpoints(Store):
         return new
 
     def _imported(self, told: "dict[str, Any]", place: list[int]) -> "tuple[tuple[Any, ...], bool]":
-        """Give the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
+        """Return the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
         values, payload = self._db.values, told["payload"]
         named = {name: told[name] for name in ("id", "run_id", "status", "created_at")}
         bound, is_cut = values.bind(named)

@@ -150,7 +150,7 @@ class Graphs(Store):
     def _checkpoint_image(
         self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
     ) -> "tuple[dict[str, Any], bool]":
-        """Give the columns of a checkpoint, and whether anything in them was redacted."""
+        """Return the columns of a checkpoint, and whether anything in them was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
         told, is_cleaned = self._metadata(metadata)
@@ -290,7 +290,7 @@ class Graphs(Store):
                 return
 
     def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> "list[GraphWrite]":
-        """Give what was written after a checkpoint, in the order in which a graph applies it."""
+        """Return what was written after a checkpoint, in the order in which a graph applies it."""
         sql = """
             select * from graph_writes
              where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
@@ -300,7 +300,7 @@ class Graphs(Store):
         return self._db.read(lambda: self._select(GraphWrite, sql, **place))
 
     def graph_bytes(self, digest: str) -> bytes:
-        """Give the bytes of a checkpoint or a write."""
+        """Return the bytes of a checkpoint or a write."""
         content = self._db.read(lambda: blobs.kept(self._db, digest))
         if content is None:
             raise NotFound(f"the bytes {digest} are no longer kept; only their digest is on record", digest=digest)
@@ -385,7 +385,7 @@ class Graphs(Store):
         return None if found is None or _is_over(found, self._now()) else found
 
     def graph_items_below(self, prefix: str) -> "list[GraphItem]":
-        """Give the items of a namespace and of all below it, the newest first; without a prefix all of them."""
+        """Return the items of a namespace and of all below it, the newest first; without a prefix all of them."""
         # Parts are joined by dots, and the next sign after a dot is a slash.
         condition = "where namespace = :prefix or (namespace >= :start and namespace < :end)" if prefix else ""
         sql = f"select * from graph_items {condition} order by updated_at desc, namespace, key"

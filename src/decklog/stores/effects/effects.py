@@ -244,7 +244,7 @@ class Effects(Store):
         return self._filled(changed)
 
     def _kept(self, result: object) -> "tuple[Any, str | None]":
-        """Give a short result as it is, and a long one as the digest it is kept under."""
+        """Return a short result as it is, and a long one as the digest it is kept under."""
         if result is None:
             return None, None
         # A text is wrapped, so that the column always holds JSON.

@@ -47,7 +47,7 @@ class LessonEmbedding(LessonWriter):
         self._own, self._model = embedder, None
 
     def _embedder(self) -> "Embedder | None":
-        """Give the embedder in use, or None where words alone were asked for; `Unavailable` says why there is none."""
+        """Return the embedder in use, or None where words alone were asked for; `Unavailable` says why there is none."""
         return self._model() if self._model is not None else self._own
 
     @writes_in_steps
@@ -115,7 +115,7 @@ class LessonEmbedding(LessonWriter):
         return (neighbours if any(vector) else None), vector, []
 
     def _may_embed(self) -> bool:
-        """Say whether nobody else waits for this caller, and it may write."""
+        """Return whether nobody else waits for this caller, and it may write."""
         return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
 
     def _embed_some(self, neighbours: "Neighbours | NeighboursOnServer") -> "list[str]":

@@ -55,7 +55,7 @@ class IndexAudit:
         return row[0] if row else None
 
     def _told(self, mark: int) -> "Iterator[tuple[str, list[IndexedLesson]]]":
-        """Give what each lesson that was told of up to the mark should be indexed by."""
+        """Yield what each lesson that was told of up to the mark should be indexed by."""
         _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
         changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
         names = Lesson.columns()
@@ -66,7 +66,7 @@ class IndexAudit:
             yield lesson.id, changed_since.get(lesson.id) or [_told_by(lesson)]
 
     def _ways(self, lesson_id: str) -> "Iterator[IndexedLesson]":
-        """Give all that a lesson ever was: it was indexed as one of them."""
+        """Yield all that a lesson ever was: it was indexed as one of them."""
         sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
         for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):
             yield _told_by(Lesson.from_image(from_json(payload)))

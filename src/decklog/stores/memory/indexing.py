@@ -43,11 +43,11 @@ class LessonIndex:
 
     @property
     def can_step(self) -> bool:
-        """Say whether something can be indexed here and now."""
+        """Return whether something can be indexed here and now."""
         return not (self._db.read_only or self._db.is_reading)
 
     def is_behind(self) -> bool:
-        """Say whether something is not indexed yet. In a read or a transaction."""
+        """Return whether something is not indexed yet. In a read or a transaction."""
         return self.ask_if_behind()()
 
     def ask_if_behind(self) -> "Callable[[], bool]":
@@ -98,7 +98,7 @@ class LessonIndex:
         self._db.count("delete from lesson_marks", {})
 
     def _span(self) -> "tuple[int, int]":
-        """Give the number of the last entry that is indexed, and of the last that there is."""
+        """Return the number of the last entry that is indexed, and of the last that there is."""
         return self._ask_span()()
 
     def _ask_span(self) -> "Callable[[], tuple[int, int]]":
@@ -172,7 +172,7 @@ def terms_in_index(lesson: Lesson) -> list[str]:
 
 
 def lesson_terms(lesson: Lesson) -> "Iterator[str]":
-    """Give what a lesson is found by: the terms of its text, those its payload adds, and the error that it is about."""
+    """Yield what a lesson is found by: the terms of its text, those its payload adds, and the error that it is about."""
     terms = terms_of(lesson.body)
     yield from terms
     said = set(terms)
@@ -183,13 +183,13 @@ def lesson_terms(lesson: Lesson) -> "Iterator[str]":
 
 
 def signs_of(text: str) -> list[str]:
-    """Give the terms under which an error in a question is found as it is, whatever its numbers and paths: any of its lines."""
+    """Return the terms under which an error in a question is found as it is, whatever its numbers and paths: any of its lines."""
     lines = [text, *text.splitlines()[:_MOST_LINES]]
     return [_sign(signature(line)) for line in dict.fromkeys(lines) if not line.isspace()]
 
 
 def essence_term(body: str) -> str:
-    """Give the term under which a text is found that says the same."""
+    """Return the term under which a text is found that says the same."""
     return f"essence·{essence_digest(body)[:20]}"
 
 
@@ -198,7 +198,7 @@ def _sign(error: str) -> str:
 
 
 def _texts(value: object) -> "Iterator[str]":
-    """Give the texts inside a JSON value."""
+    """Yield the texts inside a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -73,18 +73,18 @@ class Lesson(Record):
         return self
 
     def freshness(self, now: datetime) -> float:
-        """Say how much of it time has left: 1 when just seen or recalled, half after each further 120 days of neither."""
+        """Return how much of it time has left: 1 when just seen or recalled, half after each further 120 days of neither."""
         touched = max(self.last_seen_at, self.last_recalled_at or self.last_seen_at)
         idle_days = max((now - touched).total_seconds(), 0) / 86_400
         # What it holds for has changed: half of it is left at best.
         return float(0.5 ** (idle_days / HALF_LIFE_DAYS + (1 if self.outdated_at else 0)))
 
     def decay(self, now: datetime) -> float:
-        """Say how much of it time has taken: `1 - freshness`."""
+        """Return how much of it time has taken: `1 - freshness`."""
         return 1 - self.freshness(now)
 
     def usefulness(self) -> float:
-        """Say how often it helped, from 0 to 1; a half while nobody has said."""
+        """Return how often it helped, from 0 to 1; a half while nobody has said."""
         return (self.useful_count + 1) / (self.useful_count + self.harmful_count + 2)
 
 

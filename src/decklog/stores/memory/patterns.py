@@ -249,5 +249,5 @@ def _identity(signature: "dict[str, Any]") -> "tuple[str, str, list[str]]":
 
 
 def _oldest(now: datetime, ttl_days: int) -> datetime:
-    """Give the first moment of the day whose patterns still live."""
+    """Return the first moment of the day whose patterns still live."""
     return datetime.combine(now.date(), time(), UTC) - timedelta(days=ttl_days)

@@ -98,7 +98,7 @@ class Ranked:
         return {"text": 0.0, **behind, **self._record}
 
     def told_at(self, score: float) -> "Ranked":
-        """Give the lesson the place of another one."""
+        """Return the lesson the place of another one."""
         return Ranked(self.lesson, score, self._parts, self._record)
 
 
@@ -146,7 +146,7 @@ class Ranking:
         return found
 
     def best_first(self) -> "Iterator[Ranked]":
-        """Give the lessons in their order; among equals, by their ids."""
+        """Yield the lessons in their order; among equals, by their ids."""
         likely = sorted(self.lessons, key=lambda lesson: -self._match[lesson.id])
         scored: list[tuple[float, str, Ranked]] = []
         for lesson in likely:
@@ -160,13 +160,13 @@ class Ranking:
 
 
 def _doubt(lesson: Lesson) -> float:
-    """Say how much is left of the match of a lesson that did more harm than good, is outdated, or says nothing."""
+    """Return how much is left of the match of a lesson that did more harm than good, is outdated, or says nothing."""
     harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
     return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
 
 
 def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
-    """Say what speaks for a lesson besides its words, each from 0 to 1."""
+    """Return what speaks for a lesson besides its words, each from 0 to 1."""
     return {
         "usefulness": lesson.usefulness(),
         "confidence": lesson.confidence / 100,
@@ -187,7 +187,7 @@ class Least:
     wanted: float | None = None
 
     def met_by(self, signals: "Mapping[str, float]") -> bool:
-        """Tell whether a lesson has so much."""
+        """Return whether a lesson has so much."""
         words, meaning = signals["text"], signals.get("meaning")
         if self.wanted is not None:
             return max(words, meaning or 0.0) >= self.wanted
@@ -197,7 +197,7 @@ class Least:
 
 
 def least(lessons: int, *, together: float | None, wanted: float | None) -> Least:
-    """Say what a lesson must have in a memory of so many; `together` is what it must have of words and meaning."""
+    """Return what a lesson must have in a memory of so many; `together` is what it must have of words and meaning."""
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
@@ -234,7 +234,7 @@ class RankedLessons:
                 told.add(whole.lesson.id)
 
     def _whole(self, one: Ranked) -> Ranked:
-        """Give the surest lesson that one quotes a part of: it says what the part says of what is asked, and more."""
+        """Return the surest lesson that one quotes a part of: it says what the part says of what is asked, and more."""
         part, content = one.lesson, content_of(one.lesson.body)
         asked = content & self._ranking.question.content
         wholes = [
@@ -259,7 +259,7 @@ def _surest(whole: Ranked) -> tuple[int, int, float, str]:
 
 
 def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:
-    """Tell whether a lesson says what others say, in nearly the same words.
+    """Return whether a lesson says what others say, in nearly the same words.
 
     One that says otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
     """
@@ -278,7 +278,7 @@ def tokens_of(text: str) -> int:
 
 
 def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
-    """Tell a lesson, with the reasons for it and what speaks for and against it."""
+    """Return a lesson, with the reasons for it and what speaks for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
         id=lesson.id,

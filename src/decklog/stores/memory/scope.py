@@ -45,7 +45,7 @@ def versions_of(given: "Iterable[str]") -> dict[str, str]:
 
 
 def fits(scope: "Mapping[str, Any]", versions: "Mapping[str, str]", paths: "Sequence[str]") -> bool:
-    """Tell whether what has a scope holds where these versions are used and these paths are touched; unsaid, it does."""
+    """Return whether what has a scope holds where these versions are used and these paths are touched; unsaid, it does."""
     wanted = scope.get("versions", {})
     if any(name in versions and not _within(versions[name], bounds) for name, bounds in wanted.items()):
         return False
@@ -69,7 +69,7 @@ def changed(scope: "Mapping[str, Any]", versions: "Mapping[str, str]", paths: "S
 
 
 def _meet(place: str, path: str) -> bool:
-    """Tell whether one path is the other, or lies in it."""
+    """Return whether one path is the other, or lies in it."""
     one, other = (f"{part.strip('/').removeprefix('./')}/" for part in (place, path))
     return one.startswith(other) or other.startswith(one)
 

@@ -188,7 +188,7 @@ def content_of(text: str) -> frozenset[str]:
 
 
 def says_nothing(text: str) -> bool:
-    """Tell whether a text is thanks, praise or a report of success, and next to nothing besides."""
+    """Return whether a text is thanks, praise or a report of success, and next to nothing besides."""
     words = essence_of(text)
     if _forms(COURTESIES).isdisjoint(words) or not _forms(ADVICE).isdisjoint(words):
         return False
@@ -202,7 +202,7 @@ def _forms(words: frozenset[str]) -> frozenset[str]:
 
 
 def is_part(one: str, other: str) -> bool:
-    """Tell whether a text quotes another, which says more: words of it in a row, and these are a good part of the first."""
+    """Return whether a text quotes another, which says more: words of it in a row, and these are a good part of the first."""
     part, whole = essence_of(one), essence_of(other)
     shared = content_of(one) & content_of(other)
     # Who says hardly more than the part is no whole; and with one word in common, nothing is quoted.
@@ -225,7 +225,7 @@ def essence_digest(text: str) -> str:
 
 
 def alike(one: str, other: str) -> bool:
-    """Tell whether two texts say the same."""
+    """Return whether two texts say the same."""
     if fingerprint(one) == fingerprint(other):
         return True
     left, right = essence_of(one), essence_of(other)
@@ -235,7 +235,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def _turned(one: "Words", other: "Words") -> bool:
-    """Tell whether a clause that stands anywhere in one text begins the other, and nothing else differs."""
+    """Return whether a clause that stands anywhere in one text begins the other, and nothing else differs."""
     if other[0] not in _clause_forms() or Counter(one) != Counter(other):
         return False
     places = [place for place, word in enumerate(one) if place and word == other[0]]
@@ -254,7 +254,7 @@ def _negation_forms() -> frozenset[str]:
 
 @lru_cache(1)
 def _contraries() -> dict[str, set[str]]:
-    """Give the words that say the opposite of each."""
+    """Return the words that say the opposite of each."""
     found: dict[str, set[str]] = {}
     for pair in PAIRS:
         one, other = map(_plain_form, pair)
@@ -283,7 +283,7 @@ def contradiction(one: str, other: str) -> str | None:
 
 
 def _may_contradict(left: "Words", right: "Words") -> bool:
-    """Tell whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
+    """Return whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
     ends = _shared_ends(left, right)
     # No more words than these can be shared in the same order, and a single place that differs leaves them at the ends.
     if ends < _LEAST_SHARED and (Counter(left) & Counter(right)).total() < _least_shared(left, right):
@@ -296,7 +296,7 @@ def _may_contradict(left: "Words", right: "Words") -> bool:
 
 
 def _least_shared(left: "Words", right: "Words") -> float:
-    """Say how many words two texts share that are about the same thing."""
+    """Return how many words two texts share that are about the same thing."""
     return NEAR * (len(left) + len(right)) / 2
 
 
@@ -351,7 +351,7 @@ def _are_contrary(one: str, other: str) -> bool:
 
 
 def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> bool:
-    """Tell whether the one place where two texts differ says another thing of the same subject."""
+    """Return whether the one place where two texts differ says another thing of the same subject."""
     if not ours or not theirs or len(ours) > _WIDEST or len(theirs) > _WIDEST or shared < min(_LEAST_SHARED, len(left) - 1):
         return False
     # What is said of another file or test is another lesson: both may hold.
@@ -375,6 +375,6 @@ def groups_of(text: str) -> list[list[str]]:
 
 
 def nearness(one: str, other: str) -> float:
-    """Say which share of their words two texts have in common, in the same order."""
+    """Return which share of their words two texts have in common, in the same order."""
     left, right = essence_of(one), essence_of(other)
     return 2 * _compared(left, right)[0] / max(len(left) + len(right), 1)

@@ -33,7 +33,7 @@ _PLAIN = re.compile(r"[a-z]{3,40}")
 # The words of a project are a few thousand, and the same ones come again and again.
 @lru_cache(16_384)
 def stem_of(word: str) -> str:
-    """Give the stem of a word in lower case; what is not made of the letters a to z is its own."""
+    """Return the stem of a word in lower case; what is not made of the letters a to z is its own."""
     if not _PLAIN.fullmatch(word):
         return word
     word = _replaced(inflection_of(word), _SECOND, 1)
@@ -113,7 +113,7 @@ def _ends_doubled(stem: str) -> bool:
 
 
 def _ends_short(stem: str) -> bool:
-    """Tell whether a stem ends in a consonant, a vowel and a consonant that is not w, x or y."""
+    """Return whether a stem ends in a consonant, a vowel and a consonant that is not w, x or y."""
     if len(stem) < 3 or stem[-1] in "wxy":
         return False
     last = len(stem) - 1

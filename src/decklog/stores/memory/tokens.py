@@ -90,7 +90,7 @@ def _without_accents(text: str) -> str:
 # The words of a project's lessons are few thousand, and the same ones come again and again.
 @lru_cache(16_384)
 def _spellings(run: str) -> tuple[str, ...]:
-    """Give an identifier whole and in parts, without words that mean nothing: `ImportError` is also an import and an error."""
+    """Return an identifier whole and in parts, without words that mean nothing: `ImportError` is also an import and an error."""
     whole, *parts = _whole_and_parts(run)
     # A letter by itself has a meaning (`f`-strings, `-x`), one cut off from a name has none.
     parts = [part for part in parts if len(part) > 1 or part.isdigit()]

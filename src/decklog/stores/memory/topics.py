@@ -169,7 +169,7 @@ def check_payload(topic: str, payload: "dict[str, Any]") -> None:
 
 
 def sentence_of(topic: str, payload: "dict[str, Any]") -> str:
-    """Say a payload in words, for records that come without any."""
+    """Return a payload in words, for records that come without any."""
     shape = TOPICS.get(topic)
     order = [*(shape.keys if shape else ()), *sorted(payload)]
     parts = []

@@ -134,7 +134,7 @@ class LessonUpkeep(LessonEmbedding):
         return {"stale": now - timedelta(days=HALF_LIFE_DAYS), "settled_in": now - timedelta(days=_SETTLING_IN_DAYS)}
 
     def _findings(self, limit: int) -> "Iterator[MemoryFinding]":
-        """Say what is wrong, with which lessons, and what to do about it."""
+        """Yield what is wrong, with which lessons, and what to do about it."""
         yield self._contradictory(limit)
         yield self._proposed_lessons(limit)
         for name, condition, what, do in _WRONG:

@@ -155,7 +155,7 @@ class Bulk(Ledger):
         return True
 
     def _keyed(self, all_given: "list[dict[str, Any]]") -> "set[tuple[str, str]]":
-        """Say which keys are known, each with its run; they are named as they were given."""
+        """Return which keys are known, each with its run; they are named as they were given."""
         keys: dict[str, dict[str, str]] = {}
         for given in all_given:
             bound = self._db.values.text("key", given["key"])[0]
@@ -190,7 +190,7 @@ class Bulk(Ledger):
                 self._db.memo["head", stream] = self._writer.head(stream)
 
     def _paid(self, answers: "list[str]") -> set[str]:
-        """Say which answers were paid for before, by whatever run."""
+        """Return which answers were paid for before, by whatever run."""
         found = set[str]()
         for start in range(0, len(answers), _TOGETHER):
             asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])

@@ -179,7 +179,7 @@ class BudgetMeter:
         return to_text(self._clock.now())
 
     def standing(self, budget: Budget, at: "datetime") -> PeriodUsage:
-        """Say where a budget stands in the period that a time is in."""
+        """Return where a budget stands in the period that a time is in."""
         span = span_of(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None
@@ -188,7 +188,7 @@ class BudgetMeter:
         return PeriodUsage(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
     def holds(self, reservation: Reservation, standings: list[PeriodUsage]) -> bool:
-        """Tell whether a reservation is open and its time not over, by the latest time that any of its budgets has seen."""
+        """Return whether a reservation is open and its time not over, by the latest time that any of its budgets has seen."""
         if reservation.state is not ReservationState.OPEN:
             return False
         return to_text(reservation.expires_at) > max([self._now(), *(standing.as_of for standing in standings)])
@@ -280,7 +280,7 @@ class BudgetMeter:
         return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
 
     def told_times(self, times: "set[str]") -> "set[str]":
-        """Say which of some times entries have."""
+        """Return which of some times entries have."""
         sought, found = iter(sorted(map(str, times))), set[str]()
         while some := list(islice(sought, _TOGETHER)):
             bound = {f"t{place}": time for place, time in enumerate(some)}
@@ -356,7 +356,7 @@ class Spending:
         return self._cost if budget.unit is BudgetUnit.MICRODOLLARS else self._tokens
 
     def _covered(self, budget: "Budget", amount: int) -> int:
-        """Say how much of an amount the reservation has held in this budget."""
+        """Return how much of an amount the reservation has held in this budget."""
         if self.paying is None or not budget.covers(self.paying.values()):
             return 0
         return min(amount, self.paying.left(budget.unit))
@@ -375,7 +375,7 @@ class Spending:
             self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
     def news(self) -> "Iterator[tuple[str, str, BudgetFigures]]":
-        """Tell what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""
+        """Yield what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""
         for before in self._standings:
             budget, amount = before.budget, self._amount(before.budget) or 0
             spent = before.spent + amount

@@ -50,7 +50,7 @@ class Price(Record):
     sourced_on: str | None = None
 
     def cost(self, tokens: "Tokens") -> int | None:
-        """Give a call's cost in micro-dollars; None when a kind of token it used has no known price."""
+        """Return a call's cost in micro-dollars; None when a kind of token it used has no known price."""
         prices = (self.input_price, self.cache_read_price, self.cache_create_price, self.output_price)
         total = 0
         for count, price in zip(tokens, prices, strict=True):
@@ -76,7 +76,7 @@ class PriceList:
         return _holding(own, at, prompt_tokens) or _holding(shipped().get(model, ()), at, prompt_tokens)
 
     def cost(self, model: str, at: datetime, tokens: "Tokens") -> int | None:
-        """Give a call's cost in micro-dollars; None when it is not known."""
+        """Return a call's cost in micro-dollars; None when it is not known."""
         price = self.find(model, at, sum(tokens[:3]))
         return None if price is None else price.cost(tokens)
 

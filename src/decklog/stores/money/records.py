@@ -109,7 +109,7 @@ class Budget(Record):
         return {**super().as_dict(), "is_proven": self.is_proven}
 
     def covers(self, place: "Mapping[str, Any]") -> bool:
-        """Tell whether something with this run, group, task and agent is in the budget's scope."""
+        """Return whether something with this run, group, task and agent is in the budget's scope."""
         if self.scope is BudgetScope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id:
             return True
         # Groups of two runs may have the same id; a budget may be for one of them.
@@ -175,7 +175,7 @@ _FOREVER = PeriodSpan("", "~", None)
 
 
 def span_of(period: BudgetPeriod, at: datetime) -> PeriodSpan:
-    """Give the period that a time is in."""
+    """Return the period that a time is in."""
     today = at.astimezone(UTC).date()
     match period:
         case BudgetPeriod.FOREVER:

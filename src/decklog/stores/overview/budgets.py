@@ -92,7 +92,7 @@ class BudgetStanding:
 
 
 def periods(now: datetime) -> "dict[str, str]":
-    """Give the days on which the present periods began."""
+    """Return the days on which the present periods began."""
     today = now.astimezone(UTC).date()
     starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
     return {name: day.isoformat() for name, day in starts.items()}

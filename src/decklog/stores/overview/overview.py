@@ -424,7 +424,7 @@ class Overview(Families):
         )
 
     def _today(self, base: Base) -> tuple[int, int]:
-        """Give what was spent today, and how many calls have no price. A budget of everything knows both."""
+        """Return what was spent today, and how many calls have no price. A budget of everything knows both."""
         for budget in base.budgets:
             if budget.scope == "all" and budget.unit == "microdollars":
                 return budget.today, budget.unpriced_today

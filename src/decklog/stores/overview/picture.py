@@ -229,7 +229,7 @@ def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPict
 def _head(
     db: "Database", base: "Any", history: "Any", place: "Any", seq: int, counts: "dict[str, int]", found: "Latest"
 ) -> "dict[str, Any]":
-    """Give how a run stands, or what it was as of an entry."""
+    """Return how a run stands, or what it was as of an entry."""
     shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
     return {
         "run_id": place.run_id,

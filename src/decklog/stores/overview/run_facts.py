@@ -194,7 +194,7 @@ def _behind(facts: "Sequence[dict[str, Any]]", mark: str, most: int) -> list[str
 
 
 def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int]]":
-    """Give the places of the entries that came after each run's mark."""
+    """Return the places of the entries that came after each run's mark."""
     starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
     return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
 

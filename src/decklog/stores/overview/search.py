@@ -203,7 +203,7 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "
 
 
 def _spoken(payload: str | None) -> "list[tuple[str, str]]":
-    """Give the texts of a record with their names: what it is called first, then all others."""
+    """Return the texts of a record with their names: what it is called first, then all others."""
     image = from_json(payload or "null")
     if not isinstance(image, dict):
         return []

@@ -97,7 +97,7 @@ def moved(streams: "Iterable[Row]") -> "list[Charged]":
 
 
 def is_far(streams: "Sequence[Charged]") -> bool:
-    """Tell whether more entries came since the marks than should be looked through."""
+    """Return whether more entries came since the marks than should be looked through."""
     return len(streams) > MOST_STREAMS or sum(newest - mark for _, _, newest, mark in streams) > MOST_BEHIND
 
 
@@ -164,7 +164,7 @@ def dearest_first(one: "dict[str, Any]") -> "tuple[int, int]":
 
 
 def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
-    """Give what each of some runs has spent and in how many calls; `spans` are the entries after their marks."""
+    """Return what each of some runs has spent and in how many calls; `spans` are the entries after their marks."""
     marks, bound = placed(ids)
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
     found = _kept_and_later(db, ("run_id",), kept, "1 = 1", bound, spans, SPENT)
@@ -172,7 +172,7 @@ def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "d
 
 
 def of_run(db: "Database", run_id: str, streams: "Sequence[Charged]") -> "list[dict[str, Any]]":
-    """Give what a run has spent by model and agent, the dearest first; `streams` are those with entries after their mark."""
+    """Return what a run has spent by model and agent, the dearest first; `streams` are those with entries after their mark."""
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id = :run_id"
     spans = [(no * STREAM_SIZE + mark, no * STREAM_SIZE + newest) for name, no, newest, mark in streams if name == run_id]
     found = _kept_and_later(db, ("model", "agent"), kept, "1 = 1", {"run_id": run_id}, spans)

@@ -55,7 +55,7 @@ _GAPS = 3
 
 
 def silence_of(gap: timedelta) -> timedelta:
-    """Say how long a run may be silent that has such a gap between its entries."""
+    """Return how long a run may be silent that has such a gap between its entries."""
     return max(SHORTEST_SILENCE, _GAPS * gap)
 
 

@@ -64,7 +64,7 @@ def in_parts(spans: "Sequence[Span]") -> "list[Sequence[Span]]":
 
 
 def most_behind(lags: "Sequence[int]", most: int) -> int:
-    """Give how many entries each run may be behind its mark: fewer where many runs are, so that all together are not too many."""
+    """Return how many entries each run may be behind its mark: fewer where many runs are, so that all together are not too many."""
     return most if sum(lags) <= MOST_IN_ALL else min(most, MOST_IN_ALL // len(lags))
 
 
@@ -134,7 +134,7 @@ def _write(db: "Database", run_id: str, seq: int, tally: "dict[str, int]") -> No
 
 
 def hash_at(db: "Database", stream: str, seq: int) -> str | None:
-    """Give the hash of an entry; None when there is no such entry."""
+    """Return the hash of an entry; None when there is no such entry."""
     row = db.one("select hash from entries where pos = :pos", {"pos": (number_of(db, stream) or 0) * STREAM_SIZE + seq})
     return None if row is None else str(row[0])
 

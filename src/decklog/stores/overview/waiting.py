@@ -163,7 +163,7 @@ select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, 
 
 
 def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]":
-    """Give how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest.
+    """Return how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest.
 
     The streams that were charged to since their marks come with it: name, number, newest entry and mark.
     """

@@ -47,7 +47,7 @@ class RunFilter:
     until: datetime | None = None
 
     def fits(self, run: "RunOverview") -> bool:
-        """Tell whether a run is one of those."""
+        """Return whether a run is one of those."""
         same = all(getattr(self, name) in (None, getattr(run, name)) for name in ("repo", "branch", "parent_run_id"))
         is_in_time = (self.since is None or run.started_at >= self.since) and (self.until is None or run.started_at <= self.until)
         return same and is_in_time and (self.text is None or _lowered(self.text) in _lowered(run.goal))
@@ -115,7 +115,7 @@ class RunsTable:
 
 
 def place_of(run: "RunOverview") -> "tuple[str, str]":
-    """Say where a run stands in the list of all."""
+    """Return where a run stands in the list of all."""
     return to_text(run.started_at), run.id
 
 

@@ -51,7 +51,7 @@ def _by_name(records: "list[Record]") -> "dict[str, dict[str, Any]]":
 
 
 def _name(record: Record) -> str:
-    """Give what a record is called in its run; nothing when only ids tell it from others."""
+    """Return what a record is called in its run; nothing when only ids tell it from others."""
     if record.identity == ("id",):
         return next((str(value).splitlines()[0] for name in _CALLED if (value := getattr(record, name, None))), "")
     parts = [part for part in record.identity if part != "run_id"]
@@ -61,7 +61,7 @@ def _name(record: Record) -> str:
 
 
 def _plain(record: Record) -> "dict[str, Any]":
-    """Give what can be compared between runs; what is an object is told by its parts."""
+    """Return what can be compared between runs; what is an object is told by its parts."""
     found: dict[str, Any] = {}
     for name, value in record.as_dict().items():
         if name in _OWN or name.endswith(("_at", "_id", "_ids")):

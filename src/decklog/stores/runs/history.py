@@ -188,7 +188,7 @@ class RunHistory:
         return found
 
     def entry_for(self, place: StreamPosition, at: str | None, *, is_end: bool = True) -> int:
-        """Give the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
+        """Return the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
         if at is None:
             return place.head if is_end else 1
         moment = moment_of(at, place.run_id)
@@ -230,7 +230,7 @@ class RunHistory:
     # Counts
 
     def tally(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, int]":
-        """Give the counts as of an entry."""
+        """Return the counts as of an entry."""
         if seq == story.seq:
             return story.tally
         if seq == 0:
@@ -246,7 +246,7 @@ class RunHistory:
         return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
     def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, Any] | None":
-        """Give the last mark at or before an entry, from the tables or from what was added up since."""
+        """Return the last mark at or before an entry, from the tables or from what was added up since."""
         if seq < story.since:
             return timeline.mark_at(self._db, place.run_id, seq)
         later = [mark for mark in story.marks if mark["seq"] <= seq][-1:]
@@ -259,7 +259,7 @@ class RunHistory:
     def records(
         self, place: StreamPosition, story: RunStory, record_class: "type[Record]", at: str, size: int, after: str | None
     ) -> "Page[Any]":
-        """Give a page of the records of a kind as they were at an entry, in the order in which they came to be."""
+        """Return a page of the records of a kind as they were at an entry, in the order in which they came to be."""
         until, passed = self.entry_for(place, at), cursor_of(after) or 0
         bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
         rows: list[Row] = []
@@ -288,11 +288,11 @@ class RunHistory:
     def newest(
         self, place: StreamPosition, story: RunStory, classes: "list[type[Record]]", at: int, size: int, before: int | None
     ) -> "dict[str, tuple[list[Any], str | None]]":
-        """Give the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
+        """Return the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
     def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
-        """Give what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
+        """Return what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
             marks = self._spent_at_marks(place, min(at, story.since), points)
@@ -311,7 +311,7 @@ class RunHistory:
     # The strip and the lanes
 
     def pulse(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int) -> "RunPulse":
-        """Give the times of entries at even steps, and the entries that a person looks for."""
+        """Return the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
@@ -347,7 +347,7 @@ class RunHistory:
     def lanes(
         self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", limit: int, begun_by: int | None = None
     ) -> "RunLanes":
-        """Give the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
+        """Return the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]

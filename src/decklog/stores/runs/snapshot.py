@@ -91,7 +91,7 @@ class Past:
         self._tasks = tasks
 
     def span(self, run_id: str, at: str | None) -> tuple[int, int]:
-        """Give the positions right before a run's first entry and of the entry that is meant."""
+        """Return the positions right before a run's first entry and of the entry that is meant."""
         number = number_of(self._db, run_id)
         if number is None:
             raise no_run(self._db, run_id, "List them: decklog runs find")

@@ -95,7 +95,7 @@ class RunStory:
         self._at = ""
 
     def copied(self) -> "RunStory":
-        """Give one that goes on from here, and leaves this one to those who read it."""
+        """Return one that goes on from here, and leaves this one to those who read it."""
         new = RunStory(self.since, self.tally)
         new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
         new.earlier, new.later = list(self.earlier), dict(self.later)
@@ -188,7 +188,7 @@ class RunStory:
 
 
 def came_of(image: "dict[str, Any]") -> "dict[str, Any]":
-    """Give what a task's image says of the attempt that it ended."""
+    """Return what a task's image says of the attempt that it ended."""
     outcome = image.get("outcome")
     blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
     return {"outcome": outcome, "summary": image.get("summary"), "blocker": blocker}
@@ -217,7 +217,7 @@ def marked(row: "Row") -> "dict[str, Any]":
 
 
 def mark_at(db: "Database", run_id: str, seq: int) -> "dict[str, Any] | None":
-    """Give the last mark of a run at or before an entry."""
+    """Return the last mark of a run at or before an entry."""
     sql = f"select {', '.join(MARK)} from {MARKS} where run_id = :run_id and seq <= :seq order by seq desc limit 1"
     row = db.one(sql, {"run_id": run_id, "seq": seq})
     return None if row is None else marked(row)
@@ -336,7 +336,7 @@ def _kept(db: "Database", table: str, run_id: str) -> "Iterator[Row]":
 
 
 def _rows_of(db: "Database", run_id: str, start: int, story: RunStory) -> "dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]":
-    """Give the rows that a story of a whole run makes, by table and key."""
+    """Return the rows that a story of a whole run makes, by table and key."""
     marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
     rows: dict[str, list[tuple[Any, ...]]] = {
         MARKS: [tuple(mark[name] for name in MARK[1:]) for mark in marks],

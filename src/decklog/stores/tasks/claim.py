@@ -111,7 +111,7 @@ class Claim:
         return self._end(self._leases.fail, summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
 
     def block(self, blocker: str, summary: str | None = None) -> "Task":
-        """Give the task up until something outside changes."""
+        """Return the task up until something outside changes."""
         return self._end(self._leases.block, blocker=blocker, summary=summary)
 
     def release(self, reason: str | None = None, *, not_before: "datetime | None" = None) -> "Task":
@@ -128,7 +128,7 @@ class Claim:
         return self._lease_seconds
 
     def loss(self, problem: Exception, *, is_late: bool) -> LeaseLost | None:
-        """Tell why a lease is lost that could not be extended; None when the next try may go well.
+        """Return why a lease is lost that could not be extended; None when the next try may go well.
 
         The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
         """
@@ -276,7 +276,7 @@ class _Keeper:
 
 
 def _may_pass(problem: Exception) -> bool:
-    """Say whether the next try may go well: to extend twice does no harm, so that an unknown outcome is no obstacle."""
+    """Return whether the next try may go well: to extend twice does no harm, so that an unknown outcome is no obstacle."""
     return isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
 
 

@@ -82,7 +82,7 @@ def spelled_tag(tag: str) -> str:
 
 
 def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
-    """Give what a claim asks for, as it is bound."""
+    """Return what a claim asks for, as it is bound."""
     return {name: value for name, value in wanted.items() if value is not None}
 
 
@@ -146,7 +146,7 @@ def is_assigned(asked: "tuple[str, ...]") -> str:
 
 
 def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") -> tuple[bool, bool]:
-    """Tell whether there may be a task for whoever asks, and whether whatever there is may be anybody's."""
+    """Return whether there may be a task for whoever asks, and whether whatever there is may be anybody's."""
     bound, _ = db.values.bind({**asked, **times})
     is_shared = db.one(is_assigned(tuple(asked)), bound) is None
     if db.one(is_ready(tuple(asked)), bound) is not None:
@@ -157,7 +157,7 @@ def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") 
 
 
 def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, datetime]") -> "tuple[Any, ...]":
-    """Tell whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
+    """Return whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
     bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
     found = db.one(_BEFORE_CLAIM, bound)
     assert found is not None

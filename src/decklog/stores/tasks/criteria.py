@@ -69,7 +69,7 @@ class Criterion(Record):
         return record
 
     def stale_because(self, commit: str | None, files: "Mapping[str, object]") -> str | None:
-        """Say why the evidence no longer holds, given the present commit and files' digests; None when it may hold."""
+        """Return why the evidence no longer holds, given the present commit and files' digests; None when it may hold."""
         if commit is not None and self.evidence_commit is not None and not same_commit(commit, self.evidence_commit):
             return f"the commit is now {commit}, and the evidence is of {self.evidence_commit}"
         for path, digest in (self.evidence_files or {}).items():
@@ -78,7 +78,7 @@ class Criterion(Record):
         return None
 
     def is_confirmed_by(self, commit: str | None, files: "Mapping[str, object]") -> bool:
-        """Say whether every fact that the evidence is bound to is among the present ones, unchanged."""
+        """Return whether every fact that the evidence is bound to is among the present ones, unchanged."""
         seen = (self.evidence_commit is None or commit is not None) and (self.evidence_files or {}).keys() <= files.keys()
         return seen and self.stale_because(commit, files) is None
 
@@ -360,7 +360,7 @@ def _facts(commit: str | None, files: "dict[str, object] | None") -> "tuple[str 
 
 
 def _staleness(criterion: Criterion, commit: str | None, files: "Mapping[str, object]") -> "dict[str, Any]":
-    """Say how facts change a criterion's staleness. The first reason stays: it tells when the evidence was lost."""
+    """Return how facts change a criterion's staleness. The first reason stays: it tells when the evidence was lost."""
     reason = criterion.stale_because(commit, files)
     if reason is not None and not criterion.is_stale:
         return {"is_stale": True, "stale_reason": reason}

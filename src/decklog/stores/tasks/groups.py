@@ -58,7 +58,7 @@ def check_task_group_id(text: object) -> str:
 
 
 def normal_specialization(path: object) -> str:
-    """Give a specialisation's template path in its one full form; refuse what leaves the templates' folder.
+    """Return a specialisation's template path in its one full form; refuse what leaves the templates' folder.
 
     `specializations/…`, `templates/specializations/…` and bare names mean the same file as the full path.
     """

@@ -206,7 +206,7 @@ class Leases(Store):
         return self._now() + timedelta(seconds=LONGEST_RESERVATION_SECONDS)
 
     def _times(self) -> dict[str, datetime]:
-        """Tell the time, by the wall and by the clock of leases."""
+        """Return the time, by the wall and by the clock of leases."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
     def _take(self, run_id: str, worker: str, asked: "dict[str, str]", now: datetime, lease_seconds: float) -> Task | None:

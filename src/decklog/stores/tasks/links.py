@@ -222,7 +222,7 @@ class Links(Leases):
         )
 
     def _never(self, task_id: str, links: "dict[str, LinkKind]") -> "Iterator[LinkKind]":
-        """Give the kinds of those links that a task does not have, and never had."""
+        """Yield the kinds of those links that a task does not have, and never had."""
         sql = "select 1 from entries where record_table = 'dependencies' and record_id = :link limit 1"
         for other, kind in links.items():
             if self._db.one(sql, {"link": to_json([task_id, other])}) is None:
@@ -305,7 +305,7 @@ class Links(Leases):
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
     def _linked(self, task: Task) -> "TaskLinks":
-        """Give what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
+        """Return what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
         rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
         links: dict[str, list[LinkedTask]] = {}
         for way, kind, name, title, state in sorted(row[:5] for row in rows if row[0] != "part"):

@@ -71,7 +71,7 @@ class PlanPhase(Record):
 
 
 def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> "dict[str, Any]":
-    """Say what changes when a phase is given a status: its times and, unless it is given too, its progress."""
+    """Return what changes when a phase is given a status: its times and, unless it is given too, its progress."""
     changes: dict[str, Any] = {"status": status}
     if percent is not None:
         changes["progress_percent"] = percent
@@ -138,7 +138,7 @@ def _number(value: object) -> int:
 
 
 def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
-    """Say which present phase each wanted one, a number with a name, continues; one that is new has none.
+    """Return which present phase each wanted one, a number with a name, continues; one that is new has none.
 
     A phase is known by its name; among several of one name, the one that kept its number comes first.
     """

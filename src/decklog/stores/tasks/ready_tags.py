@@ -43,7 +43,7 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
 
 
 def _in_bytes(task_id: object) -> bytes:
-    """Give an id as it is sorted by, also where it is no text."""
+    """Return an id as it is sorted by, also where it is no text."""
     return task_id if isinstance(task_id, bytes) else str(task_id).encode()
 
 

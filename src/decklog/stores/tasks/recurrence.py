@@ -55,7 +55,7 @@ class Recurrence:
         self._zone = zone_of(zone)
 
     def after(self, moment: datetime) -> datetime | None:
-        """Give the first moment after another; None when there is none for years."""
+        """Return the first moment after another; None when there is none for years."""
         start = self._shown(moment) - _SHIFT
         found: list[tuple[datetime, datetime]] = []
         for shown in self._forward(start):
@@ -76,11 +76,11 @@ class Recurrence:
         return sorted(found)[-most:]
 
     def _shown(self, moment: datetime) -> datetime:
-        """Give what the clocks show at a moment."""
+        """Return what the clocks show at a moment."""
         return moment.astimezone(self._zone).replace(tzinfo=None)
 
     def _moments(self, shown: datetime) -> "Iterator[datetime]":
-        """Give the moments at which the clocks show a time, or would."""
+        """Yield the moments at which the clocks show a time, or would."""
         first, second = (shown.replace(tzinfo=self._zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         yield first
         if self._goes_on and second > first:

@@ -185,7 +185,7 @@ class Task(Record):
 
     @property
     def warnings(self) -> list[str]:
-        """Say what a loop should stop for: the same blocker, twice in a row or more."""
+        """Return what a loop should stop for: the same blocker, twice in a row or more."""
         if self.blocker_repeats < 2:
             return []
         return [f"task {self.id} met the same blocker {self.blocker_repeats} times in a row: {self.blocker}"]
@@ -416,7 +416,7 @@ def of_all_runs(state: str | None) -> str:
 
 
 def not_editable(task: Task, relied_on: list[str]) -> Conflict:
-    """Say why a task is not edited as it stands."""
+    """Return why a task is not edited as it stands."""
     if task.state != TaskState.RUNNING:
         return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
     return Conflict(

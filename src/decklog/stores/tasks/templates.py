@@ -142,7 +142,7 @@ class Templates(Store):
         )
 
     def _instances(self, template: Template, values: "dict[str, Any]", key: str | None) -> "list[dict[str, object]]":
-        """Give the tasks as they are added, each under an id of its own."""
+        """Return the tasks as they are added, each under an id of its own."""
         ids = {str(task["name"]): self._ids.new("task") for task in template.tasks}
         made: list[dict[str, object]] = []
         for task in template.tasks:

@@ -59,7 +59,7 @@ def refuse_claim(db: "Database", task: Task, worker: str, times: "dict[str, date
 
 
 def why_not(db: "Database", task: Task, now: "datetime", steady_now: "datetime", worker: str | None = None) -> tuple[str, str]:
-    """Say why a task can't be claimed, by a worker or by just anybody, as a code and in words."""
+    """Return why a task can't be claimed, by a worker or by just anybody, as a code and in words."""
     match task.state:
         case TaskState.RUNNING if task.leased_until is not None:
             left = task.leased_until - steady_now
@@ -87,7 +87,7 @@ def _is_held(db: "Database", run_id: str) -> bool:
 def explain(
     db: "Database", run_id: str | None, wanted: "dict[str, str | None]", now: "datetime", steady_now: "datetime"
 ) -> "ClaimExplanation":
-    """Say why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
+    """Return why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
         if not row or not row[0]:

@@ -33,7 +33,7 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 
 
 def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "TaskExplanation":
-    """Say why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
+    """Return why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
     code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
     return {
@@ -83,7 +83,7 @@ def _blocking(
 
 
 def _waits(chain: "list[BlockingTask]", is_cut: bool) -> "tuple[str, str]":
-    """Say what a task waits for, as a claim would."""
+    """Return what a task waits for, as a claim would."""
     nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
     return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"
 

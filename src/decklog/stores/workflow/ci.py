@@ -218,7 +218,7 @@ def _seconds(duration_seconds: int | None) -> int | None:
 
 
 def _duration(fields: "dict[str, Any]") -> int | None:
-    """Give the duration that was said, or the time from start to end."""
+    """Return the duration that was said, or the time from start to end."""
     if fields["duration_seconds"] is not None or fields["completed_at"] is None:
         known: int | None = fields["duration_seconds"]
         return known
@@ -233,7 +233,7 @@ def _note(fields: "dict[str, Any]") -> str:
 
 
 def _median(durations: list[int]) -> float | None:
-    """Give the middle of sorted numbers."""
+    """Return the middle of sorted numbers."""
     if not durations:
         return None
     middle = len(durations) // 2
@@ -241,5 +241,5 @@ def _median(durations: list[int]) -> float | None:
 
 
 def _p90(durations: list[int]) -> float | None:
-    """Give the smallest number that at least 90 in 100 do not exceed."""
+    """Return the smallest number that at least 90 in 100 do not exceed."""
     return float(durations[-(-len(durations) * 9 // 10) - 1]) if durations else None

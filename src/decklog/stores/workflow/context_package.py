@@ -185,7 +185,7 @@ class ContextConsumption(Record):
 
 
 def next_number(db: "Database") -> int:
-    """Give the next number of a log's packages; nobody else gets one until this transaction ends.
+    """Return the next number of a log's packages; nobody else gets one until this transaction ends.
 
     The run's stream is locked before it, as before everything.
     """
@@ -196,12 +196,12 @@ def next_number(db: "Database") -> int:
 
 
 def scope_id_of(run_id: str, group_id: str, agent: str, iteration: int, number: int) -> str:
-    """Give the name of one use of a package: the same use has the same name."""
+    """Return the name of one use of a package: the same use has the same name."""
     return sha256(f"{run_id}:{group_id}:{agent}:{iteration}:{number}".encode()).hexdigest()[:32]
 
 
 def score_of(package: ContextPackage, *, group_id: str | None, is_consumer: bool, now: datetime) -> float:
-    """Say how much a package is worth: its priority first, then that it is about the group, meant for the agent, and new."""
+    """Return how much a package is worth: its priority first, then that it is about the group, meant for the agent, and new."""
     days = max((now - package.created_at).total_seconds() / 86_400, 0.0)
     same_group = package.group_id is not None and package.group_id == group_id
     return 4 * WEIGHTS[package.priority] + 2 * same_group + 1.5 * is_consumer + 1 / (days + 1)

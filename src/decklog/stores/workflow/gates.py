@@ -168,7 +168,7 @@ def _opening(now: datetime, stated: datetime | None, retry_seconds: float | None
 
 
 def _is_old_news(known: Gate, began_at: datetime | None, stated: datetime | None) -> bool:
-    """Tell whether a gate was closed after what wants to close it began, for no shorter time."""
+    """Return whether a gate was closed after what wants to close it began, for no shorter time."""
     if known.closed_at is None or began_at is None or began_at > known.closed_at:
         return False
     return stated is None or (known.opens_at is not None and stated <= known.opens_at)

@@ -300,7 +300,7 @@ def in_order(groups: list[GroupFacts]) -> list[GroupFacts]:
 
 
 def is_security(group: GroupFacts, rule: "Mapping[str, Any]") -> bool:
-    """Tell whether a group is about security: it is marked so, or a whole word of its name says so."""
+    """Return whether a group is about security: it is marked so, or a whole word of its name says so."""
     return group.security_sensitive or _has_word(group.name, rule.get("words", ()))
 
 

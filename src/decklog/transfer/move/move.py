@@ -157,7 +157,7 @@ def _even(stretches: "Iterator[Stretch]") -> "Iterator[list[Stretch]]":
 
 
 def is_same(one: str, other: str) -> bool:
-    """Say whether two targets are one log, as far as their names tell."""
+    """Return whether two targets are one log, as far as their names tell."""
     if "://" in one or "://" in other:
         return one == other
     return os.path.realpath(one) == os.path.realpath(other)

@@ -29,7 +29,7 @@ _LENGTH = 8
 
 
 def stretches(log: "Decklog", lacking: "Iterable[Lacking]") -> "Iterator[Stretch]":
-    """Give what is lacking, each entry checked against the one before it."""
+    """Yield what is lacking, each entry checked against the one before it."""
     for stream, after, previous, until in lacking:
         for rows in rows_of(log, stream, after=after, until=until):
             yield Stretch.checked(stream, previous, rows)
@@ -55,7 +55,7 @@ def read_ahead(log: "Decklog", lacking: "list[Lacking]") -> "AbstractContextMana
 
 
 def _as_they_come(log: "Decklog", lacking: "list[Lacking]", reading: "subprocess.Popen[bytes]") -> "Iterator[Stretch]":
-    """Give the stretches that a process sends; where it stops too soon, go on here, and meet what it has met."""
+    """Yield the stretches that a process sends; where it stops too soon, go on here, and meet what it has met."""
     assert reading.stdout is not None
     left = {stream: (stream, after, previous, until) for stream, after, previous, until in lacking}
     for stretch in _received(reading.stdout):

@@ -145,7 +145,7 @@ class RecoveredRows:
         return sorted((str(row[0]) for row in found), key=lambda name: (name.startswith("@"), name))
 
     def entries(self, stream: str) -> "Iterator[tuple[int, list[Version]]]":
-        """Give a stream's numbers in order, each with the versions of its entry that were found, the likeliest first."""
+        """Yield a stream's numbers in order, each with the versions of its entry that were found, the likeliest first."""
         sql = """
             select places.seq, payload, is_doubtful
               from places
@@ -158,13 +158,13 @@ class RecoveredRows:
             yield seq, [Version(stream, seq, payload, bool(is_doubtful)) for _, payload, is_doubtful in versions]
 
     def at(self, stream: str, seq: int) -> "list[Version]":
-        """Give the versions of one entry."""
+        """Return the versions of one entry."""
         sql = "select payload, is_doubtful from places join found using (id) where places.stream = ? and places.seq = ?"
         rows: list[Any] = self._db.execute(sql, (stream, seq)).fetchall()
         return [Version(stream, seq, payload, bool(is_doubtful)) for payload, is_doubtful in rows]
 
     def of_record(self, stream: str, table: str, record_id: str) -> "list[Version]":
-        """Give the entries of a stream that tell of one record, the first first."""
+        """Return the entries of a stream that tell of one record, the first first."""
         sql = """
             select places.seq, payload
               from found
@@ -179,7 +179,7 @@ class RecoveredRows:
         return [Version(stream, seq, payload, False) for seq, payload in rows]
 
     def records(self, stream: str) -> "Iterator[tuple[int, str, str]]":
-        """Give the rows that were found in a stream's tables: the table's place, the id and the image."""
+        """Yield the rows that were found in a stream's tables: the table's place, the id and the image."""
         yield from self._db.execute("select place, record_id, image from records where stream = ? order by place, 2", (stream,))
 
     def blobs(self) -> "Iterator[tuple[str, bytes]]":
@@ -221,7 +221,7 @@ class Version:
 
 
 def in_digits(link: "Any") -> "Any":
-    """Give a hash as entries tell it; older logs have it so in their rows."""
+    """Return a hash as entries tell it; older logs have it so in their rows."""
     return link.hex() if type(link) is bytes else link
 
 

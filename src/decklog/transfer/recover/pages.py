@@ -66,7 +66,7 @@ class Pages:
                 yield content, (number - 1) * self.size, number, True
 
     def _places_in_logs(self) -> "Iterator[tuple[bytes, int, int, bool]]":
-        """Give the frames that a commit stands behind, those of earlier rounds first, and those that can't be told."""
+        """Yield the frames that a commit stands behind, those of earlier rounds first, and those that can't be told."""
         for content in self._logs:
             log = WriteAheadLog(content, self.size)
             frames = log.frames
@@ -88,26 +88,26 @@ class Pages:
         return len(self._places)
 
     def all(self, progress: "Callable[[int, int], None]") -> "Iterator[DatabasePage]":
-        """Give every version of every page."""
+        """Yield every version of every page."""
         for index in range(self.count):
             if index % 500 == 0:
                 progress(index, self.count)
             yield self.at(index)
 
     def at(self, index: int) -> DatabasePage:
-        """Give one version of one page."""
+        """Return one version of one page."""
         content, start, number, _ = self._places[index]
         return DatabasePage(index, number, content[start : start + self.size], self._newest.get(number) == index)
 
     def newest(self) -> "Iterator[tuple[int, bytes]]":
-        """Give the newest version of each page by its number."""
+        """Yield the newest version of each page by its number."""
         for number in sorted(self._newest):
             yield number, self._page(number)
 
     # Rows
 
     def cells(self, page: DatabasePage) -> "tuple[list[Cell], bool]":
-        """Give the rows of a leaf, as far as they can be read, and whether its own list leads to all that the page holds."""
+        """Return the rows of a leaf, as far as they can be read, and whether its own list leads to all that the page holds."""
         head = 100 if page.content.startswith(_MAGIC) else 0
         kind = page.content[head] if len(page.content) > head + 8 else 0
         if kind != _LEAF:
@@ -141,7 +141,7 @@ class Pages:
         return Cell(rowid, payload, overflow)
 
     def _local_size(self, size: int) -> int:
-        """Say how much of a row lies on its leaf; the rest is on overflow pages."""
+        """Return how much of a row lies on its leaf; the rest is on overflow pages."""
         if size <= self.size - 35:
             return size
         least = (self.size - 12) * 32 // 255 - 23
@@ -217,14 +217,14 @@ def _is_write_ahead_log(content: bytes, size: int) -> bool:
 
 
 def _share(content: bytes, size: int, start: int = 0, gap: int = 0) -> float:
-    """Say what share of the pages, of some, begins as pages of a tree do."""
+    """Return what share of the pages, of some, begins as pages of a tree do."""
     step = size + gap
     places = range(start, len(content) - 8, max(1, len(content) // step // _SAMPLED) * step)
     return sum(_begins_a_tree(content[place : place + 8], size) for place in places) / max(1, len(places))
 
 
 def _begins_a_tree(head: bytes, size: int) -> bool:
-    """Say whether this is how a page of a tree begins: its rows lie behind the list of them; where it has none, at its end."""
+    """Return whether this is how a page of a tree begins: its rows lie behind the list of them; where it has none, at its end."""
     count, rows = int.from_bytes(head[3:5], "big"), int.from_bytes(head[5:7], "big") or 65536
     return head[0] in (_LEAF, *_OTHER_TREES) and (8 + 2 * count <= rows <= size if count else rows == size)
 

@@ -46,12 +46,12 @@ class Parents:
         return record_class.upcast(image)
 
     def belongs(self, values: "Values", stream: str) -> bool:
-        """Say whether the record that an entry tells of is one of its stream."""
+        """Return whether the record that an entry tells of is one of its stream."""
         image = self.image_of(values)
         return image is None or self._classes[values["record_table"]].stream_of(image) == stream
 
     def lost(self, values: "Values") -> "Iterator[Lost]":
-        """Give the records that an entry's own refers to and that are not there."""
+        """Yield the records that an entry's own refers to and that are not there."""
         image = self.image_of(values)
         for table, pairs in self._references(values["record_table"]) if image is not None else []:
             named = {there: image.get(here) for here, there in pairs}  # type: ignore[union-attr]

@@ -69,7 +69,7 @@ class BitRepair:
 
 
 def _flipped(version: "Version") -> "Iterator[Values]":
-    """Give what an entry is with each one of its bits the other way, where it is sound then."""
+    """Yield what an entry is with each one of its bits the other way, where it is sound then."""
     payload = version.payload
     try:
         spans = spans_of(payload)
@@ -86,7 +86,7 @@ def _flipped(version: "Version") -> "Iterator[Values]":
 
 
 def _flipped_values(version: "Version", spans: "list[tuple[int, int, int]]") -> "Iterator[Values]":
-    """Give what an entry is with one bit of one value the other way; the other values are read once."""
+    """Yield what an entry is with one bit of one value the other way; the other values are read once."""
     parts = [(kind, version.payload[start:end]) for kind, start, end in spans]
     values = version.placed([_read(*part) for part in parts])
     unsound = {name for name in values if not _may_hold(name, values[name])}
@@ -125,7 +125,7 @@ class StreamProof:
         self._passed_over: set[str] = set()
 
     def run(self) -> "Iterator[RecoveredEntry]":
-        """Give the entries in order; a number that is missing is lost."""
+        """Yield the entries in order; a number that is missing is lost."""
         for (seq, versions), following in pairwise(joined(self._entries, [(0, [])])):
             found = self._chosen(seq, versions, following[1] if following[0] == seq + 1 else [])
             hashes = {values["hash"] for values in _readable(versions)}
@@ -198,12 +198,12 @@ def _link(previous: str, values: "Values") -> str | None:
 
 
 def follows(previous: str, values: "Values") -> bool:
-    """Say whether an entry's hash follows from the one before it."""
+    """Return whether an entry's hash follows from the one before it."""
     return bool(_link(previous, values) == values["hash"])
 
 
 def is_sound(values: "Values") -> bool:
-    """Say whether columns hold what they may hold at all."""
+    """Return whether columns hold what they may hold at all."""
     return all(_may_hold(name, value) for name, value in values.items())
 
 

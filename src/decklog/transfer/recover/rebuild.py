@@ -239,7 +239,7 @@ class Rebuild:
                 self._add_record(record_class, record_id, image, FROM_TABLE)
 
     def _is_newer(self, record_class: "type[Record]", row: "Values", known: "Values | None") -> bool:
-        """Say whether a row tells of a change that no entry does. What differs in its time alone was damaged, not changed."""
+        """Return whether a row tells of a change that no entry does. What differs in its time alone was damaged, not changed."""
         if known is None or known.get("removed"):
             return True
         said = record_class.upcast(known)
@@ -282,6 +282,6 @@ class Rebuild:
 
 
 def _shown(value: object) -> object:
-    """Give a damaged value in a form that JSON has, and a database takes."""
+    """Return a damaged value in a form that JSON has, and a database takes."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
     return text.replace("\0", "\ufffd") if isinstance(text, str) else text

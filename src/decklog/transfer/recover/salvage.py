@@ -73,7 +73,7 @@ class Salvage:
         return self._findings
 
     def is_whole(self) -> bool:
-        """Say whether the file is in no need of recovery: all is readable and verifies, and no page holds more than it shows."""
+        """Return whether the file is in no need of recovery: all is readable and verifies, and no page holds more than it shows."""
         from decklog.log import Decklog
 
         self._progress("looking for damage", 0, 0)
@@ -93,7 +93,7 @@ class Salvage:
             return False
 
     def _shows_all(self, log: "Decklog") -> bool:
-        """Say whether no stream goes on, in any page, behind what the log shows of it."""
+        """Return whether no stream goes on, in any page, behind what the log shows of it."""
         shown = {head["stream"]: (head["seq"], head["hash"]) for head in log.journal.heads()}
         for stream in self.findings.streams():
             seq, hash = shown.get(stream, (0, chain.START))

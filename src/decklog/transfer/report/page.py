@@ -158,12 +158,12 @@ def _count(tasks: "list[Task]", state: str) -> int:
 
 
 def is_met(criterion: "Criterion") -> bool:
-    """Tell whether a criterion is met by evidence that still holds."""
+    """Return whether a criterion is met by evidence that still holds."""
     return criterion.status == "met" and not criterion.is_stale
 
 
 def toned(word: str) -> "Any":
-    """Give a word with the tone that it has for whoever answers for the run."""
+    """Return a word with the tone that it has for whoever answers for the run."""
     return (_TONES.get(word, ""), word)
 
 

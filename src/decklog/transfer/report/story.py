@@ -20,7 +20,7 @@ _WORTH_A_LINE = 8
 
 
 def story(log: "Decklog", run_id: str, until: int) -> "Iterator[str]":
-    """Tell a run's entries up to a number, by day."""
+    """Yield a run's entries up to a number, by day."""
     yield "<h2>What happened</h2>\n"
     day, quiet = "", list[str]()
     for entry in _entries(log, run_id, until):

@@ -155,7 +155,7 @@ class _Reader:
         )
 
     def _waiting(self) -> "list[WaitingItem]":
-        """Give what `decklog now` shows to a person, but for what came up after the week."""
+        """Return what `decklog now` shows to a person, but for what came up after the week."""
         found = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
         return [item for item in found if item.is_decision and item.since < self._end]
 

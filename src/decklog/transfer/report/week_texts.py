@@ -35,7 +35,7 @@ def markdown(week: "Week") -> "Iterator[str]":
 
 
 def page(week: "Week") -> "Iterator[str]":
-    """Give the parts of the week's page."""
+    """Yield the parts of the week's page."""
     yield f"<h1>{escape(week.title)}</h1>\n<p>{escape(_headline(week))}.</p>\n"
     yield figures(_figures(week))
     yield needs_you(waiting(week))

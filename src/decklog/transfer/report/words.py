@@ -39,7 +39,7 @@ class EntrySentence:
 
 
 def told(entry: "dict[str, Any]") -> EntrySentence:
-    """Tell one entry, given by its columns."""
+    """Return one entry, given by its columns."""
     payload = _loaded(entry["payload"])
     if entry["record_table"]:
         tell = _RECORDS.get(entry["record_table"], _of_any)
@@ -114,7 +114,7 @@ def _deed(entry: "dict[str, Any]", call: "Image") -> str | None:
 
 
 def _outcome(call: "Image") -> tuple[str, str]:
-    """Say how a call ended, and whether that is bad."""
+    """Return how a call ended, and whether that is bad."""
     took = _took(call.get("duration_ms"))
     error, result = call.get("error"), call.get("result")
     if error:

@@ -136,7 +136,7 @@ def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
 
 
 def proof_of(asked: SiteRequest) -> dict[str, Any]:
-    """Say how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
+    """Return how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
     return proof_by(asked, asked.log.trust.status())
 
 

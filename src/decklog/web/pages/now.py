@@ -50,7 +50,7 @@ def _rest_of(sentence: str) -> tuple[str, str]:
 
 
 def _spent(summary: Any) -> dict[str, Any]:
-    """Give the day's money: what was spent, of what, and where the day ends at this pace."""
+    """Return the day's money: what was spent, of what, and where the day ends at this pace."""
     budgets = [one for one in summary.budgets if one.scope == "all" and one.unit == "microdollars"]
     budget = next((one for one in budgets if one.period == "day"), budgets[0] if budgets else None)
     pressing = [one for one in summary.budgets if one is not budget and one.state != "ok"][:4]

@@ -21,7 +21,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _told(fields: dict[str, Any], kept: object) -> dict[str, Any]:
-    """Give what was kept with all of its fields; whatever has another form is a text."""
+    """Return what was kept with all of its fields; whatever has another form is a text."""
     if not isinstance(kept, dict):
         return {**fields, "text": str(kept)}
     return {name: kept.get(name, default) for name, default in fields.items()}

@@ -78,7 +78,7 @@ def _line(row: EntryRow, base: str) -> str:
 
 
 def is_telling(entry: Any) -> bool:
-    """Tell whether a change is one that people look for: a question, an answer, an end, a failure."""
+    """Return whether a change is one that people look for: a question, an answer, an end, a failure."""
     return entry.record_table in ("approvals", "runs", "criteria", "checkpoints") or entry.subtype in _TELLING
 
 
@@ -93,7 +93,7 @@ def _what(entry: Any) -> str:
 
 
 def _untold(entry: Any) -> str:
-    """Say what an entry without words is about: a call by its arguments and how it ended, a charge by its amount."""
+    """Return what an entry without words is about: a call by its arguments and how it ended, a charge by its amount."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.record_table == "charges" and "model" in image:
         cost = image.get("cost_microdollars")

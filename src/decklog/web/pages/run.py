@@ -57,7 +57,7 @@ def _empty(head: RunMoment, picture: Any) -> list[str]:
 
 
 def _sizes(asked: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
-    """Say how much of each part is asked of a run's picture for a tab."""
+    """Return how much of each part is asked of a run's picture for a tab."""
     asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
     if asked.is_part and tab in _FOLLOWED:
         asked_for = {}
@@ -100,7 +100,7 @@ def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, A
 
 
 def _is_table(asked: SiteRequest) -> bool:
-    """Tell whether tasks are shown as a table: a board shows how things stand now."""
+    """Return whether tasks are shown as a table: a board shows how things stand now."""
     return asked.word("as") == "table" or asked.word("after") is not None or asked.number("at") is not None
 
 

@@ -107,7 +107,7 @@ def pieces(hit: Any) -> list[tuple[str, bool]]:
 
 
 def leads_to(hit: Any) -> str:
-    """Give where a hit is shown: a task, a question, or the run as of the entry."""
+    """Return where a hit is shown: a task, a question, or the run as of the entry."""
     if hit.table == "tasks":
         return f"/tasks/{segment(hit.record_id)}"
     if hit.table == "approvals":

@@ -106,7 +106,7 @@ def _rows(span: DaySpan, money: Any) -> list[dict[str, Any]]:
 
 
 def shares(parts: Sequence[int]) -> list[int]:
-    """Give the parts of a whole in percent that add up to a hundred: what is cut off goes to those that lose most by it."""
+    """Return the parts of a whole in percent that add up to a hundred: what is cut off goes to those that lose most by it."""
     whole = sum(parts)
     if whole <= 0:
         return [0] * len(parts)
@@ -141,7 +141,7 @@ def _day_budget(money: Any) -> Any:
 
 
 def _pace(money: Any, now: Any) -> str | None:
-    """Say where the month ends on a straight line through what there is of it."""
+    """Return where the month ends on a straight line through what there is of it."""
     moment = now.astimezone(UTC)
     start = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     passed, spent = (moment - start).total_seconds() / 3600, money.month["cost_microdollars"]

@@ -187,7 +187,7 @@ def _check(call: Invocation, commit: str) -> int:
 
 
 def _meant(log: "Decklog", run_id: str | None) -> str:
-    """Give the run that is meant: the one that is named, or the newest of this repository."""
+    """Return the run that is meant: the one that is named, or the newest of this repository."""
     if run_id is not None:
         return run_id
     from decklog.conductor.starting import newest

@@ -33,7 +33,7 @@ def install(call: Invocation, wheel: str | None) -> int:
 @model.command()
 @click.pass_obj
 def show(call: Invocation) -> int:
-    """Say where the model is kept, and whether every byte of it is right."""
+    """Return where the model is kept, and whether every byte of it is right."""
     from decklog.stores.memory.semantic import installing
     from decklog.stores.memory.semantic.model import found_at
 

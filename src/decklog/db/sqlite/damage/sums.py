@@ -37,7 +37,7 @@ def checksum(content: bytes, order: str, sums: "Sums" = (0, 0)) -> "Sums":
 
 
 def checksums(content: memoryview, order: str, page_size: int, begins: "Sequence[Sums]") -> "list[Sums]":
-    """Give the checksums of the first frames of a write-ahead log, each begun with what is given for it."""
+    """Return the checksums of the first frames of a write-ahead log, each begun with what is given for it."""
     found: list[Sums] = []
     step = FRAME_HEADER_SIZE + page_size
     for slot in range(0, len(begins), _MOST):

@@ -12,7 +12,7 @@ _MOST_TRIES = 400
 
 
 def has_readable_schema(path: str) -> bool:
-    """Say whether the way to the tables of a file can be read."""
+    """Return whether the way to the tables of a file can be read."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return bool(connection.execute("select count(*) from sqlite_schema").fetchall())

@@ -122,7 +122,7 @@ class WriteAheadLog:
                 yield None
 
     def _is_of_a_round(self, salts: bytes) -> bool:
-        """Say whether salts are of this round or, each begun anew with the next number, of one before it."""
+        """Return whether salts are of this round or, each begun anew with the next number, of one before it."""
         age = (int.from_bytes(self.salts[:4], "big") - int.from_bytes(salts[:4], "big")) & _SUM
         return any(salts) and (salts == self.salts or 1 <= age <= _MOST_ROUNDS)
 

@@ -46,7 +46,7 @@ class Encoder:
         return Encoded(kind, _closed(clean) if changed else content, changed)
 
     def _are_clean(self, name: str, pieces: list[Any]) -> bool:
-        """Say whether no piece of a value holds a secret; most of them have been here before."""
+        """Return whether no piece of a value holds a secret; most of them have been here before."""
         known = self._clean.get(name, _NOTHING)
         packed = [ormsgpack.packb(piece, option=_NON_TEXT_NAMES) for piece in pieces]
         return all(self._is_clean(name, piece) for piece, one in zip(pieces, packed, strict=True) if one not in known)

@@ -133,13 +133,13 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     # Reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Give a checkpoint by its id, or the newest one of its thread."""
+        """Return a checkpoint by its id, or the newest one of its thread."""
         run_id, wanted = run_id_of(_thread(config)), get_checkpoint_id(config)
         found = self.log.states.graph_checkpoint(run_id, _namespace(config), wanted)
         return None if found is None else self._told(found)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Give a checkpoint by its id, or the newest one of its thread, without holding the loop up."""
+        """Return a checkpoint by its id, or the newest one of its thread, without holding the loop up."""
         return await asyncio.to_thread(self.get_tuple, config)
 
     def list(

@@ -140,7 +140,7 @@ async def acharge(model: str, **given: "Any") -> "Charge":
 
 
 def innermost() -> Recorded:
-    """Give the run that the code here is recorded in."""
+    """Return the run that the code here is recorded in."""
     here = present.get()
     run = None if here is None else here.recording
     if run is None:

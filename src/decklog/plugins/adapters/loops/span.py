@@ -42,7 +42,7 @@ class LoopSpan(ABC):
         """The run that it is recorded in; None where nobody records."""
 
     def log_of(self) -> "Decklog | None":
-        """Give the log that it is recorded in; None where nobody records."""
+        """Return the log that it is recorded in; None where nobody records."""
         return None if self.recording is None else self.recording.log
 
     @abstractmethod

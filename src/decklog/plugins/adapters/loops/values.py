@@ -21,7 +21,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def as_json(value: "Any", depth: int = 0) -> "Any":
-    """Give a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
+    """Return a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
     if value is None or (isinstance(value, int) and value.bit_length() <= _MOST_BITS):
         return value
     if isinstance(value, str):
@@ -36,7 +36,7 @@ def as_json(value: "Any", depth: int = 0) -> "Any":
 
 
 def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
-    """Tell an object; one that can't even be told is no reason to stop the loop."""
+    """Return an object; one that can't even be told is no reason to stop the loop."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
     except Exception as problem:  # noqa: BLE001  (whatever somebody's __repr__ does)
@@ -44,12 +44,12 @@ def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
 
 
 def name_told(name: "Any") -> str:
-    """Tell the name of a value in an object."""
+    """Return the name of a value in an object."""
     return str(storable(name)) if type(name) is str else _told(name, str)
 
 
 def error_told(problem: BaseException) -> str:
-    """Tell an error: its kind, and what it says of itself."""
+    """Return an error: its kind, and what it says of itself."""
     try:
         said = str(problem)
     except Exception:  # noqa: BLE001  (whatever somebody's __str__ does)
@@ -64,7 +64,7 @@ def name_of(function: "Any") -> str:
 
 
 def as_text(value: "Any") -> str:
-    """Give what a tool gave as one text."""
+    """Return what a tool gave as one text."""
     if value is None:
         return ""
     return value if isinstance(value, str) else _encode(as_json(value))

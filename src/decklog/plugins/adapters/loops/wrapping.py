@@ -19,7 +19,7 @@ _MOST_ITEMS = 100
 
 
 def wrapped(function: "Callable[..., Any]", spans: "Spans") -> "Any":
-    """Give the function with a span around each of its calls."""
+    """Return the function with a span around each of its calls."""
     if inspect.isasyncgenfunction(function):
         return _async_generator(function, spans)
     if inspect.iscoroutinefunction(function):

@@ -69,7 +69,7 @@ class Placement:
             del self._conversations[next(iter(self._conversations))]
 
     def of(self, span: "OtelSpan") -> "tuple[str, dict[str, Any]]":
-        """Give a run's id, and what tells it from others of that name."""
+        """Return a run's id, and what tells it from others of that name."""
         if isinstance(own := span.attributes.get(names.RUN), str):
             check_run_id(own)
             return own, {"trace": span.trace_id}
@@ -181,7 +181,7 @@ class Arrivals:
         return run
 
     def _complete(self, told: "dict[str, Any]") -> int:
-        """Say what a run was, once the span that it is as a whole has come."""
+        """Return what a run was, once the span that it is as a whole has come."""
         run = self._log.runs.get(told["id"])
         mark: Any = run.metadata[_MARK]
         parent = told.get("parent")
@@ -221,7 +221,7 @@ def _subtype(piece: SpanPart) -> "Any":
 
 
 def _timed(piece: SpanPart) -> "dict[str, Any] | tuple[Any, ...]":
-    """Give what is to be written, with its moment; what was prepared has it."""
+    """Return what is to be written, with its moment; what was prepared has it."""
     if isinstance(piece.told, tuple):
         return piece.told
     return timed(piece.told, "at" if piece.what == ENTRY else "occurred_at")

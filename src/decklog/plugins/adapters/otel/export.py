@@ -108,7 +108,7 @@ class OtlpExport:
             self.left_out[table] = self.left_out.get(table, 0) + count
 
     def _entries(self, run: "Run", sink: "Sink", *, follow: bool) -> "Iterator[Entry]":
-        """Give a run's entries; what waits is sent whenever nothing happens for a while."""
+        """Yield a run's entries; what waits is sent whenever nothing happens for a while."""
         last = 0
         while True:
             # Asked first: whatever is written before a run ends is read after that is known.

@@ -40,7 +40,7 @@ class SpanFileSummary:
 
 
 def read_spans(asked: SpanFileRequest) -> "Iterator[SpanFileSummary | list[SpanPart]]":
-    """Give what a file holds once it is read to its end, and then what its spans tell, in order and part by part."""
+    """Yield what a file holds once it is read to its end, and then what its spans tell, in order and part by part."""
     reading = _Reading(asked)
     try:
         yield reading.found()
@@ -67,7 +67,7 @@ class _Reading:
         self._gathered.close()
 
     def _requests(self) -> "Iterator[dict[str, Any]]":
-        """Give the requests of a file; one that is written over several lines is one document."""
+        """Yield the requests of a file; one that is written over several lines is one document."""
         unread: list[str] = []
         has_any = False
         for line in json_lines(self._path):

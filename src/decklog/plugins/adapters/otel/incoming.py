@@ -84,7 +84,7 @@ class SpanSources:
 
 
 def pieces_of(span: "OtelSpan", run_id: str, origin: "dict[str, Any]", sources: SpanSources) -> "list[SpanPart]":
-    """Say what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
+    """Return what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
     is_ours = isinstance(span.attributes.get(names.RUN), str)
     own = _OwnSpan(span) if is_ours else OtherSpan(span, sources.name(span))
     name, source, pieces = f"{span.trace_id}/{span.span_id}", (run_id, own.source), []
@@ -113,7 +113,7 @@ class OtherSpan:
         self._is_tool = self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
 
     def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":
-        """Give each thing by its number, with its place in the order, which is its time."""
+        """Yield each thing by its number, with its place in the order, which is its time."""
         has_source = bool(self.span.resource or self.span.scope)
         if has_source and tells_source:
             yield 0, self._comes_from()
@@ -195,7 +195,7 @@ class OtherSpan:
     # What it cost
 
     def _charge(self) -> "dict[str, Any] | None":
-        """Say what a call to a model has used. An agent's span sums up what those of its calls say, and is not paid again."""
+        """Return what a call to a model has used. An agent's span sums up what those of its calls say, and is not paid again."""
         given = self.attributes
         model = given.get(names.RESPONSE_MODEL) or given.get(names.REQUEST_MODEL)
         used = (names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.OLD_INPUT_TOKENS, names.OLD_OUTPUT_TOKENS, names.COST)
@@ -239,7 +239,7 @@ class _OwnSpan:
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
 
     def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":  # noqa: ARG002 - none to tell
-        """Give each thing by its number, with its place in the order, which is the number that its entry had."""
+        """Yield each thing by its number, with its place in the order, which is the number that its entry had."""
         yield from enumerate(self._pieces())
 
     def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
@@ -259,7 +259,7 @@ class _OwnSpan:
             yield from self._attempt()
 
     def _attempt(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        """Tell an attempt at a task as a step: the task itself is not told by spans."""
+        """Yield an attempt at a task as a step: the task itself is not told by spans."""
         span = copy(self.span)
         # What is around it is the run, which is no step, and where it comes from is known.
         span.parent_id, span.resource, span.scope = "", {}, {}

@@ -13,7 +13,7 @@ _ANSWERS = ("assistant", "model", "ai", "")
 
 
 def said_in(messages: "Any") -> "list[tuple[EntryKind, str, str]]":
-    """Give what a person asked, what a model thought and what it said, each as one text; what is none of these says nothing."""
+    """Return what a person asked, what a model thought and what it said, each as one text; what is none of these says nothing."""
     found = parsed_json(messages) if isinstance(messages, str) else messages
     texts: dict[tuple[EntryKind, str], list[str]] = {}
     for message in found if isinstance(found, list) else ():

@@ -103,7 +103,7 @@ def _any(value: "Any") -> "dict[str, Any]":
 
 
 def spans_in(request: "dict[str, Any]") -> "Iterator[OtelSpan | Unreadable]":
-    """Give the spans of a request, and what can't be read as one."""
+    """Yield the spans of a request, and what can't be read as one."""
     for resource_spans in _objects(request, "resourceSpans"):
         resource = _attributes(_object(resource_spans, "resource"))
         for scope_spans in _objects(resource_spans, "scopeSpans"):
@@ -154,7 +154,7 @@ def _attributes(found: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def _plain(value: "Any", depth: int) -> "Any":
-    """Give a typed value as JSON has it; bytes stay in base64, and no number is one that JSON has not."""
+    """Return a typed value as JSON has it; bytes stay in base64, and no number is one that JSON has not."""
     if not isinstance(value, dict) or not value:
         return None
     if depth > _DEEPEST:

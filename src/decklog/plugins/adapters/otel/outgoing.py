@@ -71,7 +71,7 @@ class RunSpans:
     # Entries
 
     def of(self, entry: "Entry") -> "Iterator[OtelSpan]":
-        """Give the spans that end with an entry."""
+        """Yield the spans that end with an entry."""
         if entry.kind is EntryKind.CHANGE:
             yield from self._of_change(entry)
             return
@@ -237,7 +237,7 @@ class RunSpans:
     # The run itself
 
     def rest(self) -> "Iterator[OtelSpan]":
-        """Give what is left once the last entry is read: of a run that has ended, what never ended in it and the run itself."""
+        """Yield what is left once the last entry is read: of a run that has ended, what never ended in it and the run itself."""
         if self.run.status not in ENDED:
             return
         for part, begun in self._open.items():

@@ -193,7 +193,7 @@ def _decoded(message: str, data: memoryview, depth: int, room: list[int]) -> "di
 
 
 def _past(data: memoryview, place: int, wire: int) -> tuple[int, int]:
-    """Say where a field's value begins and ends."""
+    """Return where a field's value begins and ends."""
     match wire:
         case 0:
             return place, _read_varint(data, place)[1]

@@ -53,7 +53,7 @@ class ContextTables(BazingaTables):
         return fate
 
     def _number(self, package_id: str, number: object) -> int:
-        """Give the file's number when nobody here has it, and the next one otherwise."""
+        """Return the file's number when nobody here has it, and the next one otherwise."""
         if type(number) is int and number > 0:
             try:
                 present: ContextPackage = self.log.context.get(str(number))

@@ -68,18 +68,18 @@ class Mirror:
             self._make_anew()
 
     def number_of(self, stream: str, seq: int) -> int | None:
-        """Give the id that an entry has in the table of logs."""
+        """Return the id that an entry has in the table of logs."""
         self.follow()
         sql = f"select id from main.{ENTRIES} where pos = (select no from log.streams where name = ?) * {STREAM_SIZE} + ?"
         found = self._opened().value(sql, (stream, seq))
         return None if found is None else int(found)
 
     def is_redacted(self, number: int) -> bool:
-        """Say whether the older system took secrets out of a log's text, where the log has it from there."""
+        """Return whether the older system took secrets out of a log's text, where the log has it from there."""
         return bool(self._opened().value("select redacted from main.orchestration_logs where id = ?", (number,)))
 
     def id_where(self, table: str, **key: object) -> int | None:
-        """Give the id of the row of a table that has these values."""
+        """Return the id of the row of a table that has these values."""
         self.follow()
         condition = " and ".join(f"{name} = ?" for name in key)
         found = self._opened().value(f"select id from main.{table} where {condition}", tuple(key.values()))
@@ -162,5 +162,5 @@ def log_beside(path: str) -> str:
 
 
 def is_there(path: str) -> bool:
-    """Say whether there is a file with something in it; bazinga begins an empty one anew."""
+    """Return whether there is a file with something in it; bazinga begins an empty one anew."""
     return os.path.exists(path) and os.path.getsize(path) > 0

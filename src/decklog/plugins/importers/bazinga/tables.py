@@ -20,10 +20,10 @@ def _texts() -> dict[str, str]:
 
 
 def question(table: str, schema: str) -> str:
-    """Give the select that answers for one table, of a log that is attached under a name."""
+    """Return the select that answers for one table, of a log that is attached under a name."""
     return re.sub(_TIME, _SPELLED, _texts()[table]).replace(" log.", f" {schema}.")
 
 
 def questions(schema: str) -> dict[str, str]:
-    """Give each table's name and its select."""
+    """Return each table's name and its select."""
     return {table: question(table, schema) for table in _texts()}

@@ -81,7 +81,7 @@ class BeadsImport(Tracker):
         self.hold(name, found, at=at, clock=clock, is_done=is_done)
 
     def parts_of(self, item: Row) -> "Iterator[NestedRow]":
-        """Give an issue's dependencies and comments."""
+        """Yield an issue's dependencies and comments."""
         for link in _listed(item, LINKS) or ():
             ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
             yield NestedRow(LINKS, ends, {"issue_id": item.id, **link})
@@ -194,7 +194,7 @@ class BeadsImport(Tracker):
 
 
 def _listed(item: Row, part: str) -> "list[dict[str, Any]] | None":
-    """Give a list of objects that stands in an issue; what is none is kept with the issue."""
+    """Return a list of objects that stands in an issue; what is none is kept with the issue."""
     listed = item.columns.get(part)
     if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
         return listed

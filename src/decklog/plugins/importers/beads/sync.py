@@ -25,7 +25,7 @@ _TIMES = ("started_at", "closed_at", "compacted_at")
 
 
 def _deferred(at: "Any") -> "Any":
-    """Give a time in one spelling; the first moment of a calendar stands for none."""
+    """Return a time in one spelling; the first moment of a calendar stands for none."""
     moment = moment_of(at)
     return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
 
@@ -102,7 +102,7 @@ def _issues(text: bytes) -> "tuple[Items, int]":
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """Give the lines of a file: a text may hold other characters that end one."""
+    """Return the lines of a file: a text may hold other characters that end one."""
     return BytesIO(text).readlines()
 
 

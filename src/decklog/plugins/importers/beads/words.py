@@ -59,5 +59,5 @@ DERIVED = ("_type", "dependency_count", "dependent_count", "comment_count")
 
 
 def priority_word(priority: int) -> int:
-    """Give the nearest of beads' priorities."""
+    """Return the nearest of beads' priorities."""
     return min(PRIORITIES, key=lambda word: (abs(PRIORITIES[word] - priority), word))

@@ -109,7 +109,7 @@ class DeskRows:
 
 
 def _said(lesson: Lesson) -> "dict[str, Any]":
-    """Give a lesson's payload, with its words inside where the payload does not say them."""
+    """Return a lesson's payload, with its words inside where the payload does not say them."""
     try:
         is_said = body_of(lesson.payload) == lesson.body
     except Invalid:

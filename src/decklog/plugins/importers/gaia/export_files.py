@@ -171,7 +171,7 @@ class GaiaHomeFiles:
 
 
 def _edit_lines(edit: SelfEdit) -> "Iterator[str]":
-    """Give the lines that a self-edit may have been: as its own program writes it, and as others write JSON."""
+    """Yield the lines that a self-edit may have been: as its own program writes it, and as others write JSON."""
     document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
     document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
     for ts in times(edit.edited_at):
@@ -183,7 +183,7 @@ def _edit_lines(edit: SelfEdit) -> "Iterator[str]":
 
 
 def _learning_lines(learning: Learning) -> "Iterator[str]":
-    """Give the lines that a learning may have been: there nothing in an observation is escaped."""
+    """Yield the lines that a learning may have been: there nothing in an observation is escaped."""
     for ts in times(learning.noted_at):
         line = LearningLine(ts, learning.task_id, learning.observation, learning.candidate)
         yield f'{ts} [task={line.task_id}] Observed: "{line.observation}" → {line.candidate}'
@@ -191,7 +191,7 @@ def _learning_lines(learning: Learning) -> "Iterator[str]":
 
 
 def _is_file_name(task_id: str) -> bool:
-    """Say whether a snapshot can be called so: an id comes from records, and must not lead out of the folder."""
+    """Return whether a snapshot can be called so: an id comes from records, and must not lead out of the folder."""
     fits = task_id.isprintable() and len(f"{task_id}.json".encode()) < _LONGEST_NAME
     return fits and task_id not in ("", ".", "..") and not set(task_id) & {"/", "\\"}
 

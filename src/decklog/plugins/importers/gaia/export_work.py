@@ -106,13 +106,13 @@ class WorkRows:
 
 
 def asked_of(task: Task) -> "dict[str, Any]":
-    """Give what a task was asked: its inputs, and beside them what it has in fields of its own here."""
+    """Return what a task was asked: its inputs, and beside them what it has in fields of its own here."""
     asked: dict[str, Any] = {} if title_of(task.inputs, task.id) == task.title else {"title": task.title}
     return asked | {name: getattr(task, name) for name in _ASKED if getattr(task, name)} | task.inputs
 
 
 def _came_of(task: Task) -> "Any":
-    """Give a task's result, with its summary inside, where that system keeps it."""
+    """Return a task's result, with its summary inside, where that system keeps it."""
     if task.summary is None:
         return task.result
     if isinstance(task.result, dict):
@@ -121,7 +121,7 @@ def _came_of(task: Task) -> "Any":
 
 
 def _heartbeat(task: Task, kept: "Any") -> "datetime | Any":
-    """Give the last sign of life: what was imported, unless the task has moved on since."""
+    """Return the last sign of life: what was imported, unless the task has moved on since."""
     if task.updated_at == task.created_at:
         return kept
     try:

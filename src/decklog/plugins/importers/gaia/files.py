@@ -24,7 +24,7 @@ _MOST_LOG_BYTES = 1024**3
 
 
 def snapshots(folder: str, report: "Report") -> "Iterator[Row]":
-    """Give the snapshots of paused tasks in the order of their tasks' ids; each version of a file is its own row."""
+    """Yield the snapshots of paused tasks in the order of their tasks' ids; each version of a file is its own row."""
     root = os.path.join(folder, PAUSED)
     names = sorted(os.listdir(root)) if os.path.isdir(root) else []
     for name in names:
@@ -43,7 +43,7 @@ def snapshots(folder: str, report: "Report") -> "Iterator[Row]":
 
 
 def lines(folder: str, name: str, table: str, report: "Report") -> "Iterator[Row]":
-    """Give the lines of a log, each named by its number; blank ones say nothing."""
+    """Yield the lines of a log, each named by its number; blank ones say nothing."""
     content = _content(os.path.join(folder, name), _MOST_LOG_BYTES, report)
     for number, line in enumerate((content or b"").split(b"\n"), 1):
         if line.strip():

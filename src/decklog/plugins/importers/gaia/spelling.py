@@ -27,7 +27,7 @@ def json_or_none(value: "Any") -> str | None:
 
 
 def times(moment: "datetime") -> "Iterator[str]":
-    """Give the ways in which a log may have spelled a time, its own first."""
+    """Yield the ways in which a log may have spelled a time, its own first."""
     yield time_text(moment)
     for digits in ("microseconds", "milliseconds", "seconds", "minutes"):
         text = moment.isoformat(timespec=digits).removesuffix("+00:00")

@@ -90,7 +90,7 @@ class GithubImport(Tracker):
         self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
     def parts_of(self, item: Row) -> "Iterator[NestedRow]":
-        """Give what an issue says that it waits for, and what was said of it."""
+        """Yield what an issue says that it waits for, and what was said of it."""
         for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
             yield NestedRow(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
         comments = item.columns.get("comments")
@@ -153,7 +153,7 @@ class GithubImport(Tracker):
 
 
 def is_given_up(issue: "dict[str, Any]") -> bool:
-    """Say whether an issue was closed without being done."""
+    """Return whether an issue was closed without being done."""
     return str(issue.get("state_reason")).lower() in NOT_DONE
 
 

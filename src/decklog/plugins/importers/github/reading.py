@@ -90,14 +90,14 @@ def marked(body: str, task_id: str) -> str:
 
 
 def unmarked(body: str) -> "tuple[str, str | None]":
-    """Give an issue's text, and the task that it was made of here, if it was."""
+    """Return an issue's text, and the task that it was made of here, if it was."""
     # Few have one, and to search for it takes as long as reading the issue.
     found = _MARK.search(body) if _MARK_START in body else None
     return (body[: found.start()], found[1]) if found else (body, None)
 
 
 def needed_by(issue: "dict[str, Any]", name: str) -> "dict[str, str]":
-    """Give what an issue is linked with, by name: what it waits for, and what it is a part of."""
+    """Return what an issue is linked with, by name: what it waits for, and what it is a part of."""
     repository = name.rpartition("#")[0]
     said = (number for line in _NEEDS.findall(str(issue.get("body") or "")) for number in _NUMBER.findall(line))
     links = {f"{repository}#{number}": "blocks" for number in said}

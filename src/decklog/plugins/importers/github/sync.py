@@ -62,7 +62,7 @@ class GithubSync(Sync):
         return dict(_item(plain_names(one), self.path) for one in listed if isinstance(one, dict))
 
     def ours(self) -> "Items":
-        """Give the tasks of the run as issues."""
+        """Return the tasks of the run as issues."""
         return self.log.db.read(self._tasks)
 
     def _tasks(self) -> "Items":

@@ -99,7 +99,7 @@ class HermesImport(TableTracker):
         return to_text(datetime.fromtimestamp(value, UTC)) if is_time else plain(value)
 
     def is_done(self, columns: "dict[str, Any]") -> bool:
-        """Say whether a task is done; one that was done stays so in the archive."""
+        """Return whether a task is done; one that was done stays so in the archive."""
         return columns.get("status") == "done" or (columns.get("status") == "archived" and "completed_at" in columns)
 
     @describes

@@ -143,6 +143,6 @@ def _plain(value: "Any") -> "Any":
 
 
 def _time_of(document: object) -> "datetime":
-    """Say when a checkpoint was made, as it tells itself."""
+    """Return when a checkpoint was made, as it tells itself."""
     at: datetime = Row("checkpoints", "", document if isinstance(document, dict) else {}).time("ts", EPOCH)
     return at

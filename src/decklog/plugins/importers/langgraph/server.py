@@ -61,7 +61,7 @@ class ServerCheckpoints(SqliteSource):
         return int(count)
 
     def rows(self, table: str, _by: "Sequence[str]" = ()) -> "Iterator[dict[str, Any]]":
-        """Give a table's rows by their keys."""
+        """Yield a table's rows by their keys."""
         if table == "checkpoints":
             yield from map(_checkpoint, self._db.each(_CHECKPOINTS))
             return
@@ -88,7 +88,7 @@ def _checkpoint(cells: "tuple[Any, ...]") -> "dict[str, Any]":
 
 
 def _are_plain(blobs: "list[Any]") -> bool:
-    """Say whether all values can be put into one document again, as a graph reads it."""
+    """Return whether all values can be put into one document again, as a graph reads it."""
     try:
         _opened(blobs)
     except Invalid:

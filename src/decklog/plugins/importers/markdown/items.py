@@ -22,7 +22,7 @@ THREE_WAY = ThreeWay(
 
 
 def item_of(task: Task, links: "Iterable[Dependency]") -> "dict[str, Any]":
-    """Give a task with its links as a plan shows it; what a line holds has no line breaks there."""
+    """Return a task with its links as a plan shows it; what a line holds has no line breaks there."""
     listed = list(links)
     return {
         "title": one_line(task.title),
@@ -40,7 +40,7 @@ def item_of(task: Task, links: "Iterable[Dependency]") -> "dict[str, Any]":
 
 
 def base_of(log: "Decklog", task_id: str, entry: int, others: "set[str]") -> "Base":
-    """Give a task as it was at an entry, with the links of that moment to some others."""
+    """Return a task as it was at an entry, with the links of that moment to some others."""
     try:
         task = log.journal.at(Task, task_id, str(entry))
     except NotFound:

@@ -93,7 +93,7 @@ def _parted(lines: list[str], heading: "re.Pattern[str]") -> "Iterator[tuple[str
 
 
 def _end_of_code(lines: list[str], place: int) -> int:
-    """Give the place behind the code that begins here; the place itself where none does, or where it does not end in its task."""
+    """Return the place behind the code that begins here; the place itself where none does, or where it does not end in its task."""
     opening = _FENCE.match(lines[place])
     if opening is None:
         return place
@@ -190,10 +190,10 @@ def _escape(found: "re.Match[str]") -> str:
 
 
 def one_line(text: str) -> str:
-    """Give a text as a line holds it."""
+    """Return a text as a line holds it."""
     return " ".join(text.split())
 
 
 def unix_lines(text: str) -> str:
-    """Give a text with the line breaks that a plan is written with; editors write others."""
+    """Return a text with the line breaks that a plan is written with; editors write others."""
     return _LINE_END.sub("\n", text)

@@ -125,7 +125,7 @@ class TaskTables(ABC):
         return Fate.NEW
 
     def attempt(self, row: Row) -> Fate:
-        """Say what became of an attempt, which was written with its task; its own id, number and status stand beside it."""
+        """Return what became of an attempt, which was written with its task; its own id, number and status stand beside it."""
         if row.id not in self.attempt_fates:
             self.in_run(row)
             raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")

@@ -142,7 +142,7 @@ def _listed(held: object, name: str) -> "list[dict[str, Any]]":
 
 
 def _list_in(held: "dict[str, Any]", name: str) -> "list[Any]":
-    """Give a list to add to; where there is none, one is made."""
+    """Return a list to add to; where there is none, one is made."""
     if not isinstance(held.get(name), list):
         held[name] = []
     found: list[Any] = held[name]

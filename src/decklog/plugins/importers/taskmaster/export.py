@@ -67,7 +67,7 @@ class TaskMasterExport:
         return document
 
     def _tags(self) -> "Iterator[tuple[Run, dict[str, Any]]]":
-        """Give the runs with what is known of their tags; one of another document may have a name that begins the same."""
+        """Yield the runs with what is known of their tags; one of another document may have a name that begins the same."""
         for run in each(self._log, Run, "id", "where id = :id or substr(id, 1, :size) = :start", **self._named()):
             facts = run.metadata.get(_SYSTEM)
             told: dict[str, Any] = facts if isinstance(facts, dict) else {}
@@ -102,7 +102,7 @@ class _Tag:
         self._taken = set(self._names.values())
 
     def _numbered(self) -> "dict[str, tuple[str, str]]":
-        """Give every task the number that it had there, and its part's; one that had none gets the next."""
+        """Return every task the number that it had there, and its part's; one that had none gets the next."""
         by_number = {task_id.removeprefix(self._start): task_id for task_id in self._tasks if self._has_number(task_id)}
         names: dict[str, tuple[str, str]] = {}
         for number, task_id in by_number.items():
@@ -116,7 +116,7 @@ class _Tag:
         return names
 
     def _has_number(self, task_id: str) -> bool:
-        """Say whether a task is called by its number there: any text that follows the run's name."""
+        """Return whether a task is called by its number there: any text that follows the run's name."""
         return task_id.startswith(self._start) and task_id != self._start
 
     def _top(self, task_id: str) -> str:
@@ -128,7 +128,7 @@ class _Tag:
         return task_id
 
     def tasks(self) -> "list[dict[str, Any]]":
-        """Give the tasks of the tag by number, each with its subtasks."""
+        """Return the tasks of the tag by number, each with its subtasks."""
         wholes: dict[str, dict[str, Any]] = {}
         for task_id, (whole, part) in sorted(self._names.items(), key=lambda named: [*map(_in_order, named[1])]):
             row = self._task(self._tasks[task_id], whole, part)
@@ -180,7 +180,7 @@ class _Tag:
 
 
 def _next(numbers: "Iterable[str]") -> str:
-    """Give the number after all others; those that are none count for nothing."""
+    """Return the number after all others; those that are none count for nothing."""
     return str(max((found for number in numbers if isinstance(found := spelled_id(number), int)), default=0) + 1)
 
 

@@ -140,7 +140,7 @@ class TaskMasterImport(Tracker):
         return name
 
     def _at(self, tag: str, name: str) -> str:
-        """Say where a task stands: after the tags before, and after those with lower numbers."""
+        """Return where a task stands: after the tags before, and after those with lower numbers."""
         return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
     def goals(self) -> "dict[str, str]":
@@ -148,11 +148,11 @@ class TaskMasterImport(Tracker):
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
     def first_at(self) -> str | None:
-        """Say when the first tag was made."""
+        """Return when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
 
     def facts_of(self, run_id: str) -> "dict[str, object]":
-        """Give the tag of a run, with what the document says of it."""
+        """Return the tag of a run, with what the document says of it."""
         return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
@@ -170,7 +170,7 @@ class TaskMasterImport(Tracker):
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
     def parts_of(self, item: Row) -> "Iterator[NestedRow]":
-        """Give what a task waits for, and what it is a part of."""
+        """Yield what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
         # A task of its own may have a point in its id too.
@@ -219,7 +219,7 @@ class TaskMasterImport(Tracker):
         return "" if text == row.columns.get("title") else text
 
     def _created(self, row: Row) -> "datetime":
-        """Say when a task was made: with its tag, and after those with lower numbers."""
+        """Return when a task was made: with its tag, and after those with lower numbers."""
         tag, _, name = row.id.rpartition("/")
         whole, _, part = name.partition(".")
         number = int(whole[:6]) * 1000 + int(part[:3] or 0) if whole.isdecimal() and (part or "0").isdecimal() else 0

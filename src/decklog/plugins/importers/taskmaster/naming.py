@@ -12,18 +12,18 @@ _LONGEST = 16
 
 
 def number_of(task: "Any", above: str = "") -> str:
-    """Give a task's number, which may be any text; a part's may have its whole's before it. Nothing where it has none."""
+    """Return a task's number, which may be any text; a part's may have its whole's before it. Nothing where it has none."""
     name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
     return name and (f"{above}.{name.removeprefix(f'{above}.')}" if above else name)
 
 
 def siblings_of(parts: "Iterable[Any]", above: str) -> set[str]:
-    """Give the numbers that the parts of a task have within it."""
+    """Return the numbers that the parts of a task have within it."""
     return {number.removeprefix(f"{above}.") for part in parts if (number := number_of(part, above))}
 
 
 def needed_number(word: object, above: str, siblings: "Collection[str]") -> str:
-    """Give the number of what a task waits for: in a part, one that a sibling has means that."""
+    """Return the number of what a task waits for: in a part, one that a sibling has means that."""
     other = str(word).strip()
     return f"{above}.{other}" if above and other in siblings else other
 
@@ -35,7 +35,7 @@ def spelled_id(number: str) -> "int | str":
 
 
 def ours_of(task: "dict[str, Any]") -> str | None:
-    """Give what a task says that it is called here."""
+    """Return what a task says that it is called here."""
     facts = task.get("metadata")
     ours = facts.get(OURS) if isinstance(facts, dict) else None
     return ours if isinstance(ours, str) and ours.strip() else None
@@ -55,7 +55,7 @@ class NameClaims:
         self._has = has
 
     def settled(self, told: "Iterable[tuple[str, str, str]]") -> "dict[tuple[str, str], str]":
-        """Give the names of those that are called so; each is told by tag, number and name.
+        """Return the names of those that are called so; each is told by tag, number and name.
 
         Who copies a task, or a tag, copies that too: one of them is the task, and the others are known by their numbers.
         """

@@ -25,11 +25,11 @@ class TaskFile:
         self.metadata: dict[str, dict[str, Any]] = {}
 
     def is_large(self) -> bool:
-        """Say whether the document is worth being read task by task."""
+        """Return whether the document is worth being read task by task."""
         return os.path.isfile(self._path) and os.path.getsize(self._path) >= _LARGE
 
     def tags(self) -> "Iterator[tuple[str, Iterator[Any]]]":
-        """Give the tags; the tasks of each are taken before the next one is asked for.
+        """Yield the tags; the tasks of each are taken before the next one is asked for.
 
         A ValueError or RecursionError tells on the way that the document is not whole, or not just tags with tasks or one list.
         """

@@ -34,5 +34,5 @@ PARENTS = ("parentTaskId", "parentId", "parentTask")
 
 
 def priority_word(priority: int) -> str:
-    """Give the nearest of Task Master's priorities."""
+    """Return the nearest of Task Master's priorities."""
     return min(PRIORITIES, key=lambda word: abs(PRIORITIES[word] - priority))

@@ -86,7 +86,7 @@ class VibeKanbanImport(TableTracker):
         return found if found or other is None else self.owner(other[1], columns.get(other[0]))
 
     def is_done(self, columns: "dict[str, Any]") -> bool:
-        """Say whether a task is done."""
+        """Return whether a task is done."""
         return columns.get("status") == "done"
 
     @describes
@@ -110,7 +110,7 @@ class VibeKanbanImport(TableTracker):
         )
 
     def parts_of(self, item: Row) -> "Iterator[NestedRow]":
-        """Give what a task came of: an agent made it while it worked on another."""
+        """Yield what a task came of: an agent made it while it worked on another."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
                 columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}

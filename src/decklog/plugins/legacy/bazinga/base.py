@@ -78,7 +78,7 @@ class Desk:
         self.log.runs.get(session_id)
 
     def is_session(self, session_id: str) -> bool:
-        """Say whether there is such a session."""
+        """Return whether there is such a session."""
         return self.log.db.read(lambda: number_of(self.log.db, session_id)) is not None
 
     def _follow_first(self) -> None:
@@ -105,20 +105,20 @@ class Desk:
         return True
 
     def number(self, stream: str, seq: int) -> int | None:
-        """Give the id that readers know an entry by; None while that is unknown. Without a file for them it is its own number."""
+        """Return the id that readers know an entry by; None while that is unknown. Without a file for them it is its own number."""
         if self._mirror is None:
             return seq
         return self._mirror.number_of(stream, seq) if self.follow() else None
 
     def is_redacted(self, entry: "Entry") -> bool:
-        """Say whether secrets were taken out of an entry, here or by the older system that it comes from."""
+        """Return whether secrets were taken out of an entry, here or by the older system that it comes from."""
         if entry.redacted or self._mirror is None:
             return entry.redacted
         number = self.number(entry.stream, entry.seq)
         return number is not None and self._mirror.is_redacted(number)
 
     def id_where(self, table: str, otherwise: int | None, **key: object) -> int | None:
-        """Give the id that readers know a row of a table by."""
+        """Return the id that readers know a row of a table by."""
         if self._mirror is None:
             return otherwise
         return self._mirror.id_where(table, **key) if self.follow() else None
@@ -201,7 +201,7 @@ def _prepare(log: "Decklog") -> None:
 
 
 def told(problem: DecklogError) -> str:
-    """Say an error of Decklog in bazinga's words."""
+    """Return an error of Decklog in bazinga's words."""
     facts = problem.details
     if isinstance(problem, NotFound):
         session = facts.get("stream") or (facts.get("id") if facts.get("table") == "runs" else None)

@@ -84,7 +84,7 @@ def root_of(db_path: str) -> str:
 
 
 def described() -> "dict[str, Any]":
-    """Say what detection finds, for whoever wonders why a call met another database."""
+    """Return what detection finds, for whoever wonders why a call met another database."""
     root, source = detect()
     here = {"cwd": os.getcwd(), "env_var_set": bool(os.environ.get(VARIABLE))}
     if root is None:
@@ -102,7 +102,7 @@ def described() -> "dict[str, Any]":
 
 
 def is_old_database(path: str) -> bool:
-    """Say whether a file is a SQLite database that bazinga-db itself made."""
+    """Return whether a file is a SQLite database that bazinga-db itself made."""
     from decklog.db.sqlite.query import tables_of
 
     return {"sessions", "orchestration_logs"} <= tables_of(path)

@@ -83,7 +83,7 @@ def _told_apart(names: list[str]) -> list[str]:
 
 
 def _value(value: "Any") -> "Any":
-    """Give a value that JSON can hold; bytes are shown as SQL writes them."""
+    """Return a value that JSON can hold; bytes are shown as SQL writes them."""
     if isinstance(value, (bytes, memoryview, bytearray)):
         return f"x'{bytes(value).hex()}'"
     if isinstance(value, Decimal):

@@ -46,7 +46,7 @@ class Readiness:
         return self._desk
 
     def check(self) -> "dict[str, Any]":
-        """Tell whether a session could begin, and change nothing."""
+        """Return whether a session could begin, and change nothing."""
         exists = "://" in self.db_path or os.path.exists(log_of(self.db_path)[0])
         if not exists:
             return _not_ready(f"there is no database at {self.db_path}", exists=False)

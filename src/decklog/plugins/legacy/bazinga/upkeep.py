@@ -38,7 +38,7 @@ class Upkeep(Desk):
 
     @answers
     def check_integrity(self) -> "dict[str, Any]":
-        """Say whether the file is sound, the hash chains link, and every row is what its newest entry says."""
+        """Return whether the file is sound, the hash chains link, and every row is what its newest entry says."""
         from decklog.plugins.legacy.bazinga.query import faults_of
 
         try:

@@ -15,7 +15,7 @@ _MAKING = 4919131752989214
 
 @lru_cache
 def shipped() -> dict[str, str]:
-    """Give each view's name and its select, as this Decklog ships them."""
+    """Return each view's name and its select, as this Decklog ships them."""
     with open(os.path.join(os.path.dirname(__file__), "views.postgres.sql"), encoding="utf-8") as file:
         lines = [line for line in file if not line.startswith("--")]
     found = {}
@@ -38,7 +38,7 @@ def make(database: "Database") -> None:
 
 
 def missing(database: "Database") -> dict[str, str]:
-    """Give the views that a log lacks or has in another form."""
+    """Return the views that a log lacks or has in another form."""
     found = database.one("select obj_description(to_regnamespace(:schema)::oid, 'pg_namespace')", {"schema": SCHEMA})
     return {} if found == (_digest(),) else dict(shipped())
 

@@ -142,7 +142,7 @@ class Proofs(Store):
         return not self.is_needed or self.covers(record_class, record_id)
 
     def covers(self, record_class: type[Record], record_id: str) -> bool:
-        """Tell whether the newest decision on a record carries a proof that holds."""
+        """Return whether the newest decision on a record carries a proof that holds."""
         sql = "select stream, seq, refs, payload from entries where record_table = :table and record_id = :id order by seq"
         entries = self._db.rows(sql, {"table": record_class.table, "id": record_id})[1]
         check, before, is_proven = _Check(self), None, False
@@ -208,7 +208,7 @@ class _Check:
         self._left: dict[str, Counter[str]] = {}
 
     def objection(self, record_class: type[Record], record_id: str, refs: str | None, payload: str) -> str | None:
-        """Say what is wrong with the proof of a change; None when it holds."""
+        """Return what is wrong with the proof of a change; None when it holds."""
         nonces = [ref[6:] for ref in json.loads(refs or "[]") if ref.startswith("proof:")]
         if not nonces:
             return "without a proof of the manager"
@@ -251,7 +251,7 @@ def _is_astray(record_class: type[Record], stream: str, image: "Image") -> bool:
 
 
 def signer_for(contract: TrustContract, operation: str) -> "Callable[[str], str]":
-    """Give what signs for the manager in this context, or refuse."""
+    """Return what signs for the manager in this context, or refuse."""
     given = prover.get()
     if given is None:
         raise Unproven(

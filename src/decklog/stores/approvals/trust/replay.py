@@ -150,7 +150,7 @@ def _changed(before: "Image", after: "Image") -> set[str]:
 
 
 def _is_lower(before: "Image", after: "Image") -> bool:
-    """Tell whether a step only takes trust away, which needs no signature."""
+    """Return whether a step only takes trust away, which needs no signature."""
     return (
         _changed(before, after) <= _LOWERED
         and after["tier"] <= before["tier"]
@@ -160,7 +160,7 @@ def _is_lower(before: "Image", after: "Image") -> bool:
 
 
 def _columns(said: "dict[str, Any]") -> "Image":
-    """Give the terms of a statement as the contract's columns hold them."""
+    """Return the terms of a statement as the contract's columns hold them."""
     terms = {
         name: int(value) if isinstance(value, bool) else to_json(value) if isinstance(value, list) else value
         for name, value in said["terms"].items()
@@ -184,7 +184,7 @@ class Contracts:
         return self._seen[1]
 
     def present(self, *, for_update: bool = False) -> TrustContract | None:
-        """Give the contract; raise `Damaged` where it is not what was signed."""
+        """Return the contract; raise `Damaged` where it is not what was signed."""
         if for_update and self._db.locks_rows:
             self._db.lock_stream(TrustContract.home or "")
         row, problem = self.look(for_update=for_update)
@@ -193,7 +193,7 @@ class Contracts:
         return row
 
     def look(self, *, for_update: bool = False) -> tuple[TrustContract | None, str | None]:
-        """Give the contract's row, and what is wrong with it."""
+        """Return the contract's row, and what is wrong with it."""
         while True:
             told = self.replayed()
             row, problem = self._held_against(told, for_update)

@@ -54,7 +54,7 @@ class Prover:
         self._made: dict[str | None, Signer] = {}
 
     def signer(self, phrase: str | None) -> Signer:
-        """Give the key that signs; `phrase` says how the manager's password is made into one."""
+        """Return the key that signs; `phrase` says how the manager's password is made into one."""
         if phrase not in self._made:
             if self._path is not None:
                 made = signer_of_file(self._path, self._passphrase)
@@ -67,7 +67,7 @@ class Prover:
 
 
 def new_phrase() -> str:
-    """Say how a new password is made into a key: the parameters of scrypt and a salt of its own."""
+    """Return how a new password is made into a key: the parameters of scrypt and a salt of its own."""
     return " ".join(map(str, ("scrypt", *_SCRYPT, os.urandom(16).hex())))
 
 
@@ -133,7 +133,7 @@ def _private_key(content: bytes, path: str, passphrase: str | None) -> "Any":
 
 
 def is_signed(statement: str, signature: str, public_key: str) -> bool:
-    """Tell whether the owner of a public key signed exactly this text."""
+    """Return whether the owner of a public key signed exactly this text."""
     exceptions = _cryptography("exceptions")
     ed25519 = _cryptography("hazmat.primitives.asymmetric.ed25519")
     try:
@@ -154,7 +154,7 @@ def public_key_of(text: str) -> str:
 
 
 def fingerprint(public_key: str) -> str:
-    """Give the fingerprint that `ssh-keygen -l` shows."""
+    """Return the fingerprint that `ssh-keygen -l` shows."""
     return "SHA256:" + base64.b64encode(sha256(_blob(public_key)).digest()).decode().rstrip("=")
 
 
@@ -176,7 +176,7 @@ def _blob(text: str) -> bytes:
 
 
 def _head() -> bytes:
-    """Give what stands before the 32 bytes of a key."""
+    """Return what stands before the 32 bytes of a key."""
     return len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
 
 

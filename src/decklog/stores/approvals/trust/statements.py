@@ -147,6 +147,6 @@ def check(contract: TrustContract, proposal: TrustProposal, said: "dict[str, Any
 
 
 def excerpt(value: object) -> str:
-    """Give what was asked in a form that any column takes, however hostile it was."""
+    """Return what was asked in a form that any column takes, however hostile it was."""
     text = value if isinstance(value, str) else to_json(value)
     return "".join(char if char.isascii() and char.isprintable() and char != "\\" else "?" for char in text[:600])

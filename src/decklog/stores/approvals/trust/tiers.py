@@ -25,7 +25,7 @@ def _data() -> "dict[str, Any]":
 
 
 def name_of(tier: int) -> str:
-    """Give a tier's name."""
+    """Return a tier's name."""
     return str(_tier(tier)["name"])
 
 
@@ -35,7 +35,7 @@ def listable_classes() -> list[str]:
 
 
 def explain(tier: int) -> "TierExplanation":
-    """Say what a tier permits, what it adds to the one below, and what it does not permit yet."""
+    """Return what a tier permits, what it adds to the one below, and what it does not permit yet."""
     found, actions = _tier(tier), _data()["actions"]
     return {
         "tier": tier,

@@ -209,7 +209,7 @@ class Trust(Store):
         return contract
 
     def _heads(self) -> "dict[str, int]":
-        """Say how far each stream has come with what only the manager may change: from here on that takes a proof."""
+        """Return how far each stream has come with what only the manager may change: from here on that takes a proof."""
         managed = [table for table, record_class in self._journal.record_classes().items() if record_class.is_managed]
         bound = {f"t{place}": table for place, table in enumerate(managed)}
         sql = f"""
@@ -444,7 +444,7 @@ class Trust(Store):
         )
 
     def _last_moves(self) -> "dict[ChangeKind, dict[str, Any]]":
-        """Give the last step up and the last step down."""
+        """Return the last step up and the last step down."""
         sql = """
             select *
               from trust_changes

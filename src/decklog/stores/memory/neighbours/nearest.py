@@ -68,7 +68,7 @@ class Neighbours:
     def near(
         self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
     ) -> "tuple[dict[str, float], dict[str, float]]":
-        """Give the cosines of the nearest lessons and of others, and how far above the usual each of them is."""
+        """Return the cosines of the nearest lessons and of others, and how far above the usual each of them is."""
         with self._lock:
             places = self._narrowed(topic, project)
             others = [self._places[lesson_id] for lesson_id in also if lesson_id in self._places]
@@ -157,7 +157,7 @@ def changed_lessons(told: "Iterable[VectorEntry]", embedder: str) -> "set[str] |
 
 
 def in_general(mean: float, spread: float, count: int) -> tuple[float, float]:
-    """Say how near a question is to lessons in general, and how that is spread, with those that are thought beside a handful."""
+    """Return how near a question is to lessons in general, and how that is spread, with those that are thought beside a handful."""
     whole = count + _THOUGHT
     common = (count * mean + _THOUGHT * _THOUGHT_MEAN) / whole
     real = spread**2 + (mean - common) ** 2

@@ -66,7 +66,7 @@ class NeighboursOnServer:
     def near(
         self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
     ) -> "tuple[dict[str, float], dict[str, float]]":
-        """Give the cosines of the nearest lessons and of others, and how far above the usual each of them is."""
+        """Return the cosines of the nearest lessons and of others, and how far above the usual each of them is."""
         general = None
         if topic is None and project is None:
             with self._lock:
@@ -105,7 +105,7 @@ class _Sample:
             self.forget()
 
     def general(self, vector: "Sequence[float]") -> "tuple[float, float, int] | None":
-        """Say how near a question is to lessons on average, how that is spread, and for how many; None: the server is to say."""
+        """Return how near a question is to lessons on average, how that is spread, and for how many; None: the server is to say."""
         self._questions += 1
         if self._questions == 1 or find_spec("numpy") is None:
             return None

@@ -53,7 +53,7 @@ class VectorRows(Protocol):
 
 
 def rows_for(dimensions: int, count: int) -> VectorRows:
-    """Give an empty row of vectors that is fit for so many."""
+    """Return an empty row of vectors that is fit for so many."""
     if find_spec("numpy") is None:
         return PlainRows()
     return QuantisedRows(dimensions) if count > EXACT else ExactRows(dimensions)

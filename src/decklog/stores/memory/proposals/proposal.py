@@ -131,7 +131,7 @@ class Proposal(Record):
 
 
 def confidence_of(evidence: "Sequence[dict[str, Any]]") -> int:
-    """Say how sure some evidence makes a lesson: by its strongest piece, and by how often it was seen independently."""
+    """Return how sure some evidence makes a lesson: by its strongest piece, and by how often it was seen independently."""
     return min(max(_WORTH[ShownBy(one["proof"])][0] for one in evidence) + _EACH_FURTHER * (_independent(evidence) - 1), _SUREST)
 
 
@@ -150,5 +150,5 @@ def because(evidence: "Sequence[dict[str, Any]]") -> str:
 
 
 def is_computed(evidence: "Sequence[dict[str, Any]]") -> bool:
-    """Tell whether the proof needs nobody's word: a check was red and then green, and that in two pieces of work."""
+    """Return whether the proof needs nobody's word: a check was red and then green, and that in two pieces of work."""
     return len({one["work"] for one in evidence if one["proof"] == ShownBy.RED_THEN_GREEN}) > 1

@@ -56,7 +56,7 @@ class ProposalSources:
         }
 
     def between(self, start: int, end: int) -> "Iterator[Observation]":
-        """Give what the entries after one position up to another show."""
+        """Yield what the entries after one position up to another show."""
         for row in self._db.rows(_TELLING, {"start": start, "end": end})[1]:
             entry = load(self._db, row)
             image: Any = entry.payload
@@ -65,7 +65,7 @@ class ProposalSources:
                 yield from (one for one in seen if one is not None)
 
     def _before(self, entry: "Entry") -> "dict[str, Any]":
-        """Give what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
+        """Return what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
         found = self._entries(str(entry.record_table), str(entry.record_id), "and e.seq < :seq", {"seq": entry.seq}, 1)
         before: Any = found[0].payload if found else None
         return before if isinstance(before, dict) else {}
@@ -87,7 +87,7 @@ class ProposalSources:
     # What checks saw
 
     def _of_verdict(self, entry: "Entry", verdict: "dict[str, Any]", _before: "dict[str, Any]") -> Observation | None:
-        """Tell what was red in the same piece of work before a check was green."""
+        """Return what was red in the same piece of work before a check was green."""
         if verdict["outcome"] != "pass" or (work := self._work_of(verdict.get("task_id"))) is None:
             return None
         red = self._red_before(verdict, work)
@@ -144,7 +144,7 @@ class ProposalSources:
     # What the gate said
 
     def _of_review(self, entry: "Entry", review: "dict[str, Any]", _before: "dict[str, Any]") -> "Iterator[Observation]":
-        """Tell what the gate turned a change down for before it let the same work pass."""
+        """Yield what the gate turned a change down for before it let the same work pass."""
         held = self._held_before(review) if review["verdict"] == "pass" else None
         if held is None:
             return
@@ -202,7 +202,7 @@ class ProposalSources:
         )
 
     def _overcome(self, entry: "Entry", task: "dict[str, Any]", worker: str | None) -> Observation | None:
-        """Tell what got a task done that had failed before, where whoever did it said what."""
+        """Return what got a task done that had failed before, where whoever did it said what."""
         also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
         last: Any = failed[0].payload if failed else {}
@@ -318,7 +318,7 @@ class ProposalSources:
         )
 
     def _whose(self, is_recognised: bool) -> ShownBy:
-        """Say what somebody's word is worth: where a manager is bound, that of others is one more claim."""
+        """Return what somebody's word is worth: where a manager is bound, that of others is one more claim."""
         if is_recognised:
             return ShownBy.RECOGNISED
         return ShownBy.SAID if self._db.one("select id from trust_contract", {}) else ShownBy.UNPROVEN
@@ -332,11 +332,11 @@ def _alone(
 
 
 def _is_telling(text: str | None) -> "TypeGuard[str]":
-    """Tell whether a text says enough to be followed."""
+    """Return whether a text says enough to be followed."""
     return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
 
 
 def _line(text: str) -> str:
-    """Give a text as one line of bounded length, without the stop at its end."""
+    """Return a text as one line of bounded length, without the stop at its end."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -29,7 +29,7 @@ class _Layers(Protocol):
     together: int
 
     def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
-        """Give the state of each piece behind the last layer; `beyond` keeps what is no piece of a text out of it."""
+        """Return the state of each piece behind the last layer; `beyond` keeps what is no piece of a text out of it."""
         ...
 
 
@@ -51,7 +51,7 @@ class MiniLM:
         self._layers: _Layers = self._layers_of(arrays, place)
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """Give a vector of length 1 for each text."""
+        """Return a vector of length 1 for each text."""
         numbered = [self._pieces.numbers(text) for text in texts]
         vectors: list[list[float]] = [[] for _ in texts]
         for group in _groups(numbered, self._layers.together):
@@ -73,7 +73,7 @@ class MiniLM:
         return found
 
     def _begun(self, numbers: "NDArray[numpy.int64]") -> "Numbers":
-        """Give the state of each piece before the first layer."""
+        """Return the state of each piece before the first layer."""
         return self._first(self._words[numbers] + self._places[: numbers.shape[-1]])
 
     def _layers_of(self, arrays: "dict[str, NDArray[Any]]", place: str) -> "_Layers":

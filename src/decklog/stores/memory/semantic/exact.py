@@ -51,7 +51,7 @@ class TransformerLayer:
         return self.made(self.wide(told), told)
 
     def taken(self, state: "Numbers", texts: int, beyond: "Numbers | None") -> "Numbers":
-        """Give what each piece takes from those of its text, by how well they answer what it asks."""
+        """Return what each piece takes from those of its text, by how well they answer what it asks."""
         asked = state @ self._asked
         asked += self._asked_bias
         query, key, value = asked.reshape(texts, -1, 3, HEADS, OF_HEAD).transpose(2, 0, 3, 1, 4)
@@ -65,20 +65,20 @@ class TransformerLayer:
         return taken
 
     def told(self, taken: "Numbers", state: "Numbers") -> "Numbers":
-        """Give each piece with what it has taken."""
+        """Return each piece with what it has taken."""
         told: Numbers = taken @ self._told
         told += self._told_bias
         told += state
         return self._after_told(told)
 
     def wide(self, told: "Numbers") -> "Numbers":
-        """Give what each piece is looked at for, bent and twice as large."""
+        """Return what each piece is looked at for, bent and twice as large."""
         wide = told @ self._wide
         wide += self._wide_bias
         return _bent(wide)
 
     def made(self, wide: "Numbers", told: "Numbers") -> "Numbers":
-        """Give what each piece makes of that."""
+        """Return what each piece makes of that."""
         made: Numbers = wide @ self._narrow
         made += self._narrow_bias
         made += told

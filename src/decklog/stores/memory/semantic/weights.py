@@ -16,18 +16,18 @@ EPSILON = 1e-12
 
 
 def layers_in(arrays: "Arrays") -> list[str]:
-    """Give what the names of each layer's weights begin with, in their order."""
+    """Return what the names of each layer's weights begin with, in their order."""
     numbers = {int(name.split(".")[2]) for name in arrays if name.startswith("encoder.layer.")}
     return [f"encoder.layer.{number}." for number in sorted(numbers)]
 
 
 def dense_of(arrays: "Arrays", name: str) -> "tuple[Numbers, Numbers]":
-    """Give a matrix and what is added behind it."""
+    """Return a matrix and what is added behind it."""
     return numpy.ascontiguousarray(arrays[name + ".weight"].T), arrays[name + ".bias"]
 
 
 def attention_of(arrays: "Arrays", part: str) -> "tuple[Numbers, Numbers]":
-    """Give the projections of a layer: of what each piece asks, what it is found by, and what it tells."""
+    """Return the projections of a layer: of what each piece asks, what it is found by, and what it tells."""
     names = [f"{part}attention.self.{name}" for name in ("query", "key", "value")]
     matrix = numpy.ascontiguousarray(numpy.concatenate([arrays[name + ".weight"] for name in names]).T)
     bias = numpy.concatenate([arrays[name + ".bias"] for name in names])

@@ -25,7 +25,7 @@ class WordPieces:
         self._known: dict[str, list[int]] = {}
 
     def numbers(self, text: str) -> list[int]:
-        """Give the numbers of a text's pieces, its beginning and its end marked; what is too long is cut off."""
+        """Return the numbers of a text's pieces, its beginning and its end marked; what is too long is cut off."""
         found: list[int] = []
         for word in _WORDS.findall(_plain(text)):
             found += self._pieces(word)

@@ -58,7 +58,7 @@ def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int)
 
 
 def _told(place: str, names: Sequence[str], column: Sequence[int], said: Callable[[int], str]) -> str:
-    """Say what a column is made of, from above."""
+    """Return what a column is made of, from above."""
     parts = [f"{name} {said(value)}" for name, value in zip(names, column, strict=True) if value]
     whole = f"{said(sum(column))}: " if len(parts) > 1 else ""
     return f"{place}: {whole}{', '.join(reversed(parts))}"

@@ -45,7 +45,7 @@ class DaySpan:
         return DaySpan(self.last + _DAY, min(self.last + self.days * _DAY, today)) if self.last < today else None
 
     def around(self, today: date) -> "DaySpan | None":
-        """Give the week, month or year that it lies in: the next that is wider."""
+        """Return the week, month or year that it lies in: the next that is wider."""
         monday = self.first - self.first.weekday() * _DAY
         month = DaySpan(self.first.replace(day=1), _end_of_month(self.first))
         year = DaySpan(date(self.first.year, 1, 1), date(self.first.year, 12, 31))
@@ -79,7 +79,7 @@ def span_of(since: str | None, until: str | None, days: int, today: date) -> Day
 
 
 def finder(parts: "Sequence[tuple[str, DaySpan]]") -> "Callable[[str], int]":
-    """Give what says which part a day lies in."""
+    """Return what says which part a day lies in."""
     begins = [span.first.isoformat() for _, span in parts]
     return lambda day: bisect_right(begins, day) - 1
 

@@ -71,7 +71,7 @@ def _x(distance: int, scale: float) -> float:
 
 
 def _heights(rates: list[float]) -> list[int]:
-    """Give the height of each bar, between the slowest and the fastest, as a share of their logarithms."""
+    """Return the height of each bar, between the slowest and the fastest, as a share of their logarithms."""
     logs = [log(rate) for rate in rates]
     slowest, fastest = min(logs, default=0.0), max(logs, default=0.0)
     scale = (HEIGHT - _LOWEST) / (fastest - slowest) if fastest > slowest else 0.0

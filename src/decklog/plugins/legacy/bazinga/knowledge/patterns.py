@@ -64,7 +64,7 @@ class BazingaPatterns(Desk):
 
     @reports
     def update_error_pattern_confidence(self, pattern_hash: str, project_id: str, success: bool) -> "dict[str, Any]":
-        """Say whether a pattern's solution worked."""
+        """Return whether a pattern's solution worked."""
         with self.log.transaction():
             before = self.log.patterns.get(pattern_hash, project_id)
             after = self.log.patterns.judge(

@@ -85,7 +85,7 @@ def newest(desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, of
 
 
 def log_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
-    """Give an entry as a row of bazinga's table of logs."""
+    """Return an entry as a row of bazinga's table of logs."""
     return {
         "id": desk.number(entry.stream, entry.seq),
         "session_id": entry.stream,

@@ -32,7 +32,7 @@ class BazingaOutputs(Desk):
     def get_skill_output(
         self, session_id: str, skill_name: str, agent_type: str | None = None, group_id: str | None = None
     ) -> "Any":
-        """Give the newest output of a skill; None when there is none."""
+        """Return the newest output of a skill; None when there is none."""
         found = self.log.outputs.latest(session_id, skill_name, agent=given(agent_type), group_id=given(group_id))
         return None if found is None else found.document
 
@@ -62,7 +62,7 @@ class BazingaOutputs(Desk):
     def check_skill_evidence(
         self, session_id: str, mandatory_skills: list[str], agent_type: str | None = None, since_minutes: int = 30
     ) -> "dict[str, Any]":
-        """Say which of the skills gave an output in the last minutes."""
+        """Return which of the skills gave an output in the last minutes."""
         if type(since_minutes) is not int or since_minutes < 1:
             raise CallRefused(f"since_minutes must be a positive integer, got {since_minutes!r}")
         if not self.is_session(session_id):

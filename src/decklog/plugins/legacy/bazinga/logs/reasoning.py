@@ -106,7 +106,7 @@ class Reasoning(Desk):
 
     @answers
     def check_mandatory_phases(self, session_id: str, group_id: str, agent_type: str) -> "dict[str, Any]":
-        """Say which mandatory phases an agent documented for a group."""
+        """Return which mandatory phases an agent documented for a group."""
         check(validate_scope_global_or_group(group_id))
         seen = self.log.db.read(lambda: [phase for phase in sorted(PHASES) if self._has(session_id, group_id, agent_type, phase)])
         missing = [phase for phase in MANDATORY_PHASES if phase not in seen]

@@ -72,7 +72,7 @@ class ProgramCall:
         return value if equals else left.pop(0)
 
     def place(self) -> tuple[str, str | None]:
-        """Say where the database is, and the project's root where that is known."""
+        """Return where the database is, and the project's root where that is known."""
         if self.db is not None:
             return self.db, self.root
         if self.root is not None:

@@ -129,11 +129,11 @@ class UsageValues:
         return self._named[name]
 
     def get(self, name: str) -> str | None:
-        """Give an optional word or a flag's value; None when it was not given."""
+        """Return an optional word or a flag's value; None when it was not given."""
         return self._named.get(name, self.flags.get(name))
 
     def text(self, name: str, default: str) -> str:
-        """Give an optional word or a flag's value; one that is blank was given, and is not the default."""
+        """Return an optional word or a flag's value; one that is blank was given, and is not the default."""
         value = self.get(name)
         return default if value is None else value
 
@@ -141,7 +141,7 @@ class UsageValues:
         return switch in self.flags
 
     def whole(self, name: str, *, low: int | None = None, high: int | None = None) -> int | None:
-        """Give a word or a flag as a whole number."""
+        """Return a word or a flag as a whole number."""
         text = self.get(name)
         return None if text is None else whole(name, text, low=low, high=high)
 
@@ -155,14 +155,14 @@ class UsageValues:
             raise Misuse(f"{_shown(name)} must be a number, got {text!r}") from None
 
     def json(self, name: str) -> "Any":
-        """Give a word or a flag as JSON."""
+        """Return a word or a flag as JSON."""
         from decklog.plugins.legacy.bazinga.base import from_json_text
 
         text = self.get(name)
         return None if text is None else from_json_text(_shown(name), text)
 
     def texts(self, name: str) -> list[str] | None:
-        """Give a word or a flag as a JSON list of texts."""
+        """Return a word or a flag as a JSON list of texts."""
         value = self.json(name)
         if value is None:
             return None
@@ -171,7 +171,7 @@ class UsageValues:
         return value
 
     def file(self, name: str) -> str | None:
-        """Give the text of the file that a flag names."""
+        """Return the text of the file that a flag names."""
         path = self.get(name)
         if path is None:
             return None

@@ -123,7 +123,7 @@ def _read(item: object) -> "dict[str, Any]":
 
 
 def criterion_row(desk: Desk, criterion: Criterion) -> "dict[str, Any]":
-    """Give a criterion as a row of bazinga's table."""
+    """Return a criterion as a row of bazinga's table."""
     key = {"session_id": criterion.run_id, "criterion": criterion.criterion}
     return {
         "id": desk.id_where("success_criteria", criterion.number, **key),

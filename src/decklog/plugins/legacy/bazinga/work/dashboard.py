@@ -24,7 +24,7 @@ class Dashboard(BazingaSessions, BazingaStates, BazingaGroups, Tokens, BazingaCr
 
     @answers
     def get_dashboard_snapshot(self, session_id: str) -> "dict[str, Any]":
-        """Give a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
+        """Return a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
 
         `recent_logs` are the newest entries of all three kinds.
         """

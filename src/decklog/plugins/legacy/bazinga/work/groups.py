@@ -141,7 +141,7 @@ def _fields(values: "dict[str, Any]", *names: str) -> "dict[str, Any]":
 
 
 def group_row(group: Group) -> "dict[str, Any]":
-    """Give a group as a row of bazinga's table of task groups."""
+    """Return a group as a row of bazinga's table of task groups."""
     row: dict[str, Any] = {"id": group.group_id, "session_id": group.run_id}
     for name in _COLUMNS:
         value = getattr(group, name)

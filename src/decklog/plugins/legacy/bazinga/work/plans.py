@@ -38,7 +38,7 @@ class BazingaPlans(Desk):
 
     @answers
     def get_development_plan(self, session_id: str) -> "dict[str, Any] | None":
-        """Give a session's plan with its phases; None when there is none."""
+        """Return a session's plan with its phases; None when there is none."""
         try:
             return self.log.db.read(lambda: self._plan(session_id))
         except NotFound:
@@ -85,7 +85,7 @@ def _anew(phases: "Any") -> "Any":
 
 
 def phase_row(phase: PlanPhase) -> "dict[str, Any]":
-    """Give a phase as the plan's list had it, with what became of it since."""
+    """Return a phase as the plan's list had it, with what became of it since."""
     row: dict[str, Any] = {"phase": phase.number, "name": phase.name, **phase.extra, "status": str(phase.status)}
     row["progress_percent"] = phase.progress_percent
     if phase.started_at is not None:

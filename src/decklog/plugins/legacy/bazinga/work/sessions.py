@@ -58,7 +58,7 @@ class BazingaSessions(Desk):
 
     @answers
     def get_session(self, session_id: str) -> "dict[str, Any] | None":
-        """Give a session's row; None when there is none."""
+        """Return a session's row; None when there is none."""
         from decklog.core.errors import NotFound
 
         try:
@@ -91,7 +91,7 @@ def _metadata(given: "str | dict[str, Any] | None") -> "dict[str, Any] | None":
 
 
 def session_row(run: "Run") -> "dict[str, Any]":
-    """Give a run as a row of bazinga's table of sessions."""
+    """Return a run as a row of bazinga's table of sessions."""
     return {
         "session_id": run.id,
         "start_time": stamp(run.started_at),

@@ -31,7 +31,7 @@ class BazingaStates(Desk):
 
     @answers
     def get_latest_state(self, session_id: str, state_type: str, group_id: str = "global") -> "Any":
-        """Give the present state; None when there is none."""
+        """Return the present state; None when there is none."""
         check(validate_scope_global_or_group(group_id))
         if state_type not in STATE_TYPES or (state_type == "investigation" and group_id.lower() == "global"):
             return None
