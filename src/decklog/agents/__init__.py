@@ -26,7 +26,7 @@ _HOMES = {
     "tool": "decklog.plugins.adapters.loops.calls",
 }
 
-__all__ = ["LoopCall", "Recorded", "LoopStep", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
+__all__ = ["LoopCall", "LoopStep", "Recorded", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
 
 # With this one in sight, type checkers would let any misspelt name pass.
 if not TYPE_CHECKING:

@@ -107,7 +107,7 @@ def given(
 
 
 def call_told(call_id: str, tool: str, arguments: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":
-    """Return what a call does in one line, its command or its tool with whatever tells it best; give its key, and the rest of it."""
+    """Return a call in one line (its command, or its tool with the best argument), its key, and the rest of it."""
     told = _telling(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()
     rest = {name: _short(value) for name, value in arguments.items() if value != told}

@@ -377,7 +377,7 @@ class Recorder:
         self._told.append(told if self._task_id is None else {**told, "task_id": self._task_id})
 
     def _is_told_otherwise(self, run_id: str, event: SessionEvent) -> bool:
-        """Return whether one who tells in another way has told the same; of most runs only one tells, and nothing is looked for."""
+        """Return whether another recorder has recorded the same event. Most runs have one recorder, and nothing is looked up."""
         if event.way is None and run_id not in self._retold:
             self._flush()
             self._retold[run_id] = newest_connection(self._log, run_id) is not None

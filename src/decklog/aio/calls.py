@@ -168,7 +168,7 @@ class LogCalls:
             self._reset()
 
     def _size(self, name: str) -> int:
-        """Return how many threads there may be: those that read, write or hold a transaction fit into the connections together."""
+        """Return the most threads of a pool. All pools together fit into the connections."""
         most = self.log.db.most_transactions
         if most == 1:
             return _READERS

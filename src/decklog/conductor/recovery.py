@@ -123,7 +123,7 @@ class Recovery:
             self.has_left = True
 
     def _is_in_use(self, effect: "Effect", newest: dict[str, int]) -> bool:
-        """Return whether somebody may work in a place: whoever has its task is in the newest, also with an agent that was adopted.
+        """Return whether an agent may work in a workspace: the newest one of a claimed task is in use.
 
         Asked anew each time, since others claim meanwhile.
         """

@@ -39,7 +39,7 @@ def by_place(sql: str) -> tuple[str, list[str]]:
 
 
 def _name(text: str) -> str:
-    """Return the name that a text begins with, of letters, digits and underscores; the first is a small letter or an underscore."""
+    """Return the name at the start of a text: letters, digits and underscores, not starting with a digit or a capital."""
     end = 0
     for character in text:
         if not _is_word(character):

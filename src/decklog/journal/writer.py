@@ -164,7 +164,7 @@ class Writer:
         note: str | None,
         redacted: bool,
     ) -> "list[Any]":
-        """Return what a record became, as an entry's columns. Only the stores call it, in the transaction that changes the row."""
+        """Build the journal entry for a record change, as columns. The stores call it in the transaction that changes the row."""
         body = None
         if note is not None:
             body, cleaned = self._db.values.text("note", note)

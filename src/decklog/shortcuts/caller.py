@@ -77,7 +77,7 @@ class Caller:
     # What it has
 
     def claim(self, *, or_ended: bool = False) -> Remembered | None:
-        """Return the claim that this call is about; None when the worker has none. One that it ended itself counts if asked for."""
+        """Return the claim of this call, or None. `or_ended` includes one that the worker has ended."""
         found = self.claims.load()
         if self._task_id is not None and (found is None or found.task_id != self._task_id or self._fence is not None):
             return self._named_claim()

@@ -154,7 +154,7 @@ class CodexTrust(FilePart):
 
 
 def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> CodexTrust | None:
-    """Return what Codex's settings should say of our hooks in a file, leaving to others what they said; None when it lists none."""
+    """Return the entries for our hooks in Codex's settings, other entries unchanged; None if it lists no hook of ours."""
     ours = {hook.key: hook.hash for hook in hooks if files.real(hook.path) == files.real(hooks_file)}
     if not ours:
         return None

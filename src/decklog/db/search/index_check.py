@@ -133,7 +133,7 @@ class IndexCheck:
                 yield id >> _PAGE_BITS, id & 0x7FFFFFFF, block
 
     def _is_listed_right(self) -> bool:
-        """Return whether the list of segments counts the rows that there are, and the pages that a search may begin on are listed.
+        """Return whether the list of segments counts all rows and lists every page that a search may start on.
 
         SQLite's own check misses the last one of a segment, and the word by which a page is found where it is too small.
         """

@@ -17,7 +17,7 @@ from decklog.guard.files.access import SECRETS, AccessRules, Op
 from decklog.guard.files.open_beneath import PASS, ResolvedPath, canonical
 from decklog.guard.files.path_spelling import denied, split
 
-__all__ = ["DEFAULT", "SECRETS", "Op", "AccessRules", "homes_of", "judge", "resolve", "rules_for"]
+__all__ = ["DEFAULT", "SECRETS", "AccessRules", "Op", "homes_of", "judge", "resolve", "rules_for"]
 
 DEFAULT = AccessRules()
 LONGEST_POINTER = 4096

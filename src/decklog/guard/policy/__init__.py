@@ -12,4 +12,4 @@ from decklog.guard.policy.judge import examine, is_name, judge
 from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.verdict import CommandVerdict, Decision, Publication
 
-__all__ = ["Decision", "Policy", "Publication", "CommandVerdict", "examine", "is_name", "judge"]
+__all__ = ["CommandVerdict", "Decision", "Policy", "Publication", "examine", "is_name", "judge"]

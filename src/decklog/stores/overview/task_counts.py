@@ -64,7 +64,7 @@ def in_parts(spans: "Sequence[Span]") -> "list[Sequence[Span]]":
 
 
 def most_behind(lags: "Sequence[int]", most: int) -> int:
-    """Return how many entries each run may be behind its mark: fewer where many runs are, so that all together are not too many."""
+    """Return how many entries each run may be behind its mark: fewer if many runs are behind."""
     return most if sum(lags) <= MOST_IN_ALL else min(most, MOST_IN_ALL // len(lags))
 
 

@@ -347,7 +347,7 @@ class RunHistory:
     def lanes(
         self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", limit: int, begun_by: int | None = None
     ) -> "RunLanes":
-        """Return the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
+        """Return the attempts that overlap a span of entries, as of its end. `begun_by` is how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]

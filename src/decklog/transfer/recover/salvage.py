@@ -73,7 +73,7 @@ class Salvage:
         return self._findings
 
     def is_whole(self) -> bool:
-        """Return whether the file is in no need of recovery: all is readable and verifies, and no page holds more than it shows."""
+        """Return whether the file needs no recovery: it is readable, verifies, and no page holds hidden rows."""
         from decklog.log import Decklog
 
         self._progress("looking for damage", 0, 0)

@@ -93,7 +93,7 @@ def _parted(lines: list[str], heading: "re.Pattern[str]") -> "Iterator[tuple[str
 
 
 def _end_of_code(lines: list[str], place: int) -> int:
-    """Return the place behind the code that begins here; the place itself where none does, or where it does not end in its task."""
+    """Return the line after a code block that starts here; the same line if none does, or if it does not end within its task."""
     opening = _FENCE.match(lines[place])
     if opening is None:
         return place

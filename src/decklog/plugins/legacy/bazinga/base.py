@@ -105,7 +105,7 @@ class Desk:
         return True
 
     def number(self, stream: str, seq: int) -> int | None:
-        """Return the id that readers know an entry by; None while that is unknown. Without a file for them it is its own number."""
+        """Return the id that readers know an entry by, or None if unknown. Without a mirror file it is the entry number."""
         if self._mirror is None:
             return seq
         return self._mirror.number_of(stream, seq) if self.follow() else None

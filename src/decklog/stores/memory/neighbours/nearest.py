@@ -157,7 +157,7 @@ def changed_lessons(told: "Iterable[VectorEntry]", embedder: str) -> "set[str] |
 
 
 def in_general(mean: float, spread: float, count: int) -> tuple[float, float]:
-    """Return how near a question is to lessons in general, and how that is spread, with those that are thought beside a handful."""
+    """Return the mean similarity of a question to lessons and its spread, smoothed by a prior for few lessons."""
     whole = count + _THOUGHT
     common = (count * mean + _THOUGHT * _THOUGHT_MEAN) / whole
     real = spread**2 + (mean - common) ** 2

@@ -105,7 +105,7 @@ class _Sample:
             self.forget()
 
     def general(self, vector: "Sequence[float]") -> "tuple[float, float, int] | None":
-        """Return how near a question is to lessons on average, how that is spread, and for how many; None: the server is to say."""
+        """Return the mean similarity of a question to lessons, its spread and the count; None to ask the server."""
         self._questions += 1
         if self._questions == 1 or find_spec("numpy") is None:
             return None
