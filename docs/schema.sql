@@ -271,18 +271,6 @@ CREATE TABLE tasks (
   check ((state = 'running') = (leased_until is not null))
 ) strict;
 
-CREATE INDEX tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0;
-
-CREATE INDEX tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-
-CREATE INDEX tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
-
-CREATE INDEX tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
-
 CREATE INDEX tasks_running on tasks (run_id, leased_until) where state = 'running';
 
 CREATE INDEX tasks_by_creation on tasks (run_id, created_at, id);
@@ -302,6 +290,18 @@ CREATE INDEX tasks_dependent on tasks (run_id, priority desc, created_at, id)
 CREATE INDEX tasks_waiting on tasks (updated_at, id) where state = 'waiting';
 
 CREATE INDEX tasks_paused on tasks (updated_at, id) where state = 'paused';
+
+CREATE INDEX tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+
+CREATE INDEX tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+
+CREATE INDEX tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+
+CREATE INDEX tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 
 CREATE TABLE dependencies (
   run_id     text not null references runs (id),
@@ -634,9 +634,9 @@ CREATE INDEX charges_by_run on charges (run_id) where run_id is not null;
 
 CREATE INDEX charges_by_task on charges (task_id) where task_id is not null;
 
-CREATE INDEX charges_by_answer on charges (answer_id) where answer_id is not null;
-
 CREATE UNIQUE INDEX charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
+
+CREATE INDEX charges_by_answer on charges (answer_id) where answer_id is not null;
 
 CREATE TABLE budget_days (
   budget_id      text not null references budgets (id) on delete cascade,
@@ -1863,17 +1863,6 @@ create table tasks (
   check ((state = 'running') = (leased_until is not null))
 );
 
--- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
--- A claim reads the first of its worker's own and the first of anybody's.
-create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0;
-create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
--- The same for people who look at a run: all ready tasks in order.
-create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 create index tasks_running on tasks (run_id, leased_until) where state = 'running';
 create index tasks_by_creation on tasks (run_id, created_at, id);
 create unique index tasks_by_key on tasks (run_id, key) where key is not null;
@@ -1886,6 +1875,17 @@ create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
   where state = 'pending' and open_dependencies > 0;
 create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
 create index tasks_paused on tasks (updated_at, id) where state = 'paused';
+-- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
+-- A claim reads the first of its worker's own and the first of anybody's.
+create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+-- The same for people who look at a run: all ready tasks in order.
+create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 
 -- Links between tasks. Only `blocks` delays a task; a `parent` is complete only with its children.
 create table dependencies (
@@ -2269,8 +2269,8 @@ create table charges (
 create index charges_by_time on charges (occurred_at, id);
 create index charges_by_run on charges (run_id) where run_id is not null;
 create index charges_by_task on charges (task_id) where task_id is not null;
-create index charges_by_answer on charges (answer_id) where answer_id is not null;
 create unique index charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
+create index charges_by_answer on charges (answer_id) where answer_id is not null;
 
 -- What each budget's charges sum up to, day by day: made of charges, and made anew from them by `budgets rebuild`.
 create table budget_days (

@@ -109,7 +109,9 @@ class Started:
 
 
 # What a shell finds in the place of a program: it hands its words, its surroundings and its open files on.
-_STAND_IN = """#!{python} -IS
+_STAND_IN = """#!/bin/sh
+'''exec' "{python}" -IS "$0" "$@"
+' '''
 import json, os, sys, _socket
 prepared = _socket.socket(fileno={number})
 order = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "environment": dict(os.environ), "timeout": 60}}

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -267,7 +268,7 @@ def test_a_session_whose_folder_is_gone_is_judged_and_on_record(place: Path, log
     gone = place / "sub"
     gone.mkdir()
     payload = told(gone, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "rm -rf /"})
-    words = f"cd {gone} && rmdir {gone} && exec {sys.executable} -m decklog hook {program}"
+    words = f"cd {gone} && rmdir {gone} && exec {shlex.quote(sys.executable)} -m decklog hook {program}"
     done = subprocess.run(
         ["sh", "-c", words],
         env=environment(**variables(place)),

@@ -17,7 +17,6 @@ NOT_RUN = {
     "## Write tests": "a part of a plan; tests/plugins/importers/markdown has such plans",
     "[models.small]": "settings that name a model of the reader's own",
     "make demo     # sets up a virtual environment, then shows the main job": "the second command runs this very test",
-    "A run with 8 tasks. 3 worker processes start: ada, bo, cy.": "an excerpt; tests/cli/test_demo.py runs the demonstration",
     "decklog setup codex --trust": "it needs Codex itself; tests/agents/real/test_setup.py runs it",
     "decklog setup claude --plugin ~/decklog-plugin": "it needs both programs; tests/agents/real/test_setup.py runs it",
     "event        session     session startup": "an excerpt; tests/agents/real/test_editors.py has such sessions",

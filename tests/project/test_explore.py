@@ -1,6 +1,7 @@
 """Tests answer the same every time; searching anew is a command of its own, and what it finds can be found again."""
 
 import ast
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 def test_a_find_is_shown_with_the_command_that_finds_it_again(project: Path) -> None:
     found = explore(project, RARELY_WRONG)
     assert found.returncode == 1, found.stdout + found.stderr
-    command = found.stdout.rpartition("Replay it with:\n")[2].split()
+    command = shlex.split(found.stdout.rpartition("Replay it with:\n")[2])
     assert command[-1] == "test_claim.py::test_a_claim_that_is_false"
     again = run(project, *command[1:])
     assert again.returncode == 1

@@ -128,7 +128,7 @@ def clone(tmp_path: Path) -> Path:
 def python(tmp_path: Path) -> Path:
     """A Python whose new environments use the pip that is here: to install one anew is most of what a set-up costs."""
     program = tmp_path / "python"
-    bare = f'if [ "$1 $2" = "-m venv" ]; then shift 2; set -- -m venv --without-pip "$@"; fi\nexec {sys.executable} "$@"\n'
+    bare = f'if [ "$1 $2" = "-m venv" ]; then shift 2; set -- -m venv --without-pip "$@"; fi\nexec "{sys.executable}" "$@"\n'
     program.write_text(f"#!/bin/sh\n{bare}")
     program.chmod(0o755)
     return program

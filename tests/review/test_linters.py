@@ -54,7 +54,10 @@ def installed(desk: Desk, program: str) -> Iterator[None]:
     """Put a linter of some Python text on PATH."""
     folder = desk.folder.parent / "programs" / "bin"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "fake-linter").write_text(f"#!{sys.executable} -IS\n{program}", encoding="utf-8")
+    (folder / "fake-linter.py").write_text(program, encoding="utf-8")
+    (folder / "fake-linter").write_text(
+        f"#!/bin/sh\nexec '{sys.executable}' -IS '{folder}/fake-linter.py' \"$@\"\n", encoding="utf-8"
+    )
     (folder / "fake-linter").chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")

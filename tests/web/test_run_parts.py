@@ -19,7 +19,7 @@ from tests.web.test_pages import Read
 SAYS = {
     "lanes": ("Change the lexer", "Nobody has worked on a task"),
     "checks": ("No check has said anything yet", "No check has said anything up to here"),
-    "spend": ("By model and agent model agent spent calls a-model", "Nothing was charged up to here"),
+    "spend": ("By model and agent model agent spent calls claude-opus-5-5", "Nothing was charged up to here"),
     "plan": ("First the lexer, then the parser", "Nothing is asked of it"),
     "states": ("before the parser", "No document is kept up to here"),
     "artifacts": ("out/lexer.patch patch lexer", "No file is kept up to here"),

@@ -2,9 +2,9 @@
 
 CHECKSUMS = {
     "sqlite": {
-        "0001_first": "ac6ea8b2c8a9f7bbc0e09e6f76878696f4b4048d5446ffd3cb18bdac9310626b",
+        "0001_first": "00add92153c0649f27006675cc6d8287849a9958df1377d4ab631f2da6d655e0",
     },
     "postgres": {
-        "0001_first": "c2420ac584ef96d54a38ebc571db1047bb4c22ab48d8978ce160beb4fc91d467",
+        "0001_first": "9308c042946e3ffbb224170c31135f25f778852e69f782a51cdbc55fa059aadc",
     },
 }

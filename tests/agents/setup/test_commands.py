@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def test_every_hook_calls_this_decklog_by_its_whole_path_with_a_time_limit(place
         assert len(found) >= 6
         for handler in found:
             assert handler["timeout"] > 0
-            assert os.access(handler["command"].split()[0], os.X_OK)
+            assert os.access(shlex.split(handler["command"])[0], os.X_OK)
     claude = json.loads((places.repo / ".claude" / "settings.local.json").read_text())["hooks"]
     assert {"WorktreeCreate", "MessageDisplay"}.isdisjoint(claude), (
         "the first breaks worktrees, the second costs a process a message"

@@ -76,9 +76,9 @@ def test_an_error_is_found_in_a_trace_whatever_its_numbers_and_paths(log: Decklo
 def test_words_and_questions_of_any_length_are_taken(log: Decklog) -> None:
     draw = Random(9)
     endless = "".join(draw.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=3500))
-    lesson = log.memory.remember("failure_patterns", f"The token {endless} is refused")
+    lesson = log.memory.remember("failure_patterns", f"The word {endless} is refused")
     assert [hit.id for hit in log.memory.peek(endless)] == [lesson.id]
-    document = "token refused " + " ".join(f"word{number}" for number in range(20_000))
+    document = "word refused " + " ".join(f"word{number}" for number in range(20_000))
     assert [hit.id for hit in log.memory.peek(document)] == [lesson.id]
 
 

@@ -25,7 +25,7 @@ TOLD = [
     "It only reads more than before",
     "ada, expired",
     "$ pytest tests/test_lexer.py → exit 1 in 8.2 s",
-    "bo spent $1.20 on a-model (23,076 tokens)",
+    "bo spent $1.20 on claude-opus-5-5 (23,076 tokens)",
     "Done: “Change the lexer”: Commas are tokens",
     "ana answered granted: May the grammar be changed in a minor release?",
     "of bookkeeping up to here",

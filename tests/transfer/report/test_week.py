@@ -25,7 +25,7 @@ def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) 
         "- Write it down (commas): The style guide does not say how to write grammars",
         "| needs you |              4 | 1 and 1 blocked | $14.09 |",
         "- ana: granted, May the grammar be changed in a minor release? (It only reads more than before)",
-        "| a-model |     5 | $16.40 |",
+        "| claude-opus-5-5 |     5 | $16.40 |",
         "- Change the lexer before the parser",
     ):
         assert said in week_text

@@ -130,17 +130,6 @@ create table tasks (
   check ((state = 'running') = (leased_until is not null))
 ){strict};
 
--- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
--- A claim reads the first of its worker's own and the first of anybody's.
-create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0;
-create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
--- The same for people who look at a run: all ready tasks in order.
-create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 create index tasks_running on tasks (run_id, leased_until) where state = 'running';
 create index tasks_by_creation on tasks (run_id, created_at, id);
 create unique index tasks_by_key on tasks (run_id, key) where key is not null;
@@ -153,6 +142,17 @@ create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
   where state = 'pending' and open_dependencies > 0;
 create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
 create index tasks_paused on tasks (updated_at, id) where state = 'paused';
+-- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
+-- A claim reads the first of its worker's own and the first of anybody's.
+create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+-- The same for people who look at a run: all ready tasks in order.
+create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 
 -- Links between tasks. Only `blocks` delays a task; a `parent` is complete only with its children.
 create table dependencies (

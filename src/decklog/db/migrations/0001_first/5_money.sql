@@ -81,8 +81,8 @@ create table charges (
 create index charges_by_time on charges (occurred_at, id);
 create index charges_by_run on charges (run_id) where run_id is not null;
 create index charges_by_task on charges (task_id) where task_id is not null;
-create index charges_by_answer on charges (answer_id) where answer_id is not null;
 create unique index charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
+create index charges_by_answer on charges (answer_id) where answer_id is not null;
 
 -- What each budget's charges sum up to, day by day: made of charges, and made anew from them by `budgets rebuild`.
 create table budget_days (
