@@ -72,7 +72,7 @@ def run(
     decklog run --plan plan.toml  start it, or go on with it
     decklog run --tasks RUN       the plan is what is to be done in that run
     decklog run --from beads "label:ready"   the plan is items of a tracker
-    decklog run watch RUN         how it stands, from anywhere
+    decklog run watch RUN         its progress, from anywhere
     decklog run watch ITEM        steps, diff and cost of a work item
     decklog run diff ITEM         what it changes so far
     decklog run comment ITEM FILE:LINE "…"   another round with your comment
@@ -81,13 +81,13 @@ def run(
     decklog run continue ITEM     go on from what you changed
     decklog run work RUN          work on it too, from another machine
     decklog run stop RUN          claim nothing more; agents finish theirs
-    decklog run fork RUN --at 120 work it again from there, beside it
+    decklog run fork RUN --at 120 work it again from there
     decklog run land RUN          bring what has landed there into your branch
     decklog run land RUN --pr     push it and open a pull request
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
 
-    How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
+    Checks and agents are configured in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
     tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, until you land it. Killed at any
     moment, the same command goes on. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
     """
@@ -291,9 +291,9 @@ def work(call: Invocation, run_id: str, remote: str | None) -> int:
 @click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="what it may spend, default run_usd of decklog.toml")
 @click.pass_obj
 def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
-    """Work a run again from an entry on, beside it: from what had landed then, with money of its own and agents of its own.
+    """Work a run again from an entry on: from what had landed then, with its own money and agents.
 
-    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
+    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` compares them.
     """
     from decklog.conductor import forking, starting
     from decklog.guard.toolbox.toolbox import state_home
@@ -400,7 +400,7 @@ def _say_landed(call: Invocation, found: "LandingPlan", *, is_trial: bool) -> No
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
 def rescue(call: Invocation, run_id: str | None) -> int:
-    """List what is kept of every attempt, told by git alone: it is there also when the log is lost or damaged.
+    """List what is kept of every attempt, from git alone: it works also when the log is lost or damaged.
 
     To have one back: git branch NAME COMMIT
     """
