@@ -131,7 +131,7 @@ def codex(words: Words, session: str, turns: int) -> Iterator[dict[str, Any]]:
         yield line("response_item", type="function_call_output", call_id=call, output=output)
         ended = {"type": "CommandExecution", "id": call, "status": "completed", "exit_code": 0, "aggregated_output": output}
         yield line("event_msg", type="item_completed", item=ended)
-        said = {"type": "AgentMessage", "id": words.name("msg_"), "content": words.prose(300)}
+        said = {"type": "Said", "id": words.name("msg_"), "content": words.prose(300)}
         yield line("event_msg", type="item_completed", item=said)
         usage = {"input_tokens": 18_000, "cached_input_tokens": 17_000, "output_tokens": 210}
         yield line("token_usage_record", response_id=words.name("resp_"), usage=usage)

@@ -6,18 +6,18 @@ from typing import Any
 from decklog import Decklog, EntryKind, RunStatus
 from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import (
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Ended,
     Joined,
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Spawned,
-    ToolCalled,
 )
 from decklog.agents.recorder import Recorder
 from tests.conftest import on_both
@@ -33,12 +33,12 @@ def session() -> list[SessionEvent]:
     return [
         Begun(**at(0), cwd="/repo", model="m"),
         Prompted(**at(1), prompt_id="p1", text="Fix the parser"),
-        ToolCalled(**at(2), call_id="t1", tool="Bash", arguments={"command": "ls", "description": "look"}),
+        Called(**at(2), call_id="t1", tool="Bash", arguments={"command": "ls", "description": "look"}),
         Returned(**at(3), call_id="t1", outcome=CallOutcome.OK, output="a\nb"),
         Answered(**at(4), answer_id="msg_1", model="m", input_tokens=10, output_tokens=5),
-        AgentMessage(**at(4), text="It is the lexer.", message_id="u1"),
+        Said(**at(4), text="It is the lexer.", message_id="u1"),
         Spawned(**at(5, agent_id="a1"), role="explore"),
-        ToolCalled(**at(6, agent_id="a1"), call_id="t2", tool="Read", arguments={"file_path": "x.py"}),
+        Called(**at(6, agent_id="a1"), call_id="t2", tool="Read", arguments={"file_path": "x.py"}),
         Returned(**at(7, agent_id="a1"), call_id="t2", outcome=CallOutcome.FAILED, output="no such file"),
         Answered(**at(7, agent_id="a1"), answer_id="msg_2", model="m", input_tokens=7),
         Joined(**at(8, agent_id="a1"), text="Nothing found"),
@@ -101,7 +101,7 @@ def test_a_fork_of_a_conversation_pays_for_no_answer_again(log: Decklog) -> None
 
 def test_a_call_without_a_result_is_lost_when_its_session_ends(log: Decklog) -> None:
     recorder = Recorder(log, "claude")
-    recorder.record([ToolCalled(**at(1), call_id="t1", tool="Bash", arguments={"command": "sleep 9"})])
+    recorder.record([Called(**at(1), call_id="t1", tool="Bash", arguments={"command": "sleep 9"})])
     Recorder(log, "claude").record([Begun(**at(2), source="resume")])
     assert not log.journal.find("claude-s1", subtype="result"), "its result may be told yet"
     Recorder(log, "claude").record([Ended(**at(3))])
@@ -116,7 +116,7 @@ def _outcomes(log: Decklog) -> list[str]:
 @on_both
 def test_a_call_has_one_result_however_often_its_session_is_taken_up(log: Decklog) -> None:
     # Another process is still at it, or its files were not written to the end.
-    Recorder(log, "claude").record([ToolCalled(**at(1), call_id="t1", tool="Bash", arguments={"command": "make"})])
+    Recorder(log, "claude").record([Called(**at(1), call_id="t1", tool="Bash", arguments={"command": "make"})])
     for _ in range(2):
         Recorder(log, "claude").record([Begun(**at(2), source="resume"), Returned(**at(3), call_id="t1", outcome=CallOutcome.OK)])
         Recorder(log, "claude").record([Ended(**at(4))])
@@ -124,7 +124,7 @@ def test_a_call_has_one_result_however_often_its_session_is_taken_up(log: Decklo
 
 
 def test_a_call_that_was_lost_has_no_second_result(log: Decklog) -> None:
-    Recorder(log, "claude").record([ToolCalled(**at(1), call_id="t1", tool="Bash"), Ended(**at(2))])
+    Recorder(log, "claude").record([Called(**at(1), call_id="t1", tool="Bash"), Ended(**at(2))])
     Recorder(log, "claude").record([Returned(**at(3), call_id="t1", outcome=CallOutcome.OK)])
     assert _outcomes(log) == ["lost"]
 
@@ -159,8 +159,8 @@ def test_signs_that_no_database_takes_are_marked_and_the_rest_is_kept(log: Deckl
     Recorder(log, "claude").record(
         [
             Prompted(**at(1), prompt_id="p1", text=f"go \0 {half}"),
-            ToolCalled(**at(2), call_id="t1", tool="Bash", arguments=arguments),
-            AgentMessage(**at(3), text=f"a {half}{other} b", message_id="m1"),
+            Called(**at(2), call_id="t1", tool="Bash", arguments=arguments),
+            Said(**at(3), text=f"a {half}{other} b", message_id="m1"),
             Joined(**at(4, agent_id="a1"), text=f"{half}"),
         ]
     )

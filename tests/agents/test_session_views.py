@@ -7,16 +7,16 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.agents.events import (
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Ended,
     Prompted,
     Returned,
+    Said,
     SessionEvent,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.prime import Prime
 from decklog.agents.recorder import Recorder
@@ -34,17 +34,15 @@ CHANGES: list[SessionEvent] = [
     Begun(**at(0), cwd="/repo", model="m"),
     Prompted(**at(1), prompt_id="p1", text="Fix the parser\nand test it"),
     Thought(**at(2), text="The commas.", message_id="m1"),
-    ToolCalled(**at(3), call_id="t1", tool="Bash", arguments={"command": "pytest -q", "description": "Run"}),
+    Called(**at(3), call_id="t1", tool="Bash", arguments={"command": "pytest -q", "description": "Run"}),
     Returned(**at(5), call_id="t1", outcome=CallOutcome.FAILED, output="F\nE assert 1 == 2", facts={"duration_ms": 1500}),
-    ToolCalled(
-        **at(6), call_id="t2", tool="Edit", arguments={"file_path": "/repo/a.py", "old_string": "x\ny", "new_string": "x\nz"}
-    ),
+    Called(**at(6), call_id="t2", tool="Edit", arguments={"file_path": "/repo/a.py", "old_string": "x\ny", "new_string": "x\nz"}),
     Returned(**at(7), call_id="t2", outcome=CallOutcome.OK, output="{}"),
-    ToolCalled(**at(8), call_id="t3", tool="apply_patch", arguments={"command": PATCH}),
+    Called(**at(8), call_id="t3", tool="apply_patch", arguments={"command": PATCH}),
     Returned(**at(9), call_id="t3", outcome=CallOutcome.OK, output=""),
-    ToolCalled(**at(10), call_id="t4", tool="Bash", arguments={"command": "rm -rf ~"}),
+    Called(**at(10), call_id="t4", tool="Bash", arguments={"command": "rm -rf ~"}),
     Returned(**at(10), call_id="t4", outcome=CallOutcome.DENIED, output="Not allowed."),
-    AgentMessage(**at(11), text="Done, but the test fails.", message_id="m2"),
+    Said(**at(11), text="Done, but the test fails.", message_id="m2"),
     Answered(**at(11), answer_id="a1", model="m", input_tokens=5, microdollars=420_000),
     Ended(**at(12)),
 ]
@@ -180,7 +178,7 @@ def test_an_agent_that_begins_is_told_what_the_last_session_did_left_failing_and
 
 def test_a_command_that_passed_later_is_not_left_failing(log: Decklog) -> None:
     again = [
-        ToolCalled(**at(13), call_id="t9", tool="Bash", arguments={"command": "pytest -q"}),
+        Called(**at(13), call_id="t9", tool="Bash", arguments={"command": "pytest -q"}),
         Returned(**at(14), call_id="t9", outcome=CallOutcome.OK, output="2 passed"),
     ]
     Recorder(log, "claude").record([*CHANGES[:-1], *again, Ended(**at(15))])
@@ -192,7 +190,7 @@ def test_no_more_than_so_many_bytes_are_told_of_the_last_session(log: Decklog) -
         one
         for number in range(40)
         for one in (
-            ToolCalled(**at(number), call_id=f"t{number}", tool="Bash", arguments={"command": f"run {number} {'x' * 300}"}),
+            Called(**at(number), call_id=f"t{number}", tool="Bash", arguments={"command": f"run {number} {'x' * 300}"}),
             Returned(**at(number), call_id=f"t{number}", outcome=CallOutcome.FAILED, output="文" * 400),
         )
     ]

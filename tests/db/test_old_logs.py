@@ -95,7 +95,7 @@ def _split_a_column(package: Altered) -> None:
     )
     for name in ("task", "tasks"):
         package.rename(f"stores/tasks/{name}.py", "trace_file", "trace_name")
-    field = "    trace_name: str | None = None\n    loop_version"
+    field = "    trace_name: str | None = field(default=None, metadata=SETTABLE)\n    loop_version"
     package.replace("stores/tasks/task.py", field, f"    trace_folder: str | None = None\n{UPCAST}{field}")
 
 

@@ -4,7 +4,7 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import AgentMessage, Answered, Compacted, Noted, Prompted, Returned, SessionEvent, Thought, ToolCalled
+from decklog.agents.events import Answered, Called, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.journal.entry import EntryKind
 
@@ -42,14 +42,14 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] 
     """Return the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
     told: tuple[str, str, str | None, str | None, dict[str, Any]]
     match event:
-        case ToolCalled():
+        case Called():
             # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
             told = (_TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
             told = (_TOOL, "result", output or event.outcome._value_, f"result:{event.call_id}", facts)
-        case AgentMessage():
+        case Said():
             told = (_SAID, "said", event.text, event.message_id and f"said:{event.message_id}", {})
         case Thought():
             told = (_THOUGHT, "thought", event.text, f"thought:{event.message_id}", {})

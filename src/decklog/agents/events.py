@@ -68,7 +68,7 @@ class Prompted(SessionEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCalled(SessionEvent):
+class Called(SessionEvent):
     """The agent wants to use a tool."""
 
     call_id: str
@@ -88,7 +88,7 @@ class Returned(SessionEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentMessage(SessionEvent):
+class Said(SessionEvent):
     """The agent said something to whoever prompted it."""
 
     text: str

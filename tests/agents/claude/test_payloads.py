@@ -8,6 +8,7 @@ import pytest
 from decklog.agents.claude.payloads import events_of, transcripts_of
 from decklog.agents.events import (
     Begun,
+    Called,
     CallOutcome,
     Compacted,
     Ended,
@@ -18,7 +19,6 @@ from decklog.agents.events import (
     Returned,
     SessionEvent,
     Spawned,
-    ToolCalled,
 )
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -57,7 +57,7 @@ def test_a_prompt_is_a_persons_unless_the_program_wrote_it() -> None:
 
 def test_a_call_and_its_results() -> None:
     call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
-    assert one("PreToolUse", **call) == ToolCalled(**PLACE, call_id="t", tool="Bash", arguments={"command": "ls"})
+    assert one("PreToolUse", **call) == Called(**PLACE, call_id="t", tool="Bash", arguments={"command": "ls"})
     done = one("PostToolUse", **call, tool_response={"stdout": "a", "stderr": "b", "interrupted": False}, duration_ms=5)
     assert done == Returned(**PLACE, call_id="t", tool="Bash", outcome=CallOutcome.OK, output="a\nb", facts={"duration_ms": 5})
     cut = one("PostToolUse", **call, tool_response={"stdout": "a", "stderr": "", "interrupted": True})

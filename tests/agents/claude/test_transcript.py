@@ -4,17 +4,17 @@ from typing import Any
 
 from decklog.agents.claude.transcript import Transcript
 from decklog.agents.events import (
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Compacted,
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.reading import Reading
 
@@ -42,7 +42,7 @@ def test_an_answer_of_several_lines_is_paid_for_once_with_what_it_had_at_the_end
     events = told(said(TEXT, input_tokens=10, output_tokens=1), said(USE, input_tokens=10, output_tokens=30))
     answers = [event for event in events if isinstance(event, Answered)]
     assert [(event.answer_id, event.input_tokens, event.output_tokens) for event in answers] == [("msg_1:req_1", 10, 30)]
-    assert [type(event) for event in events] == [AgentMessage, ToolCalled, Answered]
+    assert [type(event) for event in events] == [Said, Called, Answered]
 
 
 def test_thoughts_are_read_each_with_its_number_in_the_answer() -> None:

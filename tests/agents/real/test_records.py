@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Entry
-from decklog.agents.events import AgentMessage, Answered, Returned, SessionEvent, Thought, ToolCalled
+from decklog.agents.events import Answered, Called, Returned, Said, SessionEvent, Thought
 from decklog.agents.history_files import files_of
 from decklog.agents.lines import lines_of
 from decklog.agents.opencode.sessions import events_in
@@ -105,9 +105,7 @@ def test_every_call_result_and_token_is_in_the_record_and_in_the_transcript(work
     with Decklog.open(ground.target) as log:
         calls, results = recorded(log, site, "tool"), recorded(log, site, "result")
         check_calls(name, told, calls, results)
-        assert [entry.body for entry in recorded(log, site, "text")] == [
-            one.text for one in told if isinstance(one, AgentMessage)
-        ]
+        assert [entry.body for entry in recorded(log, site, "text")] == [one.text for one in told if isinstance(one, Said)]
         thoughts = {one.message_id: one.text for one in told if isinstance(one, Thought)}
         assert [entry.body for entry in recorded(log, site, "thought")] == [*thoughts.values()]
         assert [*thoughts.values()] == (["Three times."] if name in ("claude", "codex") else [])
@@ -117,7 +115,7 @@ def test_every_call_result_and_token_is_in_the_record_and_in_the_transcript(work
 
 
 def check_calls(name: str, told: list[SessionEvent], calls: list[Entry], results: list[Entry]) -> None:
-    begun = {one.call_id: one for one in told if isinstance(one, ToolCalled)}
+    begun = {one.call_id: one for one in told if isinstance(one, Called)}
     ended: dict[str, Returned] = {}
     for one in told:
         if isinstance(one, Returned):

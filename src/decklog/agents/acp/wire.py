@@ -28,17 +28,17 @@ from decklog.agents.acp.messages import (
 )
 from decklog.agents.acp.transcripts import transcripts_of_session
 from decklog.agents.events import (
-    AgentMessage,
     Begun,
+    Called,
     CallOutcome,
     Ended,
     Noted,
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.texts import as_text, text_or_none
 
@@ -251,7 +251,7 @@ class AcpReader:
         count = counts[place] = counts.pop(place, 0) + 1
         while len(counts) > _MOST_REMEMBERED:
             counts.pop(next(iter(counts)))
-        said = AgentMessage if piece["kind"] == "said" else Thought
+        said = Said if piece["kind"] == "said" else Thought
         at = {"at": _moment(piece["at"])} if piece["at"] else {}
         yield said(**{**self._place(), **at}, text=piece["text"], message_id=name if count == 1 else f"{name}:{count}")
 
@@ -284,7 +284,7 @@ class AcpReader:
             # What the call does is not told here; where the session's own files have it, they tell it first.
             yield from self.own_files()
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
-        yield ToolCalled(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
+        yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
 
     def _returned(self, call_id: str, call: "dict[str, Any]", outcome: CallOutcome) -> "Iterator[SessionEvent]":
         yield from self._called(call_id, call)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
     Begun,
+    Called,
     CallOutcome,
     Compacted,
     Ended,
@@ -16,7 +17,6 @@ from decklog.agents.events import (
     Returned,
     SessionEvent,
     Spawned,
-    ToolCalled,
 )
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text, text_or_none
@@ -95,7 +95,7 @@ def _called(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     call, arguments = payload.get("tool_use_id"), payload.get("tool_input")
     if not isinstance(call, str):
         return None
-    return ToolCalled(
+    return Called(
         **place,
         call_id=call,
         tool=str(payload.get("tool_name") or "tool"),

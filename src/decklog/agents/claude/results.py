@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import AgentMessage, Answered, Noted, SessionEvent
+from decklog.agents.events import Answered, Noted, Said, SessionEvent
 from decklog.agents.texts import as_text, text_or_none, whole
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def results_of(payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[
     """Yield what a turn came to. What was said and spent is there only where the session has no transcript."""
     name = str(payload.get("uuid") or "")
     for message_id, text in payload.get("said") or ():
-        yield AgentMessage(**place, text=as_text(text), message_id=text_or_none(message_id))
+        yield Said(**place, text=as_text(text), message_id=text_or_none(message_id))
     for model, used in (payload.get("spent") or {}).items():
         yield _answered(f"{place['session_id']}:result:{name}:{model}", model, used, place)
     facts = {fact: payload.get(fact) for fact in _FACTS}

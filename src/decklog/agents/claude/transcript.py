@@ -8,17 +8,17 @@ from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import (
     IMPORTED,
     INTERRUPTED,
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Compacted,
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
@@ -184,7 +184,7 @@ class Transcript:
             kind = block.get("type")
             if kind == "tool_use" and isinstance(block.get("id"), str):
                 arguments = block.get("input")
-                yield ToolCalled(
+                yield Called(
                     **place,
                     call_id=str(block["id"]),
                     tool=str(block.get("name") or "tool"),
@@ -192,7 +192,7 @@ class Transcript:
                 )
             elif kind == "text" and (text := as_text(block.get("text"))).strip():
                 self._said = _counted(self._said, message, line)
-                yield AgentMessage(**place, text=text, message_id=_numbered(self._said))
+                yield Said(**place, text=text, message_id=_numbered(self._said))
             elif kind == "thinking" and (text := as_text(block.get("thinking"))).strip():
                 self._thoughts = _counted(self._thoughts, message, line)
                 yield Thought(**place, text=text, message_id=_numbered(self._thoughts))

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
     IMPORTED,
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Compacted,
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
@@ -150,7 +150,7 @@ class Rollout:
         if kind in ("function_call", "custom_tool_call"):
             name, arguments = _call(payload)
             self._calls[call] = name
-            yield ToolCalled(**place, call_id=call, tool=name, arguments=arguments)
+            yield Called(**place, call_id=call, tool=name, arguments=arguments)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = as_text(payload.get("output"))
             stopped = CallOutcome.INTERRUPTED if _ABORTED.match(output) else CallOutcome.OK
@@ -174,8 +174,8 @@ class Rollout:
             case "UserMessage":
                 by = "program" if self._agent_id else "person"
                 yield Prompted(**place, prompt_id=str(turn or name), text=as_text(item.get("content")), by=by)
-            case "AgentMessage":
-                yield AgentMessage(**place, text=as_text(item.get("content")), message_id=name or None)
+            case "Said":
+                yield Said(**place, text=as_text(item.get("content")), message_id=name or None)
             case "Reasoning":
                 yield from _thought(place, name, item.get("summary_text"))
             case "CommandExecution":

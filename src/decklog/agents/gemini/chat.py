@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
     IMPORTED,
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Prompted,
     Returned,
+    Said,
     SessionEvent,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, text_or_none, whole
@@ -100,7 +100,7 @@ class Chat:
         if thoughts := _thoughts(line):
             yield Thought(**place, text=thoughts, message_id=name)
         if text.strip():
-            yield AgentMessage(**place, text=text, message_id=name)
+            yield Said(**place, text=text, message_id=name)
         yield from self._spent(line, place)
         calls = line.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
@@ -160,7 +160,7 @@ def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionE
     name, tool, arguments = str(call["id"]), str(call.get("name") or "tool"), call.get("args")
     at = as_time(call.get("timestamp")) or place["at"]
     given = arguments if isinstance(arguments, dict) else {"input": arguments}
-    yield ToolCalled(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), arguments=given)
+    yield Called(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), arguments=given)
     status = call.get("status")
     if status in ("success", "error", *_DENIED):
         output, facts = _printed(_output(call)) if tool in _TOOLS else (_output(call), {})

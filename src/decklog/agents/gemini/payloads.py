@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import CallOutcome, Compacted, Joined, Prompted, Rested, Returned, SessionEvent, ToolCalled
+from decklog.agents.events import Called, CallOutcome, Compacted, Joined, Prompted, Rested, Returned, SessionEvent
 from decklog.agents.texts import as_name, as_text
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> Sessio
     if event == "BeforeTool":
         arguments = told.get("tool_input")
         given = arguments if isinstance(arguments, dict) else {"input": arguments}
-        return ToolCalled(**place, call_id=f"{name}:{moment}", tool=name, arguments=given)
+        return Called(**place, call_id=f"{name}:{moment}", tool=name, arguments=given)
     response = told.get("tool_response")
     error = response.get("error") if isinstance(response, dict) else None
     outcome = CallOutcome.FAILED if error else CallOutcome.OK

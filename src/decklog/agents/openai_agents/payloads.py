@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
-    AgentMessage,
     Answered,
     Begun,
+    Called,
     CallOutcome,
     Ended,
     Joined,
     Noted,
     Prompted,
     Returned,
+    Said,
     SessionEvent,
     Spawned,
-    ToolCalled,
 )
 from decklog.agents.texts import as_text, text_or_none, whole
 from decklog.agents.times import as_time
@@ -78,7 +78,7 @@ def _joined(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
 
 def _called(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     arguments = payload.get("arguments")
-    yield ToolCalled(
+    yield Called(
         **place,
         call_id=str(payload["span"]),
         tool=as_text(payload.get("name")) or "tool",
@@ -102,7 +102,7 @@ def _answered(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     for number, text in payload.get("prompts") or ():
         yield Prompted(**place, prompt_id=f"{place['agent_id'] or place['session_id']}:{number}", text=as_text(text))
     for number, text in enumerate(payload.get("said") or (), 1):
-        yield AgentMessage(**place, text=as_text(text), message_id=answer if number == 1 else f"{answer}:{number}")
+        yield Said(**place, text=as_text(text), message_id=answer if number == 1 else f"{answer}:{number}")
     if payload.get("error") or _outcome(payload) is not CallOutcome.OK:
         text = as_text(payload.get("error")) or _outcome(payload).value
         yield Noted(**place, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import AgentMessage, Answered, SessionEvent, Spawned, Thought
+from decklog.agents.events import Answered, Said, SessionEvent, Spawned, Thought
 from decklog.agents.texts import as_text, text_or_none, whole
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
     match told.get("hook_event_name"):
         case "AssistantText" if isinstance(name, str):
             text = as_text(told.get("text"))
-            return [AgentMessage(**place, text=text, message_id=name)] if text.strip() else []
+            return [Said(**place, text=text, message_id=name)] if text.strip() else []
         case "AssistantThought" if isinstance(name, str):
             text = as_text(told.get("text"))
             return [Thought(**place, text=text, message_id=name)] if text.strip() else []

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
     IMPORTED,
-    AgentMessage,
     Begun,
+    Called,
     CallOutcome,
     Compacted,
     Ended,
@@ -14,10 +14,10 @@ from decklog.agents.events import (
     Noted,
     Prompted,
     Returned,
+    Said,
     SessionEvent,
     Spawned,
     Thought,
-    ToolCalled,
 )
 from decklog.agents.opencode.payloads import answered
 from decklog.agents.texts import as_text, text_or_none
@@ -139,7 +139,7 @@ def _answer(
         if part.get("type") == "text":
             number += 1
             if is_whole and text.strip():
-                yield AgentMessage(**place, text=text, message_id=name if number == 1 else f"{name}:{number}")
+                yield Said(**place, text=text, message_id=name if number == 1 else f"{name}:{number}")
         elif part.get("type") == "reasoning" and is_whole and text.strip():
             yield Thought(**place, text=text, message_id=part_id)
         elif part.get("type") == "tool":
@@ -167,7 +167,7 @@ def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[SessionEvent]":
         arguments = {**arguments, "file_path": arguments["filePath"]}
     word = str(part.get("tool") or "tool")
     tool = _NAMES.get(word, word)
-    yield ToolCalled(**{**place, "at": began or place["at"]}, call_id=call, tool=tool, arguments=arguments)
+    yield Called(**{**place, "at": began or place["at"]}, call_id=call, tool=tool, arguments=arguments)
     if state.get("status") in ("completed", "error"):
         outcome, output = _came_to(state)
         yield Returned(**{**place, "at": ended or place["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)

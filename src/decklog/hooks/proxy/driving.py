@@ -39,7 +39,7 @@ from decklog.agents.acp.messages import (
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
-from decklog.agents.events import AgentMessage, Answered, Begun, Noted, Rested, Returned, SessionEvent, Thought, ToolCalled
+from decklog.agents.events import Answered, Begun, Called, Noted, Rested, Returned, Said, SessionEvent, Thought
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
 from decklog.hooks.proxy.messages import Mailbox
 from decklog.hooks.proxy.pipes import Outlet, lines
@@ -234,7 +234,7 @@ class Driver:
             own = {"c": "driven", "n": next(self._lines), "cwd": self._root}
             for event in self._wire.events({**own, **facts}, message, None):
                 show(event)
-                self._said = event.text if isinstance(event, AgentMessage) else self._said
+                self._said = event.text if isinstance(event, Said) else self._said
             update = dict_of(params_of(message).get("update"))
             cost = dict_of(update.get("cost"))
             if message.get("method") == UPDATE and cost.get("currency") == "USD":
@@ -317,7 +317,7 @@ def _begun(event: Begun) -> None:
 
 
 @show.register
-def _said(event: AgentMessage) -> None:
+def _said(event: Said) -> None:
     tell("text", text=event.text[:MOST_CHARACTERS])
 
 
@@ -327,7 +327,7 @@ def _thought(event: Thought) -> None:
 
 
 @show.register
-def _called(event: ToolCalled) -> None:
+def _called(event: Called) -> None:
     tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
 
 
