@@ -46,6 +46,7 @@ def everything_in(log: Decklog, target: str) -> bytes:
     return "".join(str(rows) for rows in texts).encode()
 
 
+@pytest.mark.slow
 def test_a_secret_sent_through_every_operation_is_nowhere_in_the_database(log: Decklog, target: str) -> None:
     known = known_ids(log)
     strange = []

@@ -41,6 +41,7 @@ def test_a_store_says_what_it_is_for_in_a_sentence(store: str) -> None:
     assert first.endswith(".")
 
 
+@pytest.mark.slow
 @every(("store", "operation"), **named(operations()))
 def test_an_operation_has_help_on_the_command_line(store: str, operation: Operation, capsys: pytest.CaptureFixture[str]) -> None:
     verb = next((name for name, one in spelled_operations(store).items() if one.name == operation.name), None)

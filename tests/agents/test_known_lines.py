@@ -1,5 +1,7 @@
 import tracemalloc
 
+import pytest
+
 from decklog.agents.known_lines import KnownLines
 
 _LINES = 50_000
@@ -15,6 +17,7 @@ def test_a_line_is_new_once_in_its_folder() -> None:
     assert not known.add("/other", "a")
 
 
+@pytest.mark.slow
 def test_many_lines_are_told_apart_and_take_little_room() -> None:
     known = KnownLines()
     tracemalloc.start()

@@ -67,6 +67,7 @@ def test_one_without_a_task_is_told_what_is_ready(log: Decklog, run_id: str) -> 
     assert "You have no task. decklog next gets one" in Prime(log).text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["many words ", "много слов ", "很多词 "])
 def test_the_same_log_gives_the_same_text_and_never_too_much(log: Decklog, run_id: str, words: str) -> None:
     long = words * 500

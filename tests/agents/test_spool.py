@@ -96,6 +96,7 @@ def put_many(folder: str, who: int, count: int) -> None:
         spool.put("claude", f"s{who % 2}", {}, b"%d %d" % (who, number))
 
 
+@pytest.mark.slow
 def test_processes_that_write_and_one_that_takes_in_lose_nothing(spool: Spool) -> None:
     workers = [CONTEXT.Process(target=put_many, args=(spool.folder, who, 60)) for who in range(4)]
     for worker in workers:

@@ -95,6 +95,7 @@ def check(log: Decklog, worker: Worker) -> None:
         log.journal.append(worker.run_id, "nobody holds anything")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
 def test_at_every_await(drive: Drive, log: Decklog, late: float) -> None:
     async def program(alog: AsyncDecklog) -> int:
@@ -118,6 +119,7 @@ def test_at_every_await(drive: Drive, log: Decklog, late: float) -> None:
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
 def test_of_a_task_of_asyncio_at_every_await_and_the_one_after(log: Decklog, late: float) -> None:
     async def main() -> int:
@@ -149,6 +151,7 @@ async def _whole(worker: Worker, place: int, cancel: Callable[[asyncio.Task[Any]
     await interrupted(worker.work(), place, lambda: cancel(task))
 
 
+@pytest.mark.slow
 def test_a_write_that_has_not_begun_never_happens(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         entered, given_up = anyio.Event(), anyio.Event()
@@ -201,6 +204,7 @@ def test_closing_waits_for_what_is_under_way_and_a_cancelled_close_still_closes(
         assert [entry.body for entry in log.journal.find("r", kind=EntryKind.INTERACTION)] == ["held"]
 
 
+@pytest.mark.slow
 def test_asyncio_alone_is_enough(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
@@ -234,6 +238,7 @@ asyncio.run(main())
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Drive, log: Decklog) -> None:
     outcomes: list[tuple[bool, int]] = []
 
@@ -260,6 +265,7 @@ def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Driv
     assert outcomes[-1] == (True, 1)
 
 
+@pytest.mark.slow
 def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
     log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ def task_id(log: Decklog, drive: Drive) -> str:
     return log.tasks.add("run_1", "Change the lexer", task_id="lexer").id
 
 
+@pytest.mark.slow
 def test_leaving_the_block_finishes_the_task(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         claim = await alog.tasks.claim("run_1", worker="w")
@@ -36,6 +37,7 @@ def test_leaving_the_block_finishes_the_task(drive: Drive, log: Decklog, task_id
     assert log.tasks.get(task_id).state is TaskState.DONE
 
 
+@pytest.mark.slow
 def test_raising_fails_the_attempt_and_an_end_of_its_own_stays(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         claim = await alog.tasks.claim("run_1", worker="w")
@@ -55,6 +57,7 @@ def test_raising_fails_the_attempt_and_an_end_of_its_own_stays(drive: Drive, log
     assert (task.state, task.failures, task.stage) == (TaskState.WAITING, 1, "halfway")
 
 
+@pytest.mark.slow
 def test_a_block_that_is_cancelled_gives_the_task_back_unharmed(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         claim = await alog.tasks.claim("run_1", worker="w")
@@ -69,6 +72,7 @@ def test_a_block_that_is_cancelled_gives_the_task_back_unharmed(drive: Drive, lo
     assert (task.state, task.failures, task.reason) == (TaskState.PENDING, 0, "the worker was cancelled")
 
 
+@pytest.mark.slow
 def test_the_lease_is_kept_alive_for_as_long_as_the_block_lasts(
     drive: Drive, log: Decklog, clock: ManualClock, task_id: str
 ) -> None:
@@ -89,6 +93,7 @@ def test_the_lease_is_kept_alive_for_as_long_as_the_block_lasts(
     assert log.tasks.get(task_id).state is TaskState.DONE
 
 
+@pytest.mark.slow
 def test_a_lost_lease_is_seen_in_the_block_and_ends_it(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.09)
@@ -106,6 +111,7 @@ def test_a_lost_lease_is_seen_in_the_block_and_ends_it(drive: Drive, log: Decklo
     assert log.tasks.get(task_id).state is TaskState.PAUSED
 
 
+@pytest.mark.slow
 def test_a_claim_inside_of_a_transaction_does_not_wait_for_itself(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with anyio.fail_after(20):
@@ -119,6 +125,7 @@ def test_a_claim_inside_of_a_transaction_does_not_wait_for_itself(drive: Drive, 
     assert log.tasks.get(task_id).state is TaskState.DONE
 
 
+@pytest.mark.slow
 def test_a_claim_goes_back_with_the_transaction_that_it_was_made_in(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(Failure):
@@ -135,6 +142,7 @@ def test_a_claim_goes_back_with_the_transaction_that_it_was_made_in(drive: Drive
     assert log.tasks.get(task_id).state is TaskState.PENDING
 
 
+@pytest.mark.slow
 def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
         claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.3)
@@ -157,6 +165,7 @@ def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(drive: Drive
     assert log.tasks.get(task_id).summary == "done"
 
 
+@pytest.mark.slow
 def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         taken: list[str] = []
@@ -183,6 +192,7 @@ def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Dri
     drive(program)
 
 
+@pytest.mark.slow
 def test_whoever_waits_behind_others_gets_what_is_assigned_to_it(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         taken: dict[str, str] = {}
@@ -209,6 +219,7 @@ def test_whoever_waits_behind_others_gets_what_is_assigned_to_it(drive: Drive, l
     drive(program)
 
 
+@pytest.mark.slow
 def test_a_wait_ends_with_its_time(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with anyio.fail_after(5):
@@ -217,6 +228,7 @@ def test_a_wait_ends_with_its_time(drive: Drive) -> None:
     drive(program)
 
 
+@pytest.mark.slow
 def test_the_next_claim_comes_with_the_end_of_the_last(drive: Drive, log: Decklog, task_id: str) -> None:
     log.tasks.add("run_1", "Change the parser", task_id="parser")
 

@@ -9,6 +9,7 @@ from decklog import AsyncDecklog, Conflict, Decklog, Invalid
 from tests.aio.conftest import Drive
 
 
+@pytest.mark.slow
 def test_a_block_and_a_function_run_once(drive: Drive, log: Decklog) -> None:
     calls: list[str] = []
 
@@ -32,6 +33,7 @@ def test_a_block_and_a_function_run_once(drive: Drive, log: Decklog) -> None:
     assert calls == ["ana", "ben", "deploy"]
 
 
+@pytest.mark.slow
 def test_a_bare_decorator_is_keyed_by_the_task_of_the_claim(drive: Drive, log: Decklog) -> None:
     log.tasks.add_many("run_1", [{"title": "one"}, {"title": "two"}])
 
@@ -54,6 +56,7 @@ def test_a_bare_decorator_is_keyed_by_the_task_of_the_claim(drive: Drive, log: D
     assert drive(program) == [1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_a_cancelled_block_leaves_an_unknown_outcome(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with anyio.move_on_after(0.2):
@@ -67,6 +70,7 @@ def test_a_cancelled_block_leaves_an_unknown_outcome(drive: Drive, log: Decklog)
     drive(program)
 
 
+@pytest.mark.slow
 def test_a_block_cancelled_while_it_begins_is_recorded_or_can_begin_again(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         for number, delay in enumerate((0.0, 0.0001, 0.0005, 0.001, 0.002, 0.004)):
@@ -88,6 +92,7 @@ def test_a_block_cancelled_while_it_begins_is_recorded_or_can_begin_again(drive:
     drive(program)
 
 
+@pytest.mark.slow
 def test_a_plain_function_is_refused(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(Invalid, match=r"Decklog\.once"):

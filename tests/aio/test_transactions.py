@@ -19,6 +19,7 @@ def bodies(log: Decklog) -> list[str | None]:
     return [entry.body for entry in log.journal.find("run_1", kind=EntryKind.INTERACTION, oldest_first=True, limit=1000)]
 
 
+@pytest.mark.slow
 def test_all_of_it_is_written_or_nothing(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         async with alog.transaction():
@@ -37,6 +38,7 @@ def test_all_of_it_is_written_or_nothing(drive: Drive, log: Decklog) -> None:
     assert bodies(log) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_one_inside_of_another_is_undone_by_itself(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         async with alog.transaction():
@@ -51,6 +53,7 @@ def test_one_inside_of_another_is_undone_by_itself(drive: Drive, log: Decklog) -
     assert bodies(log) == ["outer", "outer still"]
 
 
+@pytest.mark.slow
 def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         inside, written = anyio.Event(), anyio.Event()
@@ -77,6 +80,7 @@ def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(drive
     assert bodies(log) == ["beside"]
 
 
+@pytest.mark.slow
 def test_a_task_that_was_started_inside_is_refused(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         async def child() -> None:
@@ -107,6 +111,7 @@ def test_a_task_that_was_started_inside_is_refused(drive: Drive, log: Decklog) -
     assert bodies(log) == ["parent", "after it"]
 
 
+@pytest.mark.slow
 def test_fifty_at_the_same_time_finish_one_after_the_other(drive: Drive, log: Decklog) -> None:
     most = 0
 
@@ -131,6 +136,7 @@ def test_fifty_at_the_same_time_finish_one_after_the_other(drive: Drive, log: De
     assert most <= MOST_THREADS
 
 
+@pytest.mark.slow
 def test_plain_verbs_of_the_same_task_are_inside_and_those_of_others_are_refused(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         entered = anyio.Event()
@@ -153,6 +159,7 @@ def test_plain_verbs_of_the_same_task_are_inside_and_those_of_others_are_refused
     assert bodies(log) == []
 
 
+@pytest.mark.slow
 def test_a_plain_transaction_is_not_mixed_with_awaited_verbs(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with log.transaction():
@@ -167,6 +174,7 @@ def test_a_plain_transaction_is_not_mixed_with_awaited_verbs(drive: Drive, log: 
     assert bodies(log) == ["plain"]
 
 
+@pytest.mark.slow
 def test_a_fork_inside_of_one_does_not_wait_for_it(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         async with alog.transaction():
@@ -204,6 +212,7 @@ def test_a_child_that_was_forked_begins_anew(log: Decklog, run_id: str) -> None:
     assert bodies(log) == ["before", "child", "parent"]
 
 
+@pytest.mark.slow
 def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
     async def main() -> int:
         async with AsyncDecklog.open(postgres_url, pool_size=8, busy_seconds=20) as alog:
@@ -223,6 +232,7 @@ def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
     assert asyncio.run(main()) == 50
 
 
+@pytest.mark.slow
 def test_nobody_waits_or_follows_inside_a_transaction(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         asked = await alog.approvals.ask("run_1", "Deploy?", by="agent", about="plan")

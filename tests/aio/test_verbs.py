@@ -27,6 +27,7 @@ def test_an_operation_can_be_awaited(store: str, operation: Operation) -> None:
     assert inspect.iscoroutinefunction(verb) != (operation.through == "follow")
 
 
+@pytest.mark.slow
 def test_a_program_of_verbs_does_what_the_plain_ones_do(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         run = await alog.runs.start("Another", run_id="run_2")
@@ -42,6 +43,7 @@ def test_a_program_of_verbs_does_what_the_plain_ones_do(drive: Drive, log: Deckl
     assert log.tasks.get("lexer").priority == 80
 
 
+@pytest.mark.slow
 def test_errors_come_as_they_are(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(NotFound):
@@ -58,6 +60,7 @@ def test_errors_come_as_they_are(drive: Drive) -> None:
     drive(program)
 
 
+@pytest.mark.slow
 def test_hundreds_of_appends_need_no_hundreds_of_threads(drive: Drive, log: Decklog) -> None:
     most = 0
 
@@ -76,6 +79,7 @@ def test_hundreds_of_appends_need_no_hundreds_of_threads(drive: Drive, log: Deck
     assert most <= MOST_THREADS
 
 
+@pytest.mark.slow
 def test_a_tail_gives_each_entry_once_and_holds_no_thread(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         seen: list[str | None] = []
@@ -102,6 +106,7 @@ def test_a_tail_gives_each_entry_once_and_holds_no_thread(drive: Drive) -> None:
     drive(program)
 
 
+@pytest.mark.slow
 def test_a_tail_that_was_cancelled_goes_on_where_it_was(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         tail, seen = alog.journal.tail("run_1"), []
@@ -122,6 +127,7 @@ def test_a_tail_that_was_cancelled_goes_on_where_it_was(drive: Drive) -> None:
     drive(program)
 
 
+@pytest.mark.slow
 def test_a_tail_of_nobodys_run_is_refused(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(NotFound):
@@ -132,6 +138,7 @@ def test_a_tail_of_nobodys_run_is_refused(drive: Drive) -> None:
     drive(program)
 
 
+@pytest.mark.slow
 def test_an_approval_is_awaited_without_a_thread(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         asked = await alog.approvals.ask("run_1", "Merge?", by="dev-1", about={"branch": "commas"})
@@ -153,6 +160,7 @@ def test_an_approval_is_awaited_without_a_thread(drive: Drive) -> None:
     drive(program)
 
 
+@pytest.mark.slow
 def test_a_closed_log_says_so_and_one_that_is_shared_stays_open(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         await alog.close()
@@ -167,6 +175,7 @@ def test_a_closed_log_says_so_and_one_that_is_shared_stays_open(drive: Drive, lo
     assert log.runs.get("run_1").id == "run_1"
 
 
+@pytest.mark.slow
 def test_a_log_is_opened_by_await_or_in_a_block(target: str, loop: str) -> None:
     async def main() -> None:
         async with AsyncDecklog.open(target) as first:
@@ -183,6 +192,7 @@ def test_a_log_is_opened_by_await_or_in_a_block(target: str, loop: str) -> None:
     wait_until(lambda: our_threads() == [], 10)
 
 
+@pytest.mark.slow
 def test_the_stores_and_their_verbs_are_listed(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         assert set(STORE_NAMES) <= set(dir(alog))

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from benchmarks.pages import floor_pages, our_pages
 
 
+@pytest.mark.slow
 def test_a_change_writes_few_pages_more_than_the_floor(tmp_path: Path) -> None:
     insert, claim, finish = floor_pages(tmp_path)
     assert 1 <= finish < claim < insert < 3

@@ -55,6 +55,7 @@ def test_a_turn_counts_what_was_done_in_time_and_one_that_ran_dry_counts_nothing
     assert found.claimed.total() == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["raw", "ours", "fused"])
 def test_processes_drain_a_queue_together(tmp_path: Path, way: str) -> None:
     found = Crowd()

@@ -43,6 +43,7 @@ def refusal(decklog: Program, folder: Path, *words: str, **variables: str) -> st
     return message
 
 
+@pytest.mark.slow
 def test_a_log_that_came_with_a_clone_is_not_used_without_a_yes(decklog: Program, shipped: Path) -> None:
     (shipped / "deep").mkdir()
     before = (shipped / ".decklog" / "decklog.db").read_bytes()
@@ -67,6 +68,7 @@ def test_a_log_that_came_with_a_clone_is_not_used_without_a_yes(decklog: Program
     assert (said.code, "was not made there by you" in said.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_where_tells_of_a_log_that_is_not_used(decklog: Program, shipped: Path) -> None:
     said = decklog("where", "--json", cwd=shipped).data
     assert said["target"] == str(shipped / ".decklog" / "decklog.db")
@@ -75,6 +77,7 @@ def test_where_tells_of_a_log_that_is_not_used(decklog: Program, shipped: Path) 
     assert "problem" not in decklog("where", "--json", cwd=shipped).data
 
 
+@pytest.mark.slow
 def test_after_a_yes_it_is_used_and_the_yes_lies_outside_of_the_repository(
     decklog: Program, shipped: Path, tmp_path: Path
 ) -> None:
@@ -89,12 +92,14 @@ def test_after_a_yes_it_is_used_and_the_yes_lies_outside_of_the_repository(
     refusal(decklog, moved)
 
 
+@pytest.mark.slow
 def test_what_was_named_needs_no_other_yes(decklog: Program, shipped: Path) -> None:
     target = str(shipped / ".decklog" / "decklog.db")
     assert decklog("runs", "find", "--db", target, cwd=shipped).code == 0
     assert decklog("runs", "find", cwd=shipped, DECKLOG_DB=target).code == 0
 
 
+@pytest.mark.slow
 def test_an_address_that_came_along_is_not_used_without_a_yes(decklog: Program, shipped: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.db"
     Decklog.open(elsewhere).close()
@@ -108,6 +113,7 @@ def test_an_address_that_came_along_is_not_used_without_a_yes(decklog: Program, 
     assert "leads to another log" in refusal(decklog, shipped)
 
 
+@pytest.mark.slow
 def test_a_log_that_a_pull_put_in_the_place_of_the_own_one_is_not_used(decklog: Program, shipped: Path, log_folder: Path) -> None:
     own = log_folder / ".decklog" / "decklog.db"
     # As git does it with a file that is ignored here and tracked there.
@@ -127,6 +133,7 @@ def test_a_log_that_an_agent_put_into_a_folder_of_the_project_is_not_used(decklo
     assert decklog("runs", "find").code == 0
 
 
+@pytest.mark.slow
 def test_a_log_that_was_restored_from_its_backup_is_still_the_own_one(decklog: Program, log_folder: Path) -> None:
     assert decklog("backup", "copy.db").code == 0
     assert decklog("restore", "copy.db").code == 0
@@ -136,6 +143,7 @@ def test_a_log_that_was_restored_from_its_backup_is_still_the_own_one(decklog: P
     assert decklog("runs", "find", "--json").data == []
 
 
+@pytest.mark.slow
 def test_what_was_imported_after_a_backup_is_imported_again_after_a_restore(decklog: Program, log_folder: Path) -> None:
     said = {"role": "user", "content": "Fix it"}
     line = {"type": "user", "sessionId": "s1", "uuid": "u1", "timestamp": "2026-11-15T12:00:00Z", "cwd": "/repo", "message": said}
@@ -149,6 +157,7 @@ def test_what_was_imported_after_a_backup_is_imported_again_after_a_restore(deck
     assert "claude-s1" in {run["id"] for run in decklog("runs", "find", "--json").data}
 
 
+@pytest.mark.slow
 def test_below_a_log_that_is_not_used_a_folder_can_have_its_own(decklog: Program, shipped: Path) -> None:
     (shipped / "mine").mkdir()
     said = decklog("init", cwd=shipped / "mine")
@@ -157,6 +166,7 @@ def test_below_a_log_that_is_not_used_a_folder_can_have_its_own(decklog: Program
     assert decklog("runs", "find", cwd=shipped / "mine").code == 0
 
 
+@pytest.mark.slow
 @only_root
 def test_another_users_log_above_is_not_used(decklog: Program, log_folder: Path) -> None:
     (log_folder / "below").mkdir()
@@ -176,6 +186,7 @@ def test_a_file_that_another_user_put_into_the_own_folder_is_not_used(decklog: P
     assert "belongs to another user" in refusal(decklog, log_folder)
 
 
+@pytest.mark.slow
 @only_root
 def test_a_list_of_yeses_that_another_user_could_write_counts_for_nothing(decklog: Program, log_folder: Path) -> None:
     kept = log_folder / "home" / ".config" / "decklog" / "accepted"
@@ -189,6 +200,7 @@ def test_a_list_of_yeses_that_another_user_could_write_counts_for_nothing(decklo
     assert decklog("runs", "find", SUDO_UID=str(OTHER_USER)).code == 0
 
 
+@pytest.mark.slow
 def test_a_name_with_odd_signs_is_remembered(decklog: Program, tmp_path: Path) -> None:
     for name in ("tab\tand\nline", "back\\slash", "Ümläut"):
         folder = tmp_path / name
@@ -197,6 +209,7 @@ def test_a_name_with_odd_signs_is_remembered(decklog: Program, tmp_path: Path) -
         assert decklog("runs", "find", cwd=folder).code == 0, name
 
 
+@pytest.mark.slow
 def test_a_log_laid_outside_leaves_only_its_address(decklog: Program, tmp_path: Path) -> None:
     said = decklog("init", "--outside", "--json")
     target = Path(said.data["target"])
@@ -211,6 +224,7 @@ def test_a_log_laid_outside_leaves_only_its_address(decklog: Program, tmp_path: 
     refusal(decklog, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_log_with_runs_is_taken_along_outside(decklog: Program, log_folder: Path) -> None:
     said = decklog("init", "--outside", "--json")
     assert "is left as it is" in said.envelope["warnings"][0]

@@ -48,6 +48,7 @@ def test_an_interrupted_call_ends_with_130() -> None:
     assert exit_code(KeyboardInterrupt()) == 130
 
 
+@pytest.mark.slow
 def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Program, log_folder: Path) -> None:
     for words in (["runs", "show", "run_1"], ["runs", "find"], ["journal", "heads"], ["where"], ["doctor"], ["verify"], ["init"]):
         said = decklog(*words, "--json")
@@ -112,6 +113,7 @@ def test_an_error_has_the_same_shape_in_the_same_place(
     assert plain.err.startswith("decklog: ")
 
 
+@pytest.mark.slow
 def test_a_conflict_and_a_lost_lease_end_with_5(decklog: Program, log_folder: Path) -> None:
     decklog("tasks", "add", "run_1", "work", "--task", "t1")
     fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
@@ -141,6 +143,7 @@ def test_repeated_starts_say_that_it_was_there_already(decklog: Program, log_fol
     assert again.data["goal"] == "a goal"
 
 
+@pytest.mark.slow
 def test_a_page_says_where_the_next_one_starts(decklog: Program, log_folder: Path) -> None:
     for number in range(3):
         decklog("journal", "append", "run_1", str(number))
@@ -153,6 +156,7 @@ def test_a_page_says_where_the_next_one_starts(decklog: Program, log_folder: Pat
     assert len(plain.out.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_an_unknown_word_gets_a_hint(decklog: Program, log_folder: Path) -> None:
     assert "start" in decklog("runs", "begin").err
     assert "--limit" in decklog("runs", "find", "--limits", "3").err
@@ -168,6 +172,7 @@ def test_a_body_comes_from_stdin(decklog: Program, log_folder: Path) -> None:
     assert said.data["body"] == "two\nlines — ünï\n"
 
 
+@pytest.mark.slow
 def test_json_comes_from_a_word_a_file_or_stdin(decklog: Program, log_folder: Path) -> None:
     (log_folder / "payload.json").write_text('{"from": "file"}')
     for word, expected in (('{"from": "word"}', "word"), ("@payload.json", "file"), ("-", "stdin")):
@@ -175,6 +180,7 @@ def test_json_comes_from_a_word_a_file_or_stdin(decklog: Program, log_folder: Pa
         assert said.data["payload"] == {"from": expected}
 
 
+@pytest.mark.slow
 def test_options_are_spelled_with_dashes_underscores_or_equals(decklog: Program, log_folder: Path) -> None:
     for words in (["--task", "t"], ["--task=t"]):
         assert decklog("journal", "append", "run_1", "x", *words, "--json").data["task_id"] == "t"
@@ -194,6 +200,7 @@ def test_a_list_is_words_with_commas_or_json(decklog: Program, log_folder: Path)
         assert decklog("tasks", "add", "run_1", "x", "--tags", word, "--json").data["tags"] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_the_acting_agent_is_named_once(decklog: Program, log_folder: Path) -> None:
     decklog("runs", "count-cycle", "run_1", "--agent", "qa", "--agent-id", "q1")
     entry = decklog("journal", "show", "run_1", "2", "--json").data
@@ -203,6 +210,7 @@ def test_the_acting_agent_is_named_once(decklog: Program, log_folder: Path) -> N
     assert (entry["agent"], entry["task_id"]) == ("developer", "t9")
 
 
+@pytest.mark.slow
 def test_text_that_is_not_utf8_is_refused_not_mangled(decklog: Program, log_folder: Path) -> None:
     for words in (["journal", "append", "run_1", "\udcff"], ["journal", "show", "\udcff", "1"], ["runs", "show", "\udcff"]):
         said = decklog(*words, "--json")
@@ -219,6 +227,7 @@ def test_nothing_is_ever_asked(decklog: Program, log_folder: Path) -> None:
 # Pipes and streams
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(decklog: Program, log_folder: Path) -> None:
     with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
         log.journal.append_many([{"stream": "run_1", "body": f"line {number} " + "x" * 100} for number in range(3000)])
@@ -241,6 +250,7 @@ def test_a_reader_that_goes_away_is_no_error(decklog: Program, log_folder: Path)
             assert (done.returncode, done.stderr.partition("More: ")[0]) == (0, ""), (command, reader)
 
 
+@pytest.mark.slow
 def test_watch_shows_what_is_there_and_ends_when_told(decklog: Program, log_folder: Path) -> None:
     decklog("journal", "append", "run_1", "hello there")
     said = decklog("watch", "run_1", "--no-follow")
@@ -306,6 +316,7 @@ def secret() -> str:
     return "ghp_" + "a1B2c3D4e5F6" * 3
 
 
+@pytest.mark.slow
 def test_redact_takes_secrets_out_of_text(decklog: Program, tmp_path: Path) -> None:
     said = decklog("redact", stdin=f"token {secret()} here\n")
     assert said.code == 0
@@ -316,6 +327,7 @@ def test_redact_takes_secrets_out_of_text(decklog: Program, tmp_path: Path) -> N
     assert decklog("redact", stdin=b"bytes \xff stay\n").out == "bytes \udcff stay\n"
 
 
+@pytest.mark.slow
 def test_redact_reads_and_writes_json_strings(decklog: Program) -> None:
     lines = [f"a {secret()}\nb", "plain", "\ud800 half", ""]
     said = decklog("redact", "--jsonl", stdin="".join(json.dumps(line) + "\n" for line in lines))
@@ -330,6 +342,7 @@ def test_redact_reads_and_writes_json_strings(decklog: Program) -> None:
 # Being interrupted
 
 
+@pytest.mark.slow
 def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Path) -> None:
     target = str(log_folder / ".decklog" / "decklog.db")
     holder = start("hold_lock", target)
@@ -355,6 +368,7 @@ def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Pa
         assert log.runs.count_cycle("run_1").cycles == 1
 
 
+@pytest.mark.slow
 def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_folder: Path) -> None:
     decklog("tasks", "add", "run_1", "work", "--task", "t1")
     heard = []
@@ -403,6 +417,7 @@ def test_json_that_is_very_deep_is_refused_in_our_words(decklog: Program, log_fo
     assert "Traceback" not in said.err
 
 
+@pytest.mark.slow
 def test_many_tasks_come_from_a_file(decklog: Program, log_folder: Path) -> None:
     tasks = [{"title": "one", "task_id": "a", "depends_on": ["b"]}, {"title": "two", "task_id": "b", "tags": ["x"]}]
     (log_folder / "tasks.json").write_text(json.dumps(tasks))
@@ -421,6 +436,7 @@ def test_a_claim_that_gets_nothing_says_why_and_what_would_help(log_folder: Path
     assert spoken.err == 'Nothing: run run_1 has no tasks\n  Add one: decklog tasks add run_1 "TITLE"\n'
 
 
+@pytest.mark.slow
 def test_list_works_as_find_and_show_as_the_one_word_for_a_record(decklog: Program, log_folder: Path) -> None:
     assert decklog("runs", "list", "--json").data == decklog("runs", "find", "--json").data
     decklog("tasks", "add", "run_1", "work", "--task", "t1")
@@ -455,6 +471,7 @@ def test_standup_names_a_decision_that_waits(decklog: Program, log_folder: Path)
     assert "decision waits: May I push?" in decklog("standup").out
 
 
+@pytest.mark.slow
 def test_workflow_load_reads_the_file_at_a_path(decklog: Program, log_folder: Path) -> None:
     step = {"next_agent": "tech_lead", "action": "spawn"}
     path = log_folder / "transitions.json"

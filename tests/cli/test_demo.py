@@ -13,6 +13,7 @@ from decklog.conductor.demonstration import Demonstration
 from tests.cli.conftest import Program
 
 
+@pytest.mark.slow
 def test_another_worker_takes_over_from_the_one_that_was_killed_as_often_as_it_is_shown(decklog: Program, target: str) -> None:
     said = decklog("demo", "--db", target, "--json")
     assert said.code == 0
@@ -35,6 +36,7 @@ def is_told_again_in_the_same_log(decklog: Program, target: str) -> None:
     assert "hash chain whole" in said.out
 
 
+@pytest.mark.slow
 def test_a_large_log_is_made_and_its_place_said(decklog: Program) -> None:
     said = decklog("demo", "--big", "--size", "500", "--until", "2026-11-15T14:02:52Z", "--db", "big.db", "--json")
     assert (said.code, said.data["runs"]) == (0, 10)

@@ -74,6 +74,7 @@ def test_start_without_a_terminal_names_the_commands_and_changes_nothing(decklog
     assert not (used / ".decklog").exists()
 
 
+@pytest.mark.slow
 def test_start_asks_and_does_what_is_answered_with_yes(used: Path) -> None:
     with Terminal("start", cwd=used, columns=110, lines=60) as shown:
         answers = iter("yyynn")
@@ -120,6 +121,7 @@ def test_completion_scripts_complete_commands_and_their_parts(decklog: Program, 
     assert "plain,claim" in decklog(COMP_WORDS="decklog tasks cl", **{**asked, "COMP_CWORD": "2"}).out.split()
 
 
+@pytest.mark.slow
 def test_cost_in_json_is_in_microdollars_and_on_the_screen_in_dollars(decklog: Program, log_folder: Path) -> None:
     with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
         log.runs.update("run_1", worktree=str(log_folder / "src"))
@@ -160,6 +162,7 @@ def test_cost_of_a_repository_counts_its_subfolders_and_linked_worktrees(decklog
     assert [(row["key"], row["cost_microdollars"]) for row in rows] == [(str(main), 3_000_000)]
 
 
+@pytest.mark.slow
 def test_an_import_takes_only_sessions_of_this_repository_and_its_worktrees(decklog: Program, used: Path) -> None:
     elsewhere, linked = used.parent / "elsewhere", used.parent / "linked"
     history.write(used / "home/other", elsewhere, NOW, sessions=2, seed=8)
@@ -176,6 +179,7 @@ def test_an_import_takes_only_sessions_of_this_repository_and_its_worktrees(deck
     assert decklog("import", "claude").out.startswith("Nothing new of Claude Code, 7 files unchanged")
 
 
+@pytest.mark.slow
 def test_an_import_ends_with_what_it_found(decklog: Program, used: Path) -> None:
     decklog("init")
     lines = decklog("import", "claude").out.splitlines()
@@ -220,6 +224,7 @@ def test_an_import_shows_progress_with_a_rate_on_a_terminal(used: Path, monkeypa
     assert written[-1].endswith("events: 10 MB of 30 MB (33 %)  6.7 MB/s  3 s left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_cost_fits_the_terminal_and_keeps_amounts_whole(decklog: Program, used: Path, width: int) -> None:
     decklog("init")

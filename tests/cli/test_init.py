@@ -47,6 +47,7 @@ _HAS = ("nothing", "its own", "an address")
 _WHERE = ("root", "below")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_repository", [True, False], ids=["repository", "plain"])
 def test_init_makes_or_adopts_exactly_one_log_and_later_calls_mean_it(tmp_path: Path, here: Here, is_repository: bool) -> None:
     for number, (named, env, has, where) in enumerate(product(_NAMED, _ENVIRONMENT, _HAS, _WHERE)):

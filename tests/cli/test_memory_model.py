@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from decklog.stores.memory.semantic import kept
 from tests.cli.conftest import Program
 from tests.stores.memory.semantic.test_installing import wheel
 
 
+@pytest.mark.slow
 def test_the_model_is_shown_refused_and_taken_away(decklog: Program, tmp_path: Path) -> None:
     models = {"DECKLOG_MODELS": str(tmp_path / "models")}
     assert decklog("memory", "model", "show", "--json", **models).data["state"] == "not installed"
@@ -20,6 +23,7 @@ def test_the_model_is_shown_refused_and_taken_away(decklog: Program, tmp_path: P
     assert decklog("memory", "model", "remove", "--json", **models).data["already"]
 
 
+@pytest.mark.slow
 def test_a_recall_without_a_model_says_on_stderr_and_in_json_that_it_went_by_words(decklog: Program, log_folder: Path) -> None:
     decklog("remember", "Sort names with an explicit collation", cwd=log_folder)
     told = "by words alone: the model is not installed. Install it: decklog memory model install"

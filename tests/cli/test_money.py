@@ -10,6 +10,7 @@ from decklog.log import STORES
 from tests.cli.conftest import Program
 
 
+@pytest.mark.slow
 def test_amounts_are_in_dollars_wherever_a_person_looks(decklog: Program, log_folder: Path) -> None:
     charge = ("ledger", "charge", "opus", "--cost", "16.966884", "--run", "run_1")
     assert decklog(*charge).out.rstrip().endswith("opus  $16.97")
@@ -86,6 +87,7 @@ def test_no_command_has_two_options_of_one_name_and_none_in_microdollars() -> No
             assert not [flag for flag in flags if "microdollars" in flag], operation.name
 
 
+@pytest.mark.slow
 def test_prices_are_in_dollars_on_the_command_line_and_in_microdollars_in_json(decklog: Program, log_folder: Path) -> None:
     assert decklog("prices", "set", "m", "4.00", "20", "--cache-read-price", "0.2").out.startswith("set: m ")
     row = decklog("prices", "find", "--model", "m", "--json").data[0]
@@ -97,6 +99,7 @@ def test_prices_are_in_dollars_on_the_command_line_and_in_microdollars_in_json(d
     assert decklog("prices", "quote", "m", "--input-tokens", "1000", "--json").data == 4_000
 
 
+@pytest.mark.slow
 def test_a_confirmation_is_one_line(decklog: Program, log_folder: Path) -> None:
     for words, told in (
         (["runs", "start", "Teach the parser", "--run", "commas"], "start: commas  Teach the parser (active)"),

@@ -75,6 +75,7 @@ def test_json_has_the_same_and_brief_has_less(busy: Path, decklog: Program) -> N
     assert "runs" not in brief.data
 
 
+@pytest.mark.slow
 def test_there_is_colour_on_a_terminal_and_none_where_nobody_wants_it(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     assert "\x1b[1;33m" in on_a_terminal("now", cwd=busy)
@@ -94,6 +95,7 @@ def test_an_approval_is_shown_with_the_exact_thing(busy: Path, decklog: Program,
     assert piped["subject_digest"] == asked["subject_digest"]
 
 
+@pytest.mark.slow
 def test_an_approval_by_digest_says_what_to_type(busy: Path, decklog: Program) -> None:
     asked = decklog("approvals", "ask", "run_1", "This?", "--by", "dev-1", "--subject-digest", "a" * 64, "--json").data
     assert "granted --by NAME --subject-digest SHA256" in decklog("approvals", "show", asked["id"]).out

@@ -29,6 +29,7 @@ def test_without_a_log_a_call_says_how_to_make_one(decklog: Program, tmp_path: P
     assert not (tmp_path / "data").exists(), "looking makes nothing"
 
 
+@pytest.mark.slow
 def test_db_may_stand_anywhere(decklog: Program, tmp_path: Path) -> None:
     assert decklog("init", "--db", "mine.db").code == 0
     for words in (
@@ -41,6 +42,7 @@ def test_db_may_stand_anywhere(decklog: Program, tmp_path: Path) -> None:
         assert decklog(*words).code == 0, words
 
 
+@pytest.mark.slow
 def test_named_beats_environment_beats_folder_beats_home(decklog: Program, tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     decklog("init")
@@ -60,6 +62,7 @@ def test_named_beats_environment_beats_folder_beats_home(decklog: Program, tmp_p
     assert "no folder above" in because
 
 
+@pytest.mark.slow
 def test_a_linked_worktree_shares_the_log_of_the_main_one(decklog: Program, tmp_path: Path) -> None:
     main, linked = tmp_path / "main", tmp_path / "elsewhere" / "linked"
     main.mkdir()
@@ -92,6 +95,7 @@ def test_git_file_that_names_anothers_worktree_does_not_borrow_its_log(decklog: 
     assert decklog("where", "--json", cwd=hostile).data["target"] == str(hostile / ".decklog" / "decklog.db")
 
 
+@pytest.mark.slow
 def test_init_in_a_new_repository_does_not_use_a_log_above_its_root(decklog: Program, tmp_path: Path) -> None:
     parent, repo = tmp_path / "parent", tmp_path / "parent" / "repo"
     (repo / "deep").mkdir(parents=True)
@@ -110,6 +114,7 @@ def test_init_below_a_folder_with_an_address_does_not_make_that_log(decklog: Pro
     assert decklog("init", "--json", cwd=repo).data["target"] == str(repo / ".decklog" / "decklog.db")
 
 
+@pytest.mark.slow
 def test_a_folder_remembers_a_server(decklog: Program, tmp_path: Path, empty_postgres_url: str) -> None:
     assert decklog("init", "--db", empty_postgres_url).code == 0
     assert stat.S_IMODE((tmp_path / ".decklog" / "address").stat().st_mode) == 0o600
@@ -118,6 +123,7 @@ def test_a_folder_remembers_a_server(decklog: Program, tmp_path: Path, empty_pos
     assert decklog("verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_server_without_tables_is_migrated_only_when_asked(decklog: Program, empty_postgres_url: str) -> None:
     refused = decklog("runs", "find", "--db", empty_postgres_url, "--json")
     assert (refused.code, refused.envelope["error"]["code"]) == (1, "schema_too_old")
@@ -144,6 +150,7 @@ def test_an_address_is_shown_without_its_password(address: str, shown: str) -> N
         assert without_password(address.format(secret=secret)) == shown
 
 
+@pytest.mark.slow
 def test_no_answer_and_no_error_holds_the_password_of_a_server(decklog: Program) -> None:
     secret = "k8#tR2" + "vLq9"
     address = f"postgresql://nobody:{secret}@127.0.0.1:1/x".replace("#", "%23")
@@ -153,6 +160,7 @@ def test_no_answer_and_no_error_holds_the_password_of_a_server(decklog: Program)
             assert "vLq9" not in said.out + said.err, said
 
 
+@pytest.mark.slow
 def test_the_password_of_an_address_is_never_shown(decklog: Program) -> None:
     word = "open" + "Sesame9"
     for address, shown in (

@@ -33,6 +33,7 @@ def test_sessions_are_listed_one_line_each(with_session: Path, decklog: Program)
     assert (one["session"], one["microdollars"], one["resume"]) == ("s1", 420_000, "claude --resume s1")
 
 
+@pytest.mark.slow
 def test_a_session_is_shown_and_its_failures_alone(with_session: Path, decklog: Program) -> None:
     assert "✓ Edit a.py" in decklog("sessions", "show").out
     failed = decklog("sessions", "show", "s1", "--failed").out
@@ -42,6 +43,7 @@ def test_a_session_is_shown_and_its_failures_alone(with_session: Path, decklog: 
     assert decklog("sessions", "show", "nope").code == 3
 
 
+@pytest.mark.slow
 def test_sessions_are_searched_by_what_was_said_run_or_printed(with_session: Path, decklog: Program) -> None:
     for words in (["parser"], ["pytest"], ["assert"]):
         assert decklog("sessions", "search", *words).out.startswith("s1  claude"), words

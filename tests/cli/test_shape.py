@@ -31,6 +31,7 @@ def test_brief_leaves_empty_fields_out_and_says_how_many(decklog: Program, task:
     assert len(brief.out) < 0.6 * len(whole.out)
 
 
+@pytest.mark.slow
 def test_fields_keep_only_those_in_the_order_they_are_asked_for(decklog: Program, task: str) -> None:
     said = decklog("tasks", "find", "run_1", "--json", "--fields", "title,id")
     assert [list(row.items()) for row in said.data] == [[("title", "work"), ("id", "t1")]]
@@ -39,6 +40,7 @@ def test_fields_keep_only_those_in_the_order_they_are_asked_for(decklog: Program
     assert decklog("tasks", "find", "run_1", "--fields", "id,title").out.split() == ["id", "title", "t1", "work"]
 
 
+@pytest.mark.slow
 def test_a_field_that_there_is_not_is_told_with_the_one_that_was_meant(decklog: Program, task: str) -> None:
     said = decklog("tasks", "show", task, "--json", "--fields", "id,tittle")
     assert (said.code, said.data) == (0, {"id": "t1"})
@@ -47,6 +49,7 @@ def test_a_field_that_there_is_not_is_told_with_the_one_that_was_meant(decklog: 
     assert decklog("tasks", "show", task, "--fields", ",").code == decklog("tasks", "show", task, "--fields").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [
@@ -63,12 +66,14 @@ def test_an_agent_gets_brief_answers_without_asking(decklog: Program, task: str,
     assert list(decklog("tasks", "show", task, "--json", "--no-brief", **variables).envelope) == FULL
 
 
+@pytest.mark.slow
 def test_others_get_all_of_it_unless_they_name_an_agent(decklog: Program, task: str) -> None:
     assert list(decklog("tasks", "show", task, "--json").envelope) == FULL
     assert "left_out" in decklog("runs", "count-cycle", "run_1", "--agent", "qa", "--json").envelope
     assert list(decklog("journal", "find", "run_1", "--agent", "qa", "--json").envelope) == FULL, "here it is what is looked for"
 
 
+@pytest.mark.slow
 def test_errors_and_empty_answers_stay_what_they_are(decklog: Program, log_folder: Path) -> None:
     said = decklog("tasks", "show", "nobody", "--json", "--brief")
     assert (said.code, said.envelope["ok"], said.envelope["error"]["code"]) == (3, False, "not_found")

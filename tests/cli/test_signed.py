@@ -12,6 +12,7 @@ from tests.waiting import wait_until
 PASSWORD = "correct " + "horse battery"
 
 
+@pytest.mark.slow
 def test_decide_on_a_terminal_shows_what_is_signed_before_it_asks_for_the_password(target: str, tmp_path: Path) -> None:
     with Decklog.open(target) as log:
         log.runs.start("Teach the parser", run_id="run_1")
@@ -28,6 +29,7 @@ def test_decide_on_a_terminal_shows_what_is_signed_before_it_asks_for_the_passwo
         assert log.approvals.get(asked).is_proven
 
 
+@pytest.mark.slow
 def test_other_owner_only_verbs_show_what_is_signed_too(target: str, tmp_path: Path) -> None:
     with Decklog.open(target) as log:
         log.runs.start("Teach the parser", run_id="run_1")
@@ -43,6 +45,7 @@ def test_other_owner_only_verbs_show_what_is_signed_too(target: str, tmp_path: P
             assert terminal.shows(*shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["@nowhere.patch", "@", "@a folder/that is not there"])
 def test_about_a_file_that_is_not_there_is_a_wrong_call(decklog: Program, tmp_path: Path, missing: str) -> None:
     place = ("--db", str(tmp_path / "log.db"))

@@ -19,6 +19,7 @@ def asked(log_folder: Path) -> Path:
     return log_folder
 
 
+@pytest.mark.slow
 def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program) -> None:
     word = decklog("overview", "task", "push", "--json").data["status"]
     assert word == "needs you"
@@ -36,6 +37,7 @@ def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program
     assert {task["stands"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "idle"}
 
 
+@pytest.mark.slow
 def test_parts_and_what_is_waited_for_have_it_too(asked: Path, decklog: Program) -> None:
     with Decklog.open(asked / ".decklog" / "decklog.db") as log:
         log.tasks.add("run_1", "ship", task_id="ship", depends_on=["push"])
@@ -45,6 +47,7 @@ def test_parts_and_what_is_waited_for_have_it_too(asked: Path, decklog: Program)
     assert decklog("tasks", "details", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "idle"
 
 
+@pytest.mark.slow
 def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program) -> None:
     word = decklog("overview", "run", "run_1", "--json").data["status"]
     assert word == "needs you"
@@ -55,6 +58,7 @@ def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program)
     assert "(needs you)" in decklog("plan", "--run", "run_1").out
 
 
+@pytest.mark.slow
 def test_a_page_keeps_its_place_and_its_fields_can_be_chosen(asked: Path, decklog: Program) -> None:
     said = decklog("tasks", "find", "run_1", "--limit", "1", "--fields", "id,stands", "--json").envelope
     assert said["data"] == [{"id": "push", "stands": "needs you"}]

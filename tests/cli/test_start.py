@@ -55,6 +55,7 @@ def test_a_short_call_imports_no_large_room(tmp_path: Path, words: tuple[str, ..
     assert [name for name in found if name.startswith(tuple(f"{large}." for large in _LARGE)) or name in _LARGE] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("now",), ("approvals", "find"), ("serve", "--help"), ("help", "all")])
 def test_only_serve_imports_what_the_dashboard_needs(tmp_path: Path, words: tuple[str, ...]) -> None:
     Decklog.open(tmp_path / "log.db").close()

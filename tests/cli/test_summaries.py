@@ -25,6 +25,7 @@ def test_the_menu_says_of_a_store_what_the_store_says(name: str) -> None:
     assert first_line(store_class(name).__doc__) == STORES[name]
 
 
+@pytest.mark.slow
 def test_the_first_screen_of_the_help_has_six_groups_of_existing_commands(decklog: Program) -> None:
     page = decklog("--help")
     assert page.out == decklog("help").out
@@ -57,6 +58,7 @@ def test_no_list_of_commands_cuts_a_summary_off(capsys: pytest.CaptureFixture[st
         assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
 
 
+@pytest.mark.slow
 def test_help_begins_with_examples(decklog: Program) -> None:
     lines = decklog("next", "--help").out.splitlines()
     assert lines[2:4] == ["  $ decklog next", "  $ decklog next --wait 600 --role tester"]
@@ -68,6 +70,7 @@ BEFORE = {"fail": ["next"], "block": ["next"], "restore": ["backup", "copy.db", 
 ELSEWHERE = ("critical", "top", "demo", "watch")
 
 
+@pytest.mark.slow
 def test_every_example_can_be_typed_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder := tmp_path / "project").mkdir()
     monkeypatch.chdir(folder)

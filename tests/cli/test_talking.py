@@ -20,6 +20,7 @@ def bound(log_folder: Path) -> Path:
     return log_folder
 
 
+@pytest.mark.slow
 def test_a_message_is_acknowledged_first_and_then_told_what_became_of_it(decklog: Program, bound: Path) -> None:
     said = decklog("ask", "what tier?", "--from", "ana")
     first, second = said.out.splitlines()
@@ -31,6 +32,7 @@ def test_a_message_is_acknowledged_first_and_then_told_what_became_of_it(decklog
     assert noted.data["message"]["run_id"] == "run_1"
 
 
+@pytest.mark.slow
 def test_a_critical_word_pauses_the_task_and_an_order_without_a_proof_is_refused(decklog: Program, bound: Path) -> None:
     said = decklog("critical", "Stop, this deletes data", "--from", "ana", "--task", "lexer", "--json")
     assert (said.code, said.data["message"]["paused_task_id"]) == (7, "lexer")
@@ -41,6 +43,7 @@ def test_a_critical_word_pauses_the_task_and_an_order_without_a_proof_is_refused
     assert decklog("inbox", "show", error["details"]["message_id"], "--json").data["state"] == "pending"
 
 
+@pytest.mark.slow
 def test_agents_ask_as_ever_and_do_not_speak_for_people(decklog: Program, bound: Path) -> None:
     asked = decklog("ask", "May I push?", "--run", "run_1", "--json")
     assert (asked.code, asked.data["state"]) == (7, "open")
@@ -53,6 +56,7 @@ def test_agents_ask_as_ever_and_do_not_speak_for_people(decklog: Program, bound:
     assert judge("decklog critical stop").decision == "deny"
 
 
+@pytest.mark.slow
 def test_the_day_is_reported_without_a_model_and_in_json(decklog: Program, bound: Path) -> None:
     said = decklog("standup")
     assert said.code == 0
@@ -62,6 +66,7 @@ def test_the_day_is_reported_without_a_model_and_in_json(decklog: Program, bound
     assert told.envelope["warnings"] == ["no model is configured for standup"]
 
 
+@pytest.mark.slow
 def test_the_models_are_those_of_the_repositorys_newest_commit(decklog: Program, tmp_path: Path, log_folder: Path) -> None:
     settings = '[models.m]\nprovider = "scripted"\nscript = "answers.json"\n[calls]\nintent = "m"\n'
     folder = make_repository(tmp_path / "repository", {"decklog.toml": settings, "answers.json": "{}"})

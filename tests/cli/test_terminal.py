@@ -64,6 +64,7 @@ def hostile_folder(log_folder: Path) -> Path:
     return log_folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -96,6 +96,7 @@ def check_whole(log: Decklog, site: RunContext, folder: Path) -> None:
     assert set(trees) <= green
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target: str, checked: Path) -> None:
     settle(checked, PRICED)
     priced = piece("triple", *TURNS, *_steps(PIECE))
@@ -117,6 +118,7 @@ def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target:
         check_whole(log, site, checked)
 
 
+@pytest.mark.slow
 def test_a_stuck_piece_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_target: str, checked: Path) -> None:
     settle(checked, SETTINGS.replace("agents = 2", 'agents = 2\nplan = "auto"'))
     # The strategist is the same agent, in the first round as all plans are: it proposes what it can't work itself.
@@ -135,6 +137,7 @@ def test_a_stuck_piece_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_
         check_whole(log, site, checked)
 
 
+@pytest.mark.slow
 def test_a_landing_that_was_begun_before_another_piece_landed_is_not_left_open(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, PIECE).site()
@@ -151,6 +154,7 @@ def test_a_landing_that_was_begun_before_another_piece_landed_is_not_left_open(s
         check_whole(log, site, checked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["place", "spawn"])
 def test_a_step_that_was_doubted_when_its_conductor_died_is_closed_with_its_attempt(
     sqlite_target: str, checked: Path, tool: str
@@ -170,6 +174,7 @@ def test_a_step_that_was_doubted_when_its_conductor_died_is_closed_with_its_atte
         check_whole(log, site, checked)
 
 
+@pytest.mark.slow
 def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_target: str, checked: Path) -> None:
     slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
     with Decklog.open(sqlite_target) as log:
@@ -186,6 +191,7 @@ def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_ta
         check_whole(log, site, checked)
 
 
+@pytest.mark.slow
 def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sqlite_target: str, checked: Path) -> None:
     slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
     with Decklog.open(sqlite_target) as log:
@@ -221,6 +227,7 @@ def _steps(given: dict[str, Any]) -> list[list[Any]]:
     return steps
 
 
+@pytest.mark.slow
 def test_what_nobody_resumes_is_ended_and_its_files_are_kept(sqlite_target: str, checked: Path) -> None:
     settings = checked / "decklog.toml"
     settings.write_text(settings.read_text().replace("orphan_seconds = 20", "orphan_seconds = 0.3"))
@@ -234,6 +241,7 @@ def test_what_nobody_resumes_is_ended_and_its_files_are_kept(sqlite_target: str,
     assert (tree / "calc.py").exists()
 
 
+@pytest.mark.slow
 def test_a_dirty_working_tree_is_the_same_byte_for_byte_after_runs_and_kills(sqlite_target: str, checked: Path) -> None:
     write(checked, {"calc.py": "half an idea\n", "mine.txt": "untracked\n", "staged.txt": "staged\n", "run.log": "ignored\n"})
     git(checked, "add", "staged.txt")

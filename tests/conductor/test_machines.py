@@ -95,6 +95,7 @@ def world(tmp_path: Path, first_shared: Path, postgres_target: str) -> World:
     return World(tmp_path, first_shared, postgres_target)
 
 
+@pytest.mark.slow
 def test_a_second_machine_joins_a_run_and_both_land_pieces_on_one_target(world: World) -> None:
     # One more than a machine takes at once.
     pieces = [piece(f"p{number}", ["sleep", 0.3], ["write", f"p{number}.txt", f"{number}\n"]) for number in range(3)]
@@ -109,6 +110,7 @@ def test_a_second_machine_joins_a_run_and_both_land_pieces_on_one_target(world: 
         assert len(hosts) == 2
 
 
+@pytest.mark.slow
 def test_what_another_machine_has_made_is_looked_at_for_what_does_not_merge(world: World) -> None:
     held = ["write", "setup.cfg", ""]
     world.plan(*(piece(word, ["replace", "notes.txt", "two", word], held) for word in ("zwei", "deux")))
@@ -134,6 +136,7 @@ IS_FULL = "DECKLOG_TEST_FULL" in os.environ
 POINTS = ALL_POINTS if IS_FULL else ("spawn:settled", "git:push:after", "keep:settled", "advance:intended", "git:push:after")
 
 
+@pytest.mark.slow
 def test_a_piece_lands_once_though_each_machine_in_turn_loses_its_power_at_every_point(world: World) -> None:
     world.plan(PIECE)
     hosts, missed = [world.a, world.b], []
@@ -154,6 +157,7 @@ def test_a_piece_lands_once_though_each_machine_in_turn_loses_its_power_at_every
         assert list(world.a.state.glob("places/*/run_*/*/tree")) + list(world.b.state.glob("places/*/run_*/*/tree")) == []
 
 
+@pytest.mark.slow
 def test_what_a_machine_kept_before_it_died_is_taken_up_by_another_without_an_agent(world: World) -> None:
     world.plan(PIECE)
     world.work(world.a, "keep:settled")
@@ -166,6 +170,7 @@ def test_what_a_machine_kept_before_it_died_is_taken_up_by_another_without_an_ag
         assert len(log.effects.find(world.run_id, tool="conductor.spawn")) == 1, "no agent was started again"
 
 
+@pytest.mark.slow
 def test_what_a_machine_had_not_kept_when_it_died_is_kept_when_it_is_back(world: World) -> None:
     slow = piece("slow", ["write", "made-by-the-first.txt", "of much worth\n"], ["commit"], ["write", "begun", ""], ["sleep", 60])
     world.plan(slow)
@@ -183,6 +188,7 @@ def test_what_a_machine_had_not_kept_when_it_died_is_kept_when_it_is_back(world:
         assert git(world.remote, "show", f"{tip}:made-by-the-first.txt") == "of much worth"
 
 
+@pytest.mark.slow
 def test_a_remote_that_is_away_for_a_while_costs_no_attempt_and_no_agent(world: World) -> None:
     world.plan(piece("triple", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *steps_of(PIECE)))
     world.work(world.b)
@@ -206,6 +212,7 @@ def steps_of(given: dict[str, Any]) -> list[list[Any]]:
     return steps
 
 
+@pytest.mark.slow
 def test_two_machines_that_start_at_the_same_moment_after_a_common_power_cut_do_nothing_twice(world: World) -> None:
     world.plan(*(piece(f"p{number}", ["write", f"p{number}.txt", ""], ["sleep", 0.2]) for number in range(3)))
     for host in (world.a, world.b):
@@ -221,6 +228,7 @@ def test_two_machines_that_start_at_the_same_moment_after_a_common_power_cut_do_
         world.check_whole(log, *(f"Piece p{number}" for number in range(3)))
 
 
+@pytest.mark.slow
 def test_a_log_in_a_file_is_not_worked_on_by_another_machine(tmp_path: Path, first_shared: Path, sqlite_target: str) -> None:
     world = World(tmp_path, first_shared, sqlite_target)
     world.plan(PIECE)
@@ -237,6 +245,7 @@ def test_a_log_in_a_file_is_not_worked_on_by_another_machine(tmp_path: Path, fir
     assert "decklog move" in said.read_text()
 
 
+@pytest.mark.slow
 def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_from_there_too(
     tmp_path: Path, first_shared: Path, sqlite_target: str
 ) -> None:

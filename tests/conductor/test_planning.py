@@ -33,6 +33,7 @@ def worked(log: Decklog, folder: Path, wanted: RunRequest) -> RunContext:
     return site
 
 
+@pytest.mark.slow
 def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, checked: Path, tmp_path: Path) -> None:
     pieces = [piece("triple", GOOD, paths=["calc.py"]), piece("notes", ["append", "notes.txt", "four\n"])]
     bad = json.dumps({"pieces": [{"name": "a", "needs": ["nobody"]}]})
@@ -54,6 +55,7 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
     assert log.effects.open(site.run_id) == []
 
 
+@pytest.mark.slow
 def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_person(log: Decklog, checked: Path) -> None:
     plan = json.dumps({"pieces": [piece("triple", GOOD)]})
     goal = "Better\n" + script(["print", f"Here it is: {plan}"])
@@ -112,6 +114,7 @@ def test_pieces_that_may_change_the_same_paths_get_an_order_and_others_none() ->
     assert found.goal == "mine"
 
 
+@pytest.mark.slow
 def test_tasks_of_the_log_are_worked_as_pieces_and_are_done_when_those_have_landed(log: Decklog, checked: Path) -> None:
     log.runs.start("Imported", run_id="board")
     first = log.tasks.add("board", "Triple", task_id="BD-1", objective=piece("x", GOOD)["objective"])
@@ -127,6 +130,7 @@ def test_tasks_of_the_log_are_worked_as_pieces_and_are_done_when_those_have_land
         plan_of(log, "board")
 
 
+@pytest.mark.slow
 def test_a_task_with_parts_is_done_with_its_last_part_and_what_waits_for_it_waits_for_them(log: Decklog, checked: Path) -> None:
     log.runs.start("Imported", run_id="board")
     log.tasks.add("board", "Epic", task_id="bd-1")
@@ -147,6 +151,7 @@ def test_a_task_with_parts_is_done_with_its_last_part_and_what_waits_for_it_wait
     assert {task.state.value for task in log.tasks.find("board")} == {"done"}
 
 
+@pytest.mark.slow
 def test_an_agents_last_word_is_a_wish_that_the_workflow_reads_and_the_facts_decide(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + STRONG + NO_STRATEGIST.removeprefix("[roles]\n"))
     liar = piece("liar", ["print", "All green.\n**Status:** READY_FOR_QA"], strong=[["print", "Status: BLOCKED"]])

@@ -42,6 +42,7 @@ def told(site: RunContext, kind: str) -> list[str]:
     return [str(entry.body) for entry in found]
 
 
+@pytest.mark.slow
 def test_an_agent_that_speaks_the_protocol_lands_a_piece_with_its_record_and_its_money(log: Decklog, checked: Path) -> None:
     settle(checked, settings(model="large"))
     steps = (
@@ -69,6 +70,7 @@ def test_an_agent_that_speaks_the_protocol_lands_a_piece_with_its_record_and_its
     assert (sum(charge.input_tokens for charge in charges), sum(charge.output_tokens for charge in charges)) == (90, 10)
 
 
+@pytest.mark.slow
 def test_what_the_policy_denies_is_not_run_and_what_it_leaves_open_goes_as_the_settings_say(log: Decklog, checked: Path) -> None:
     settle(checked, settings(permissions="allow"))
     site = Work(log, checked, piece("triple", ["shell", f"touch denied; {DENIED}"], ["shell", f"touch open; {OPEN}"], GOOD)).run()
@@ -96,6 +98,7 @@ def working(site: RunContext) -> Iterator[Conductor]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", ["granted", "denied"])
 def test_a_person_answers_while_the_agent_waits(log: Decklog, checked: Path, verdict: str) -> None:
     settle(checked, settings(stall_minutes=0.01))
@@ -115,6 +118,7 @@ def test_a_person_answers_while_the_agent_waits(log: Decklog, checked: Path, ver
     assert ("asked" in there) == (verdict == "granted")
 
 
+@pytest.mark.slow
 def test_a_task_waits_instead_of_its_agent_and_the_answer_serves_the_next_attempt(log: Decklog, checked: Path) -> None:
     settle(checked, settings(ask_minutes=0.005))
     site = Work(log, checked, piece("triple", ["write", "begun.txt", ""], ["shell", f"touch asked; {OPEN}"], GOOD)).run()
@@ -140,6 +144,7 @@ ENDS: dict[str, tuple[list[list[object]], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENDS)
 def test_a_turn_that_does_not_end_well_is_named_and_weather_costs_no_attempt(log: Decklog, checked: Path, kind: str) -> None:
     steps, name = ENDS[kind]
@@ -155,6 +160,7 @@ def test_a_turn_that_does_not_end_well_is_named_and_weather_costs_no_attempt(log
         assert (task.blocker, task.failures) == (name, 1)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_stopped_is_asked_to_cancel_first(log: Decklog, checked: Path) -> None:
     settle(checked, settings())
     site = Work(log, checked, piece("triple", ["say", "I wait."], ["shell", "true"], ["until-cancelled"])).site()
@@ -165,6 +171,7 @@ def test_an_agent_that_is_stopped_is_asked_to_cancel_first(log: Decklog, checked
     assert "the turn ended with cancelled" in told(site, "error")
 
 
+@pytest.mark.slow
 def test_a_question_and_its_agent_outlive_the_conductor_that_asked(sqlite_target: str, checked: Path) -> None:
     settle(checked, settings())
     asking = piece("triple", ["shell", f"touch asked; {OPEN}"], GOOD)
@@ -181,6 +188,7 @@ def test_a_question_and_its_agent_outlive_the_conductor_that_asked(sqlite_target
         assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="nothing can hold a command in here")
 def test_in_its_sandbox_an_agent_can_not_answer_for_the_person(log: Decklog, checked: Path) -> None:
     ours = [str(Path(__file__).parent)]

@@ -59,6 +59,7 @@ def landed(person: Person, programs: Path, *words: str) -> Said:
     return person.call("run", "land", "--pr", *words, PATH=f"{programs}:{os.environ['PATH']}")
 
 
+@pytest.mark.slow
 def test_a_request_with_items_checks_review_and_cost_is_opened_once(person: Person, programs: Path) -> None:
     install(programs, "gh")
     run_id = worked(person)
@@ -87,6 +88,7 @@ def _approvals(person: Person, run_id: str) -> list[dict[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_remote_at_gitlab_gets_its_request_by_glab(person: Person, programs: Path) -> None:
     install(programs, "gh")
     install(programs, "glab")
@@ -99,6 +101,7 @@ def test_a_remote_at_gitlab_gets_its_request_by_glab(person: Person, programs: P
     assert run_id in (programs / "words").read_text()
 
 
+@pytest.mark.slow
 def test_without_a_program_or_a_remote_nothing_is_pushed(person: Person, programs: Path) -> None:
     for name in ("gh", "glab"):
         install(programs, name)
@@ -113,6 +116,7 @@ def test_without_a_program_or_a_remote_nothing_is_pushed(person: Person, program
     assert "## Work items" in person.call("run", "land", "--pr", "--dry-run").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [1, 2])
 def test_a_repository_with_a_gate_publishes_only_what_the_gate_has_seen_as_a_whole(
     person: Person, programs: Path, items: int

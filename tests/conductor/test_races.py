@@ -24,6 +24,7 @@ events = [{_TURN}]
 """
 
 
+@pytest.mark.slow
 def test_work_items_of_one_plan_are_worked_on_by_the_agents_and_models_that_they_name(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + OTHER)
     chosen = {**piece("four"), "objective": "SCRIPT-huge " + json.dumps([FOUR])}
@@ -33,6 +34,7 @@ def test_work_items_of_one_plan_are_worked_on_by_the_agents_and_models_that_they
     assert {charge.model for charge in log.ledger.find(site.run_id)} == {"fake", "huge"}
 
 
+@pytest.mark.slow
 def test_an_item_whose_own_agent_fails_goes_to_the_workers(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + STRONG)
     given = piece("triple", TRIPLE, strong=[["exit", 3]], agent="strong")
@@ -41,6 +43,7 @@ def test_an_item_whose_own_agent_fails_goes_to_the_workers(log: Decklog, checked
     assert task_of(site, "triple.c1").inputs["agent"] == "fake"
 
 
+@pytest.mark.slow
 def test_the_first_whose_change_passes_lands_it_and_the_loser_costs_what_it_cost(
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:
@@ -65,6 +68,7 @@ def test_the_first_whose_change_passes_lands_it_and_the_loser_costs_what_it_cost
     assert log.effects.open(site.run_id) == []
 
 
+@pytest.mark.slow
 def test_an_agent_that_fails_drops_out_of_its_race_and_the_other_goes_on_alone(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + STRONG)
     slow = [["sleep", 1.5], RED]

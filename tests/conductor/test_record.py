@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from decklog.conductor.standing import standing
 from decklog.transfer.move.move import Move
@@ -10,6 +12,7 @@ from tests.conductor.plans import Work, piece
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_moved_to_another_engine_tells_the_same(sqlite_target: str, checked: Path, postgres_target: str) -> None:
     with Decklog.open(sqlite_target) as here, Decklog.open(postgres_target) as there:
         site = Work(here, checked, piece("triple", GOOD), piece("nothing")).run()

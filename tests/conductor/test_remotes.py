@@ -114,6 +114,7 @@ def clone(home: Path, name: str, url: str) -> Repository:
     return Repository.find(folder, home / f"state-{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["path", "file", "git", "http", "ssh"])
 def test_refs_travel_through_every_kind_of_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     git(tmp_path, "init", "-q", "--bare", "remote.git")

@@ -43,6 +43,7 @@ def pieces_of(site: RunContext) -> dict[str, str]:
     return {one.name: one.state for one in standing(site.log, site.run_id).pieces}
 
 
+@pytest.mark.slow
 def test_a_piece_that_is_stuck_lands_by_what_the_strategist_puts_in_its_place(log: Decklog, checked: Path) -> None:
     settled(checked, plan="auto")
     parts = plan_of(
@@ -69,6 +70,7 @@ def test_a_piece_that_is_stuck_lands_by_what_the_strategist_puts_in_its_place(lo
     assert log.journal.verify(site.run_id).ok
 
 
+@pytest.mark.slow
 def test_a_new_cut_is_shown_first_where_plans_are_and_its_pieces_are_not_cut_again(log: Decklog, checked: Path) -> None:
     settled(checked, plan="ask")
     red = [["write", "more.txt", "1\n"]]
@@ -86,6 +88,7 @@ def test_a_new_cut_is_shown_first_where_plans_are_and_its_pieces_are_not_cut_aga
     assert "again is stuck: tests fail" in str(newest.question)
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_once_about_a_piece_for_which_there_is_no_better_cut(log: Decklog, checked: Path) -> None:
     settled(checked, plan="auto")
     work = Work(log, checked, piece("lazy", chief=plan_of(piece("lazy", GOOD))), piece("other", ["write", "o.txt", "1\n"]))

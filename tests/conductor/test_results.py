@@ -39,6 +39,7 @@ def landed(site: RunContext, folder: Path, *, password: str | None = None, branc
     return found
 
 
+@pytest.mark.slow
 def test_a_person_lands_a_run_on_a_branch_and_nothing_else_is_touched(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", GOOD)).run()
     write(checked, {"mine.txt": "untracked\n", "notes.txt": "changed\n"})
@@ -61,6 +62,7 @@ def test_a_person_lands_a_run_on_a_branch_and_nothing_else_is_touched(log: Deckl
     assert log.effects.open(site.run_id) == []
 
 
+@pytest.mark.slow
 def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", GOOD)).run()
     first = git(checked, "rev-parse", "HEAD")
@@ -83,6 +85,7 @@ def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log
     assert len(git(checked, "log", "-1", "--format=%P").split()) == 2
 
 
+@pytest.mark.slow
 def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", GOOD)).run()
     log.trust.bind("ana", "cli", password=PASSWORD)
@@ -96,6 +99,7 @@ def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog,
     assert log.journal.verify(site.run_id).ok
 
 
+@pytest.mark.slow
 def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", GOOD)).run()
     git(checked, "branch", "other", "main")
@@ -130,6 +134,7 @@ def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool 
     return Cleaner(log, folder, state, days=14, is_trial=is_trial, unlanded=unlanded).clean()
 
 
+@pytest.mark.slow
 def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
@@ -156,6 +161,7 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     assert site.repository.refs("refs/decklog") == {}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:

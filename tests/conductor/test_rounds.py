@@ -22,6 +22,7 @@ def post(site: RunContext, text: str, name: str = "triple", **given: Any) -> str
     return site.rounds.post(find_item(site.log, site.run_id, name), text, by="Ana", **given).id
 
 
+@pytest.mark.slow
 def test_a_comment_on_a_landed_item_is_worked_on_in_another_round_and_lands(log: Decklog, checked: Path, tmp_path: Path) -> None:
     brief = tmp_path / "brief.txt"
     site = Work(log, checked, piece("triple", TRIPLE, again=[*AGAIN, ["copy-brief", str(brief)]])).run()
@@ -48,6 +49,7 @@ def test_a_comment_on_a_landed_item_is_worked_on_in_another_round_and_lands(log:
     assert log.journal.verify(site.run_id).ok
 
 
+@pytest.mark.slow
 def test_a_message_to_an_agent_that_takes_none_begins_another_round_before_it_lands(
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:
@@ -68,6 +70,7 @@ def test_a_message_to_an_agent_that_takes_none_begins_another_round_before_it_la
     assert log.inbox.get(message).answer == f"landed as {site.target_commit()[:12]}"
 
 
+@pytest.mark.slow
 def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
     bad = ["replace", "calc.py", "return a + b", "return a - b"]
@@ -96,6 +99,7 @@ def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklo
     assert list(log.inbox.find(site.run_id)) == []
 
 
+@pytest.mark.slow
 def test_a_message_of_a_stranger_does_not_direct_the_work_where_an_owner_is_registered(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", TRIPLE)).run()
     log.trust.bind("@boss", "email", password="correct horse battery staple")

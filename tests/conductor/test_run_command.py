@@ -37,6 +37,7 @@ def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
     return Person(decklog, checked, sqlite_target)
 
 
+@pytest.mark.slow
 def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: Person) -> None:
     write(person.repository, {"mine.txt": "untouched\n"})
     before = everything(person.repository)
@@ -54,6 +55,7 @@ def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: P
     assert (stands["status"], stands["outcome"], stands["pieces"][0]["state"]) == ("completed", "landed", "landed")
 
 
+@pytest.mark.slow
 def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(person: Person) -> None:
     plan = person.plan(piece("settings", ["write", "setup.cfg", ""]), piece("nothing"))
     done = person.call("run", "--plan", plan, "--json")
@@ -68,6 +70,7 @@ def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(
     assert "waits for approval" in watched.out
 
 
+@pytest.mark.slow
 def test_whoever_watches_is_told_why_a_piece_is_worked_on_again(person: Person) -> None:
     plan = person.plan(piece("add", ["replace", "calc.py", "return a + b", "return a - b"]))
     killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="place:intended#2", LC_ALL="C.UTF-8")
@@ -76,6 +79,7 @@ def test_whoever_watches_is_told_why_a_piece_is_worked_on_again(person: Person) 
     assert "round 2, 2 attempts; last found: tests: test_calc.py::test_add and 1 more" in said, said
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> None:
     plan = person.plan(piece("triple", GOOD))
     killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="stages:worked", LC_ALL="C.UTF-8")
@@ -96,6 +100,7 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
     assert (forked.code, "run again goes on from" in forked.err, "1 piece: 1 landed" in forked.out) == (0, True, True), forked
 
 
+@pytest.mark.slow
 def test_a_completed_plan_is_not_worked_again_unless_that_is_asked_for(person: Person) -> None:
     plan = person.plan(piece("triple", GOOD))
     assert person.call("run", "--plan", plan).code == 0
@@ -120,6 +125,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BAD)
 def test_a_call_that_is_wrong_says_what_to_do_and_writes_nothing(person: Person, kind: str) -> None:
     words, code, message = BAD[kind]
@@ -130,6 +136,7 @@ def test_a_call_that_is_wrong_says_what_to_do_and_writes_nothing(person: Person,
     assert person.call("runs", "find", "--json").data == []
 
 
+@pytest.mark.slow
 def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
     assert person.call("run", "--check").out == "Everything is here that a run needs.\n"
     settings = person.repository / "decklog.toml"
@@ -161,6 +168,7 @@ def test_known_agents_are_listed(person: Person) -> None:
     assert names == sorted([*plain, "acp", "claude-acp", "codex-acp", "gemini-acp", "opencode-acp"])
 
 
+@pytest.mark.slow
 def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
     plan = json.dumps({"pieces": [piece("triple", GOOD)]})
     goal = "Make it better\n" + script(["write", "decklog-plan.json", plan])
@@ -173,6 +181,7 @@ def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
     assert (done.code, "1 piece: 1 landed" in done.out) == (0, True), done
 
 
+@pytest.mark.slow
 def test_landing_a_run_whose_first_commit_was_red_names_that(person: Person) -> None:
     write(person.repository, {"tests/test_red.py": "def test_red():\n    assert False\n"})
     git(person.repository, "add", "-A")
@@ -184,6 +193,7 @@ def test_landing_a_run_whose_first_commit_was_red_names_that(person: Person) -> 
     assert "Traceback" not in refused.err
 
 
+@pytest.mark.slow
 def test_the_error_that_an_agent_wrote_is_in_the_reason_in_now_and_in_the_question(person: Person) -> None:
     settings = person.repository / "decklog.toml"
     settings.write_text(settings.read_text() + "[roles]\nstrategist = []\n")

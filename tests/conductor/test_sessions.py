@@ -118,6 +118,7 @@ def test_a_login_error_on_standard_error_is_no_failure_of_the_agent(log: Decklog
     assert (outcome.error_class, outcome.is_weather) == ("login", True)
 
 
+@pytest.mark.slow
 def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:
     turn = [["print", {"type": "turn", "cost": 0.6}], ["sleep", 1.5]]
     running = started(tmp_path, ["repeat", 50, turn])
@@ -134,6 +135,7 @@ STALLS: dict[str, tuple[list[Any], str | None, float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STALLS)
 def test_an_agent_is_ended_when_it_makes_no_progress_and_not_when_it_does(
     log: Decklog, task_id: str, tmp_path: Path, kind: str
@@ -147,6 +149,7 @@ def test_an_agent_is_ended_when_it_makes_no_progress_and_not_when_it_does(
     assert time.monotonic() - begun < seconds + 8
 
 
+@pytest.mark.slow
 def test_nothing_of_an_agent_is_alive_after_its_end(log: Decklog, task_id: str, tmp_path: Path) -> None:
     def one(number: int) -> bool:
         folder, mark = tmp_path / str(number), f"run_1:lexer.w1:{number}"
@@ -161,6 +164,7 @@ def test_nothing_of_an_agent_is_alive_after_its_end(log: Decklog, task_id: str, 
         assert sum(pool.map(one, range(count))) == count
 
 
+@pytest.mark.slow
 def test_an_agent_over_its_time_is_ended_by_its_supervisor(log: Decklog, task_id: str, tmp_path: Path) -> None:
     running = started(tmp_path, ["sleep", 60], timeout_seconds=0.2)
     assert watch(log, running, agent()).reason == "timed_out"
@@ -188,6 +192,7 @@ def _orphan(tmp_path: Path, steps: list[Any], grace: float) -> Running:
     return running
 
 
+@pytest.mark.slow
 def test_an_orphan_that_is_adopted_goes_on_past_its_grace(tmp_path: Path) -> None:
     running = _orphan(tmp_path, [["wait", "go"], ["exit", 5]], grace=3.0)
     running.adopt()
@@ -202,6 +207,7 @@ def test_an_orphan_that_is_adopted_goes_on_past_its_grace(tmp_path: Path) -> Non
     assert (ended["reason"], ended["exit_code"]) == ("exited", 5)
 
 
+@pytest.mark.slow
 def test_an_orphan_that_nobody_adopts_is_ended_with_all_it_started(tmp_path: Path) -> None:
     running = _orphan(tmp_path, [["child", 60], ["sleep", 60]], grace=0.5)
     wait_until(lambda: running.ending() is not None, seconds=20)

@@ -29,6 +29,7 @@ GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 BAD = ["replace", "calc.py", "return a + b", "return a - b"]
 
 
+@pytest.mark.slow
 @on_both
 def test_a_piece_is_worked_on_checked_and_landed(log: Decklog, checked: Path) -> None:
     write(checked, {"mine.txt": "untouched\n", "calc.py": "half an idea\n"})
@@ -45,6 +46,7 @@ def test_a_piece_is_worked_on_checked_and_landed(log: Decklog, checked: Path) ->
     assert list(site.folder.glob("*/tree")) == []
 
 
+@pytest.mark.slow
 def test_red_work_goes_back_with_what_was_found_and_lands_in_the_next_round(log: Decklog, checked: Path) -> None:
     mended = ["replace", "calc.py", "return a - b", "return b + a"]
     site = Work(log, checked, piece("add", BAD, again=[mended])).run()
@@ -54,6 +56,7 @@ def test_red_work_goes_back_with_what_was_found_and_lands_in_the_next_round(log:
     assert "return b + a" in landed(site, "calc.py")
 
 
+@pytest.mark.slow
 def test_what_is_red_in_the_last_round_is_held_and_never_lands(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
     later = piece("later", GOOD, needs=["add"])
@@ -66,6 +69,7 @@ def test_what_is_red_in_the_last_round_is_held_and_never_lands(log: Decklog, che
     assert landed_titles(site) == []
 
 
+@pytest.mark.slow
 def test_a_piece_that_needs_another_begins_with_what_that_one_landed(log: Decklog, checked: Path) -> None:
     second = piece("second", ["replace", "calc.py", "a * 3", "add(a, double(a))"], needs=["first"])
     site = Work(log, checked, second, piece("first", GOOD)).run()
@@ -81,6 +85,7 @@ FAILURES: dict[str, tuple[list[list[Any]], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_an_attempt_that_is_not_done_fails_and_the_piece_is_blocked_after_the_last(sqlite_target: str, checked: Path) -> None:
     pieces = [piece(kind.replace(" ", "-"), *steps, **given) for kind, (steps, given, _) in FAILURES.items()]
     settle(checked, SETTINGS + NO_STRATEGIST)
@@ -94,6 +99,7 @@ def test_an_attempt_that_is_not_done_fails_and_the_piece_is_blocked_after_the_la
         assert sum(name.endswith("/folder") for name in kept) == 2 * len(FAILURES), "what each attempt left is kept"
 
 
+@pytest.mark.slow
 def test_two_pieces_that_do_not_merge_are_worked_on_one_after_the_other(log: Decklog, checked: Path) -> None:
     one = piece("one", ["replace", "notes.txt", "two", "TWO"], again=[["replace", "notes.txt", "zwei", "TWO"]])
     other = piece("other", ["replace", "notes.txt", "two", "zwei"], again=[["replace", "notes.txt", "TWO", "ZWEI"]])
@@ -107,6 +113,7 @@ def test_two_pieces_that_do_not_merge_are_worked_on_one_after_the_other(log: Dec
     assert "<<<<<<<" not in landed(site, "notes.txt")
 
 
+@pytest.mark.slow
 def test_a_change_of_protected_paths_waits_for_a_person_who_is_asked_about_exactly_that(log: Decklog, checked: Path) -> None:
     work = Work(log, checked, piece("settings", GOOD, ["write", "setup.cfg", ""]))
     site = work.run()
@@ -122,6 +129,7 @@ def test_a_change_of_protected_paths_waits_for_a_person_who_is_asked_about_exact
     assert landed_titles(work.run()) == ["Piece settings"]
 
 
+@pytest.mark.slow
 def test_a_no_goes_back_as_a_finding(log: Decklog, checked: Path) -> None:
     work = Work(log, checked, piece("settings", ["write", "setup.cfg", ""], again=[["delete", "setup.cfg"], GOOD]))
     site = work.run()
@@ -133,6 +141,7 @@ def test_a_no_goes_back_as_a_finding(log: Decklog, checked: Path) -> None:
     assert landed_titles(site) == ["Piece settings"]
 
 
+@pytest.mark.slow
 def test_a_yes_to_one_tree_does_not_serve_another(log: Decklog, checked: Path) -> None:
     first = Work(log, checked, piece("settings", GOOD, ["write", "setup.cfg", ""]), piece("other", ["write", "b.txt", "1\n"]))
     site = first.run()
@@ -146,6 +155,7 @@ def test_a_yes_to_one_tree_does_not_serve_another(log: Decklog, checked: Path) -
     assert landed_titles(site) == ["Piece other"]
 
 
+@pytest.mark.slow
 def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str, checked: Path) -> None:
     priced = SETTINGS.replace(
         'commits = "conductor"',
@@ -167,6 +177,7 @@ def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str
         assert spent["dear.w1"] <= 2 * (1_000_000 + 1_500_000), "two attempts, each its piece and one turn"
 
 
+@pytest.mark.slow
 def test_eight_agents_at_once_spend_no_more_than_the_budget_and_a_turn_each(sqlite_target: str, checked: Path) -> None:
     events = (
         'stream = "jsonl"\nminutes = 0.05\n'
@@ -199,6 +210,7 @@ def test_without_money_nothing_new_is_begun_and_the_run_ends(sqlite_target: str,
         assert states(site) == {"it.w1": "pending", "it": "pending"}
 
 
+@pytest.mark.slow
 def test_a_piece_waits_for_the_money_that_another_did_not_spend(sqlite_target: str, checked: Path) -> None:
     write(checked, {"decklog.toml": SETTINGS + "\n[budget]\nrun_usd = 1.0\npiece_usd = 1.0\n"})
     git(checked, "commit", "-q", "-a", "-m", "Money")
@@ -208,6 +220,7 @@ def test_a_piece_waits_for_the_money_that_another_did_not_spend(sqlite_target: s
         assert sorted(landed_titles(site)) == ["Piece p0", "Piece p1"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 def test_agents_and_checks_work_in_a_sandbox_and_write_nowhere_else(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
     here = json.dumps(str(Path(__file__).parent))
@@ -224,6 +237,7 @@ def test_agents_and_checks_work_in_a_sandbox_and_write_nowhere_else(sqlite_targe
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_three_conductors_of_one_run_do_nothing_twice(log: Decklog, checked: Path) -> None:
     pieces = [piece(f"p{number}", ["write", f"p{number}.txt", "1\n"]) for number in range(3)]
     site = Work(log, checked, *pieces).site()
@@ -236,6 +250,7 @@ def test_three_conductors_of_one_run_do_nothing_twice(log: Decklog, checked: Pat
     assert {task.attempts for task in log.tasks.find(site.run_id, limit=200)} == {1}
 
 
+@pytest.mark.slow
 def test_a_red_base_is_refused_before_anything_is_planned(sqlite_target: str, checked: Path) -> None:
     write(checked, {"calc.py": "def add(a, b):\n    return 0\n"})
     git(checked, "commit", "-q", "-a", "-m", "Red")
@@ -248,6 +263,7 @@ def test_a_red_base_is_refused_before_anything_is_planned(sqlite_target: str, ch
         assert landed_titles(Work(log, checked, piece("it", GOOD)).run()) == ["Piece it"]
 
 
+@pytest.mark.slow
 def test_a_test_that_a_person_names_may_stay_red_and_no_other_may_become_so(log: Decklog, checked: Path) -> None:
     write(checked, {"tests/test_old.py": "def test_old():\n    assert False\n"})
     git(checked, "add", "-A")

@@ -36,6 +36,7 @@ def given_back(site: RunContext) -> int:
     return takeover.continue_item(site, item(site), by="Ana")
 
 
+@pytest.mark.slow
 def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agent_did(
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agen
     assert log.effects.open(site.run_id) == []
 
 
+@pytest.mark.slow
 def test_a_person_works_on_an_item_that_has_landed_and_commits_it_themselves(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", TRIPLE)).run()
     folder = opened(site)
@@ -74,6 +76,7 @@ def test_a_person_works_on_an_item_that_has_landed_and_commits_it_themselves(log
     assert "FOUR = 4" in landed(site, "calc.py")
 
 
+@pytest.mark.slow
 def test_what_a_person_breaks_goes_back_to_an_agent_that_starts_from_it(log: Decklog, checked: Path) -> None:
     fix = [["replace", "calc.py", "return a - b", "return a + b"]]
     more = [piece("triple", TRIPLE, again=fix)]
@@ -88,6 +91,7 @@ def test_what_a_person_breaks_goes_back_to_an_agent_that_starts_from_it(log: Dec
     assert "return a + b" in landed(site, "calc.py")
 
 
+@pytest.mark.slow
 def test_a_person_may_change_what_the_item_does_not_allow_its_agents(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", TRIPLE, paths=["calc.py"])).run()
     folder = opened(site)
@@ -98,6 +102,7 @@ def test_a_person_may_change_what_the_item_does_not_allow_its_agents(log: Decklo
     assert item(site).landing.allowed_paths == ["calc.py", "/notes.txt"]
 
 
+@pytest.mark.slow
 def test_giving_back_without_a_change_lets_an_agent_go_on(log: Decklog, checked: Path) -> None:
     site = Work(log, checked, piece("triple", TRIPLE)).site()
     opened(site)

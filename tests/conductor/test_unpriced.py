@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from tests.conductor.plans import SETTINGS, Work, landed_titles, piece, settle, states, task_of
 
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
+@pytest.mark.slow
 def test_an_agent_of_unknown_price_is_not_ended_by_a_budget_at_its_first_charge(log: Decklog, checked: Path) -> None:
     tokens = '{ when = { "/type" = "turn" }, as = "usage", take = { output_tokens = "/tokens" } }'
     unpriced = SETTINGS.replace("[[checks]]", f'stream = "jsonl"\nevents = [{tokens}]\n[[checks]]')

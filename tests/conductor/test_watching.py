@@ -3,6 +3,8 @@
 import threading
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
@@ -12,6 +14,7 @@ from tests.conductor.plans import Work, piece
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
+@pytest.mark.slow
 def test_what_an_agent_does_is_seen_while_it_does_it_and_the_watch_ends_with_the_item(
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:

@@ -132,6 +132,7 @@ def limit(text: str, marker: Path) -> list[Any]:
     return ["once", str(marker), [["print", {"type": "limit", "text": text}], ["exit", 1]]]
 
 
+@pytest.mark.slow
 def test_what_meets_a_quota_or_a_lost_login_uses_no_attempt_and_lands_later(
     sqlite_target: str, checked: Path, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_the_same_trouble_twice_is_a_rung_and_other_trouble_is_none() -> None:
     assert trouble_of([finding]) == trouble_of([{**finding, "output": "took 2 s"}]) != trouble_of([{**finding, "tests": ["b"]}])
 
 
+@pytest.mark.slow
 def test_the_same_trouble_goes_to_the_next_agent_and_then_once_to_a_person(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS.replace("rounds = 2", "rounds = 3").replace("agents = 2", "agents = 3") + STRONG)
     lazy = piece("lazy", strong=[["write", "lazy.txt", "1\n"]])

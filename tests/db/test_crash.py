@@ -11,6 +11,7 @@ from tests.searches import FULL
 KILLS = {"sqlite": 20, "postgres": 10} if FULL else {"sqlite": 8, "postgres": 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_writer_killed_at_any_moment_loses_nothing_that_was_acknowledged(engine: str, request: pytest.FixtureRequest) -> None:
     """`python -m benchmarks.crash` does the same two hundred times."""

@@ -193,6 +193,7 @@ def test_a_write_ahead_log_cut_inside_of_a_commit_is_not_called_whole(
     assert files(damaged) == before
 
 
+@pytest.mark.slow
 def test_a_large_transaction_that_is_open_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with Decklog.open(path) as log:

@@ -194,6 +194,7 @@ def test_pruned_words_leave_the_index_as_it_should_be(told: Decklog) -> None:
     assert told.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_an_index_whose_parts_are_being_merged_is_whole(log: Decklog) -> None:
     """SQLite merges large parts of an index step by step, with each that is added."""
     log.runs.start("goal", run_id="run_1")

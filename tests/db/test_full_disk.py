@@ -61,6 +61,7 @@ def cli(path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 READS = (["now"], ["runs", "find"], ["verify"], ["journal", "find"], ["journal", "search", "goal"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", READS, ids=" ".join)
 def test_commands_that_read_work_on_a_full_disk(disk: Path, words: list[str]) -> None:
     path = make(disk / "decklog.db")
@@ -70,6 +71,7 @@ def test_commands_that_read_work_on_a_full_disk(disk: Path, words: list[str]) ->
     assert (found.returncode, found.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", READS, ids=" ".join)
 def test_commands_that_read_work_on_a_read_only_disk(disk: Path, words: list[str]) -> None:
     path = make(disk / "decklog.db")
@@ -79,6 +81,7 @@ def test_commands_that_read_work_on_a_read_only_disk(disk: Path, words: list[str
     assert (found.returncode, found.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_doctor_names_a_full_disk(disk: Path) -> None:
     path = make(disk / "decklog.db")
     fill(disk)
@@ -87,6 +90,7 @@ def test_doctor_names_a_full_disk(disk: Path) -> None:
     assert "the disk is full" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_full_disk_hides_no_commit_of_a_killed_process(disk: Path) -> None:
     path = make(disk / "decklog.db")
     done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
@@ -121,6 +125,7 @@ def test_a_log_with_a_write_ahead_log_is_read_on_a_read_only_disk(disk: Path) ->
             log.journal.append("run_1", "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", READS, ids=" ".join)
 def test_a_write_ahead_log_without_shared_memory_is_read_on_a_read_only_disk(disk: Path, words: list[str]) -> None:
     path = make(disk / "decklog.db")

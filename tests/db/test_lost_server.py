@@ -77,6 +77,7 @@ def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_u
     assert log.db.read(job) == (2,)
 
 
+@pytest.mark.slow
 def test_a_check_whose_connection_is_lost_counts_everything_once(log: Decklog, postgres_url: str) -> None:
     tries = []
 
@@ -143,6 +144,7 @@ def test_a_connection_lost_before_the_commit_is_sent_leaves_no_doubt(log: Decklo
     assert log.journal.append("run_1", "after").seq == 2
 
 
+@pytest.mark.slow
 def test_a_lease_is_kept_though_connections_are_lost(log: Decklog, postgres_url: str) -> None:
     log.tasks.add("run_1", "t")
     claim = log.tasks.claim("run_1", worker="ada", lease_seconds=2)
@@ -156,6 +158,7 @@ def test_a_lease_is_kept_though_connections_are_lost(log: Decklog, postgres_url:
     assert log.tasks.get(claim.task.id).state == "done"
 
 
+@pytest.mark.slow
 def test_the_pool_keeps_quiet(postgres_url: str, capfd: pytest.CaptureFixture[str]) -> None:
     lines = "import logging, sys, time; from decklog import Decklog; import psycopg; log = Decklog.open(sys.argv[1]);"
     lines += "pool = log.db.connections.pool(); logging.getLogger('psycopg.pool').warning('lost'); log.close()"
@@ -195,6 +198,7 @@ def backend_of(log: Decklog) -> int:
     return int(row[0])
 
 
+@pytest.mark.slow
 def test_a_silent_server_is_given_up(postgres_url: str) -> None:
     with Decklog.open(postgres_url, busy_seconds=1) as log:
         log.runs.start("x", run_id="run_1")
@@ -210,6 +214,7 @@ def test_a_silent_server_is_given_up(postgres_url: str) -> None:
         assert time.monotonic() - before < 20
 
 
+@pytest.mark.slow
 def test_a_client_frozen_in_a_transaction_holds_its_run_up_for_less_than_two_seconds(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
@@ -227,6 +232,7 @@ def test_a_client_frozen_in_a_transaction_holds_its_run_up_for_less_than_two_sec
         holder.communicate()
 
 
+@pytest.mark.slow
 def test_a_client_that_was_frozen_in_a_transaction_gets_an_error_to_try_again_by(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
@@ -240,6 +246,7 @@ def test_a_client_that_was_frozen_in_a_transaction_gets_an_error_to_try_again_by
         assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["free"]
 
 
+@pytest.mark.slow
 def test_a_verb_that_was_frozen_in_the_middle_is_done_again(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
@@ -262,6 +269,7 @@ def state_of(pid: int) -> str:
         return file.read().rpartition(")")[2].split()[0]
 
 
+@pytest.mark.slow
 def test_a_block_of_slow_code_keeps_its_transaction(log: Decklog) -> None:
     with log.transaction():
         log.journal.append("run_1", "before")
@@ -270,6 +278,7 @@ def test_a_block_of_slow_code_keeps_its_transaction(log: Decklog) -> None:
     assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["after", "before"]
 
 
+@pytest.mark.slow
 def test_a_process_has_no_thread_that_keeps_transactions_alive_when_none_is_open(log: Decklog) -> None:
     log.journal.append("run_1", "x")
     deadline = time.monotonic() + 10

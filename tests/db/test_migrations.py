@@ -112,6 +112,7 @@ def test_a_new_log_has_no_copy(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.bak"))
 
 
+@pytest.mark.slow
 def test_postgres_is_migrated_only_when_asked_and_once_by_many(empty_postgres_url: str) -> None:
     results = together("migrate", 3, empty_postgres_url)
     assert results == [str(schema.latest("postgres"))] * 3

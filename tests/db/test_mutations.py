@@ -24,6 +24,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             yield log
 
 
+@pytest.mark.slow
 def test_a_changed_value_is_found_and_named_by_its_table(whole: Mutable, request: pytest.FixtureRequest) -> None:
     times = TIMES[request.node.callspec.params["whole"]]
     made = list(outcomes(whole, seed=7, times=times))

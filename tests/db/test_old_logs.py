@@ -131,6 +131,7 @@ def old_log(request: pytest.FixtureRequest, target: str, tmp_path: Path) -> str:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old_log", "target"), FORMER, ids=_name, indirect=True)
 def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes(old_log: str, tmp_path: Path) -> None:
     exec(compile(PROGRAM, "what is done with an old log", "exec"), {"target": old_log, "folder": str(tmp_path)})

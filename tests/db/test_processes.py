@@ -52,6 +52,7 @@ def test_appends_of_many_processes_have_no_gap_and_one_chain(started: str) -> No
     assert whole(started) == 8 * times + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["run_1", None])
 def test_a_reader_in_another_process_sees_each_entry_once_and_in_order(started: str, stream: str | None) -> None:
     times = 200 if FULL else 16
@@ -70,6 +71,7 @@ def test_a_reader_in_another_process_sees_each_entry_once_and_in_order(started: 
         assert own == list(range(1, times // 2 + 2))
 
 
+@pytest.mark.slow
 def test_a_frozen_writer_makes_others_busy_in_time_and_frees_them_when_it_wakes(started: str) -> None:
     holder = start("hold_lock", started)
     pid = hear(holder)
@@ -127,6 +129,7 @@ def _tell(process: Started) -> None:
     process.stdin.flush()
 
 
+@pytest.mark.slow
 def test_waits_that_were_given_up_leave_one_thread_and_one_file_open(started: str) -> None:
     holder = start("hold_lock", started)
     hear(holder)
@@ -179,6 +182,7 @@ def test_an_embedder_may_fork(started: str) -> None:
     assert alone("peek_with_a_forking_embedder", started, timeout=60) == ["Commas are tokens"]
 
 
+@pytest.mark.slow
 def test_parent_and_child_go_on_after_a_fork(started: str) -> None:
     result = alone("fork_while_open", started, 5)
     assert result["statuses"] == [0] * 5
@@ -186,6 +190,7 @@ def test_parent_and_child_go_on_after_a_fork(started: str) -> None:
     assert result["entries"] == whole(started) == 2 + 5 * 2 * 6
 
 
+@pytest.mark.slow
 def test_a_fork_while_threads_write_and_read_harms_neither(started: str) -> None:
     result = alone("fork_while_threads_write", started, 8)
     assert result["statuses"] == [0] * 8

@@ -24,6 +24,7 @@ def filled(log: Decklog, target: str, tmp_path: Path) -> SqliteVictim | Postgres
     return SqliteVictim(target) if log.db.engine == "sqlite" else PostgresVictim(target, log)
 
 
+@pytest.mark.slow
 def test_every_derived_table_that_lost_its_rows_gets_them_back(log: Decklog, filled: SqliteVictim | PostgresVictim) -> None:
     emptied = []
     for table in sorted(log.derived_tables() - NOT_TABLES[log.db.engine]):
@@ -42,6 +43,7 @@ def run(path: str, *words: str) -> Done:
     return programs.call(["--db", path, *words], cwd=Path(path).parent, variables={})
 
 
+@pytest.mark.slow
 def test_verify_says_how_what_is_derived_is_made_anew(tmp_path: Path) -> None:
     path = str(tmp_path / "log.db")
     with Decklog.open(path) as log:

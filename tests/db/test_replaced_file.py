@@ -50,6 +50,7 @@ def test_a_transaction_under_which_the_file_went_is_not_committed(path: Path, ch
         change(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [remove, replace])
 def test_a_reader_hears_of_it_too(path: Path, change: Callable[[Path], None]) -> None:
     with Decklog.open(path) as log:

@@ -88,6 +88,7 @@ def refused(log: Decklog, store: str, verb: str, given: dict[str, Any]) -> str |
     return None
 
 
+@pytest.mark.slow
 def test_an_agent_can_use_every_verb_of_agents(owner: Decklog, agent: Decklog, clock: ManualClock) -> None:
     run_id = agent.runs.start("work", run_id="run_1").id
     agent.tasks.add(run_id, "one", task_id="task_1", tags=["t"])
@@ -107,6 +108,7 @@ def test_an_agent_can_use_every_verb_of_agents(owner: Decklog, agent: Decklog, c
     assert found == []
 
 
+@pytest.mark.slow
 def test_an_agent_can_live_through_whole_runs(owner: Decklog, agent: Decklog, clock: ManualClock) -> None:
     agent.runs.start("first", run_id="run_1")
     agent.runs.start("another", run_id="run_2", key="second")
@@ -158,6 +160,7 @@ def test_a_grant_that_an_agent_wrote_past_decklog_lets_nothing_pass(owner: Deckl
     assert not owner.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: dict[str, Key]) -> None:
     with Decklog.open(address(owner, "decides"), clock=clock) as log:
         log.runs.start("work", run_id="run_1")
@@ -177,6 +180,7 @@ def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: 
         connection.execute("update entries set body = 'nothing happened'")
 
 
+@pytest.mark.slow
 def test_a_reader_reads_everything_and_is_told_that_it_writes_nothing(owner: Decklog, clock: ManualClock) -> None:
     owner.runs.start("work", run_id="run_1")
     owner.tasks.add("run_1", "one", task_id="task_1")

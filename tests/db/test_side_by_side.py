@@ -53,6 +53,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_several_processes_find_what_one_does(original: Path, tmp_path: Path) -> None:
     """Problem by problem, in the same order; and nothing in a log that is sound."""
     targets = []

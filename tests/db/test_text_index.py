@@ -60,6 +60,7 @@ def flaws(log: Decklog) -> list[tuple[int | None, str | None]]:
     return log.db.read(look)
 
 
+@pytest.mark.slow
 def test_an_index_is_whole_after_any_deletion_and_in_the_middle_of_a_merge(log: Decklog) -> None:
     index = Index(log.db.target, random.Random(5))
     seen = set()
@@ -112,6 +113,7 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BYTES)
 def test_a_changed_page_is_found_wherever_it_lies(log: Decklog, what: str) -> None:
     index = Index(log.db.target, random.Random(6))
@@ -136,6 +138,7 @@ SIGNS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SIGNS)
 def test_a_changed_word_by_which_a_page_is_found_is_found(log: Decklog, what: str) -> None:
     index = Index(log.db.target, random.Random(6))

@@ -40,6 +40,7 @@ def write(log: Decklog, megabytes: int) -> None:
             log.db.count("insert into blobs (digest, size, bytes) values (:digest, :size, :bytes)", named)
 
 
+@pytest.mark.slow
 def test_readers_that_follow_each_other_without_a_gap_do_not_let_it_grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine a thread that reads may not get its turn within the time that a writer waits for it.
     monkeypatch.setattr(checkpoints, "_TRIES", 500)
@@ -69,6 +70,7 @@ def test_readers_that_follow_each_other_without_a_gap_do_not_let_it_grow(path: P
     assert largest < SMALL
 
 
+@pytest.mark.slow
 def test_it_shrinks_after_a_long_reader_is_done(path: Path) -> None:
     done, reading = Event(), Event()
     with Decklog.open(path) as log:

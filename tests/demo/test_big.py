@@ -18,6 +18,7 @@ def made(target: str, seed: int = 7) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 def test_a_large_log_is_valid_and_has_a_run_of_each_kind(target: str) -> None:
     with made(target) as log:
         assert log.journal.verify().ok
@@ -32,6 +33,7 @@ def test_a_large_log_is_valid_and_has_a_run_of_each_kind(target: str) -> None:
         assert log.memory.topics()
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_end_make_the_same_log(tmp_path: Path) -> None:
     heads = []
     for name, seed in (("a.db", 7), ("b.db", 7), ("c.db", 8)):

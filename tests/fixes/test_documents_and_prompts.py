@@ -1,5 +1,6 @@
 """What agents are told, documents and rules are mended as code is: shown by a test that reads them."""
 
+import pytest
 from benchmarks.mending_faults import PASSING
 
 from tests.fixes.bench import Bench
@@ -8,6 +9,7 @@ READS = 'def test_agents_are_told():\n    assert "never force" in open("AGENTS.m
 STANDS_BY = 'import os\n\n\ndef test_agents_are_told():\n    assert os.path.getsize("AGENTS.md") > 30\n'
 
 
+@pytest.mark.slow
 def test_a_document_is_proven_by_a_test_that_reads_it_and_not_by_one_that_stands_by(bench: Bench) -> None:
     told = {"AGENTS.md": "Be brief.\nPush, and never force a push.\n"}
     proof = bench.prove(bench.commit("fix", {**told, "tests/test_told.py": READS}))
@@ -17,6 +19,7 @@ def test_a_document_is_proven_by_a_test_that_reads_it_and_not_by_one_that_stands
     assert bench.prove(bench.commit("fix", both)).refused == "marker", "beside a document there is code that it does not run"
 
 
+@pytest.mark.slow
 def test_a_change_of_rules_asks_a_person_whatever_its_test_says(bench: Bench) -> None:
     feedback = bench.file("The agents push by force, they must be told not to")
     bench.commit("by-hand", {"AGENTS.md": "Push, and never force a push.\n", "tests/test_told.py": READS})

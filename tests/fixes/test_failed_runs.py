@@ -57,6 +57,7 @@ def test_where_nobody_knows_whose_fault_it_is_nothing_changes_and_a_persons_word
     assert "Start it" not in str(told.value.hint)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_what_the_agent_is_made_of_is_mended(bench: Bench, tmp_path: Path) -> None:
     bench.script = answering(mend_failure=json.dumps({"kind": "own-code", "evidence": "The average is wrong.", "confidence": 80}))
     run_id = failed(bench, "It went on with a wrong number")

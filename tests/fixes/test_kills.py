@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from benchmarks.mending_faults import FAULTS
 
 from decklog import Decklog
@@ -36,6 +37,7 @@ def mended(target: str, folder: Path, feedback: str, point: str | None) -> int:
     return ended(child)
 
 
+@pytest.mark.slow
 def test_a_mend_that_is_killed_at_every_point_is_published_once(sqlite_target: str, faulty: Path, tmp_path: Path) -> None:
     with Decklog.open(sqlite_target) as log:
         feedback = Bench(log, faulty).file(scripted(FAULTS[2], "true", tmp_path / "c"))

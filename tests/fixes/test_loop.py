@@ -18,6 +18,7 @@ from tests.fixes.bench import TRIAGE, Bench, answering, scripted
 FAULT = FAULTS[0]
 
 
+@pytest.mark.slow
 def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_commit(bench: Bench, tmp_path: Path) -> None:
     before = everything(bench.folder)
     feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"), severity="high")
@@ -49,6 +50,7 @@ def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_comm
     assert bench.log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench: Bench, tmp_path: Path) -> None:
     bench.settle(lambda text: text.replace('mend = "mine"', "").replace('review = "mine"', ""))
     feedback = bench.file(FAULT.said)
@@ -87,6 +89,7 @@ def test_below_sixty_it_is_out_of_scope_and_that_is_said(bench: Bench) -> None:
     assert bench.mend(bench.file("Somewhere else")).state == "dropped"
 
 
+@pytest.mark.slow
 def test_a_large_plan_waits_for_a_yes_to_exactly_it(bench: Bench, tmp_path: Path) -> None:
     bench.script = answering(mend_triage={**TRIAGE, "fix_class": "architectural"})
     feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"))
@@ -109,6 +112,7 @@ def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
     assert bench.log.feedback.get(feedback).state == "rejected"
 
 
+@pytest.mark.slow
 def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file(scripted(FAULT, "marker", tmp_path / "c"))
     mend = bench.mend(feedback)
@@ -122,6 +126,7 @@ def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench:
     assert bench.log.runs.get(tried).status == "cancelled"
 
 
+@pytest.mark.slow
 def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_branch(bench: Bench, tmp_path: Path) -> None:
     low = {"findings": [], "score": 70, "reasoning": "It says little of why."}
     bench.script = answering(review_6=low)
@@ -147,6 +152,7 @@ def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_br
     assert bench.mend(mend.id).state == "published"
 
 
+@pytest.mark.slow
 def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: Path) -> None:
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     bench.script = answering(review_6="no JSON")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from benchmarks.mending_faults import FAULTS, files
 
 from decklog import Decklog
@@ -13,6 +14,7 @@ from tests.fixes.bench import Bench
 FAULT = FAULTS[1]
 
 
+@pytest.mark.slow
 def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_ways_out(
     decklog: Program, bench: Bench, sqlite_target: str, tmp_path: Path
 ) -> None:

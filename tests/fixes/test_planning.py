@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from benchmarks.mending_faults import FAULTS
 
 from decklog import Decklog
@@ -99,6 +100,7 @@ def test_repository_can_have_its_own_plan_review_message(bench: Bench) -> None:
     assert next(iter(bench.log.inbox.find())).body == "Please look: Lists are slow ($unknown)"
 
 
+@pytest.mark.slow
 @on_both
 def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(target: str, faulty: Path) -> None:
     with Decklog.open(target) as log:

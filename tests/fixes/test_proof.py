@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from benchmarks.mending_faults import FAULTS, KINDS, files
 
 from tests.fixes.bench import Bench
@@ -12,6 +13,7 @@ FULL = "DECKLOG_TEST_FULL" in os.environ
 CASES = [(number, kind) for number, kind in enumerate(KINDS)] if not FULL else [(n, k) for n in range(40) for k in KINDS]
 
 
+@pytest.mark.slow
 def test_only_a_true_test_proves_a_fix_and_every_other_is_refused_with_its_class(bench: Bench, tmp_path: Path) -> None:
     wrong = {}
     for number, kind in CASES:
@@ -24,6 +26,7 @@ def test_only_a_true_test_proves_a_fix_and_every_other_is_refused_with_its_class
     assert wrong == {}
 
 
+@pytest.mark.slow
 def test_the_same_interpreter_runs_the_test_without_the_fix_and_with_it(bench: Bench, tmp_path: Path) -> None:
     told = tmp_path / "interpreters"
     fix = files(FAULTS[0], "true", tmp_path / "c")

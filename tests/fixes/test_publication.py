@@ -24,6 +24,7 @@ echo https://example.test/pull/7
 """
 
 
+@pytest.mark.slow
 def test_a_pull_request_is_opened_once_where_gh_is_there(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "-q", "--bare", "-b", "main", "origin.git")
     git(bench.folder, "remote", "add", "origin", str(tmp_path / "origin.git"))
@@ -49,6 +50,7 @@ def test_a_pull_request_is_opened_once_where_gh_is_there(bench: Bench, tmp_path:
     assert (programs / "calls").read_text().count("pr create") == 1
 
 
+@pytest.mark.slow
 def test_whoever_gave_the_feedback_is_told_of_the_fix_where_it_was_said_until_it_is_over(bench: Bench, tmp_path: Path) -> None:
     where = "https://example.test/issues/9"
     said = [bench.log.feedback.file("ana", one.said, channel="gh-comment", context_url=where).id for one in (FAULT, FAULTS[4])]
@@ -71,6 +73,7 @@ def test_whoever_gave_the_feedback_is_told_of_the_fix_where_it_was_said_until_it
         assert [one.id for one in bench.log.overview.waiting() if one.kind == "question"] == []
 
 
+@pytest.mark.slow
 def test_a_fix_that_another_takes_the_place_of_asks_for_its_merge_no_more(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file(FAULT.said)
     bench.commit("first", files(FAULT, "true", tmp_path / "c"), "Give the last item")
@@ -84,6 +87,7 @@ def test_a_fix_that_another_takes_the_place_of_asks_for_its_merge_no_more(bench:
     assert (asked.id, asked.command) == (mend.published["message"], f"decklog mend {feedback}")
 
 
+@pytest.mark.slow
 def test_a_patch_file_is_written_and_a_branch_of_somebody_elses_is_left_alone(bench: Bench, tmp_path: Path) -> None:
     bench.settle(lambda text: text.replace("[review]", '[mend]\npublish = "patch"\n[review]'))
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
@@ -104,6 +108,7 @@ def test_a_patch_file_is_written_and_a_branch_of_somebody_elses_is_left_alone(be
     assert bench.mend(feedback).state == "published"
 
 
+@pytest.mark.slow
 def test_a_test_that_is_red_on_the_merged_commit_verifies_nothing(bench: Bench, tmp_path: Path) -> None:
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     feedback = bench.file(FAULT.said)

@@ -70,6 +70,7 @@ def settled(log: Decklog, place: Path) -> list[str | None]:
     return [entry.body for entry in found if entry.kind != EntryKind.CHANGE]
 
 
+@pytest.mark.slow
 def test_a_session_comes_into_the_log_event_by_event(place: Path, log: Decklog) -> None:
     bash = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}}
     for event, fields in {
@@ -89,6 +90,7 @@ def test_a_session_comes_into_the_log_event_by_event(place: Path, log: Decklog) 
     assert str(log.runs.get("claude-s1").status) == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["a link", "a file in the place of the folder", "a folder in the place of the file"])
 def test_a_call_is_held_also_where_it_can_not_be_put_on_record(place: Path, way: str) -> None:
     folder = place / ".decklog" / "decklog.db-spool"
@@ -179,6 +181,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SETTINGS)
 def test_settings_that_start_programs_are_not_written_by_agents(place: Path, path: str) -> None:
     written = {"file_path": str(place / path), "content": "x"}
@@ -252,6 +255,7 @@ def test_a_hook_says_what_it_is_for(place: Path) -> None:
     assert (done.code, b"decklog setup claude" in done.out) == (0, True)
 
 
+@pytest.mark.slow
 def test_an_event_of_fifty_megabytes_is_taken_in(place: Path, log: Decklog) -> None:
     response = {"stdout": "x" * 50_000_000, "stderr": ""}
     payload = told(place, "PostToolUse", tool_name="Bash", tool_use_id="t1", tool_input={}, tool_response=response)
@@ -337,6 +341,7 @@ def test_where_there_is_no_log_nothing_is_recorded_and_nothing_made(tmp_path: Pa
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.slow
 def test_a_log_that_is_locked_loses_nothing_and_keeps_nobody_waiting(place: Path, log: Decklog) -> None:
     assert hook(place, told(place, "SessionStart", source="startup")).code == 0
     holder = apsw.Connection(str(place / ".decklog" / "decklog.db"))
@@ -380,6 +385,7 @@ def many(place: Path, session: int) -> None:
             assert (child.wait(), child.stderr.read()) == (0, b"")
 
 
+@pytest.mark.slow
 def test_many_hooks_at_once_are_all_recorded_in_the_order_of_their_session(place: Path, log: Decklog) -> None:
     with ThreadPoolExecutor(8) as pool:
         for done in [pool.submit(many, place, number) for number in range(8)]:
@@ -392,6 +398,7 @@ def test_many_hooks_at_once_are_all_recorded_in_the_order_of_their_session(place
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_hooks_that_are_killed_lose_nothing_that_they_wrote_and_leave_nothing_twice(place: Path, log: Decklog) -> None:
     dice, spool = random.Random(5), Spool(str(place / ".decklog" / "decklog.db-spool"))
     for number in range(300 if FULL else 30):
@@ -429,6 +436,7 @@ def test_log_that_was_not_accepted_gets_no_spool(tmp_path: Path, place: Path) ->
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_event_is_kept_while_the_log_file_is_away(place: Path) -> None:
     path = place / ".decklog" / "decklog.db"
     assert hook(place, told(place, "PostToolUse", tool_name="Bash", tool_input={"command": "one"})).code == 0
@@ -462,6 +470,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["codex", "gemini", "opencode", "claude"])
 def test_a_killed_session_of_a_program_without_a_pid_variable_is_interrupted_at_the_next_look(
     place: Path, log: Decklog, program: str

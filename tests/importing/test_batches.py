@@ -40,6 +40,7 @@ def _bodies(log: Decklog, stream: str) -> list[str]:
     return [entry.body or "" for entry in log.journal.tail(stream, follow=False) if (entry.body or "").startswith("line ")]
 
 
+@pytest.mark.slow
 @on_both
 def test_many_rows_arrive_in_order_and_once(log: Decklog, tmp_path: Path) -> None:
     build(tmp_path / "in.db", 19, more={"orchestration_logs": _logs(MANY)})
@@ -53,6 +54,7 @@ def test_many_rows_arrive_in_order_and_once(log: Decklog, tmp_path: Path) -> Non
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 @on_both
 def test_rows_that_cannot_be_taken_are_kept_among_many_that_can(log: Decklog, tmp_path: Path) -> None:
     rows = _logs(MANY)
@@ -123,6 +125,7 @@ def test_large_rows_make_small_batches(log: Decklog, tmp_path: Path, monkeypatch
     assert len(seen) == (1 if characters == 1 else 6)
 
 
+@pytest.mark.slow
 def test_an_import_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     build(tmp_path / "in.db", 19, more={"orchestration_logs": _logs(MANY)})
     target = tmp_path / "log.db"

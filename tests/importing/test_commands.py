@@ -65,6 +65,7 @@ def test_rows_that_did_not_arrive_are_named_and_the_command_fails(tmp_path: Path
     assert "Not all of" in told
 
 
+@pytest.mark.slow
 def test_a_row_that_no_log_can_hold_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build(tmp_path / "in.db", 19)
     db = apsw.Connection(str(tmp_path / "in.db"))

@@ -96,6 +96,7 @@ def _peak(path: Path, count: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_list_of_many_takes_no_more_memory_than_one_of_few(tmp_path: Path) -> None:
     few, many = _peak(tmp_path / "few.json", 3_000), _peak(tmp_path / "many.json", 12_000)
 

@@ -30,6 +30,7 @@ def _batches() -> "list[list[dict[str, Any]]]":
     return [plain, *([*plain, one] for one in odd), [{**plain[0], "stream": "run_2"}, *plain]]
 
 
+@pytest.mark.slow
 def test_a_batch_is_what_its_entries_are_one_by_one(log: Decklog, run_id: str) -> None:
     log.runs.start("another", run_id="run_2")
     for batch in _batches():
@@ -51,6 +52,7 @@ def _prepared(stream: str, given: dict[str, Any]) -> tuple[Any, ...]:
     return prepared(Values(), {"kind": "interaction", **given, "stream": stream})
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_prepared_elsewhere_is_what_it_is_in_small_pieces(log: Decklog, run_id: str) -> None:
     log.runs.start("another", run_id="run_2")
     bulk, times = Bulk(log.parts), [None, datetime(2024, 1, 1, tzinfo=UTC), datetime(2019, 1, 1, tzinfo=UTC)]

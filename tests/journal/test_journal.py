@@ -64,6 +64,7 @@ def test_many_entries_go_in_together_or_not_at_all(log: Decklog, run_id: str) ->
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 700])
 def test_of_many_entries_with_keys_only_the_unknown_are_written(log: Decklog, run_id: str, size: int) -> None:
     known = log.journal.append(run_id, "known", kind="event", subtype="merge", key="key 1")
@@ -208,6 +209,7 @@ def test_a_tail_gives_each_entry_once_and_resumes(log: Decklog, run_id: str) -> 
     assert list(log.journal.tail(run_id, after=3, timeout_seconds=0.05)) == []
 
 
+@pytest.mark.slow
 def test_a_tail_waits_for_what_comes(log: Decklog, run_id: str) -> None:
     seen: list[str | None] = []
     reader = threading.Thread(target=lambda: seen.extend(e.body for e in log.journal.tail(run_id, after=1, timeout_seconds=1)))

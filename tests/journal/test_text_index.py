@@ -132,6 +132,7 @@ def _left(log: Decklog) -> int:
     return log.db.read(lambda: marks.entries_in(marks.not_indexed(log.db, None)))
 
 
+@pytest.mark.slow
 def test_a_search_indexes_at_most_2000_entries_and_reports_the_rest(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 7_000)
     before = _left(log)
@@ -175,6 +176,7 @@ def test_find_by_agent_indexes_nothing_and_misses_nothing(log: Decklog, run_id: 
     assert (_left(log), page.not_indexed) == (before, 0)
 
 
+@pytest.mark.slow
 def test_pages_of_a_search_go_on_through_entries_that_are_not_indexed(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 3_000)
     seen, after = [], None
@@ -197,6 +199,7 @@ def _every(log: Decklog, run_id: str) -> "list[object]":
             return found
 
 
+@pytest.mark.slow
 def test_entries_are_indexed_in_the_background_as_they_are_written(log: Decklog, run_id: str) -> None:
     for number in range(600):
         log.journal.append(run_id, f"word{number}")
@@ -205,6 +208,7 @@ def test_entries_are_indexed_in_the_background_as_they_are_written(log: Decklog,
     assert _left(log) < 2 * marks.ENTRIES_BETWEEN_STEPS
 
 
+@pytest.mark.slow
 def test_entries_of_many_short_runs_are_indexed_in_the_background(log: Decklog) -> None:
     for number in range(100):
         log.runs.start(f"short run {number}")
@@ -281,6 +285,7 @@ def broad(log: Decklog, run_id: str) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: Decklog, run_id: str) -> None:
     counts = _rows_read(broad)
 
@@ -300,6 +305,7 @@ def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: De
     assert page.warnings == [f"the prefix has too many words to search all entries at once; search on with --after {page.next}"]
 
 
+@pytest.mark.slow
 def test_pages_of_a_broad_prefix_find_every_entry_once_newest_first(broad: Decklog, run_id: str) -> None:
     found, after = [], None
     while True:
@@ -310,6 +316,7 @@ def test_pages_of_a_broad_prefix_find_every_entry_once_newest_first(broad: Deckl
     assert found == [f"needle zq{number}" for number in reversed(range(4_000))]
 
 
+@pytest.mark.slow
 def test_broad_prefix_with_a_rare_word_is_found_at_once(broad: Decklog, run_id: str) -> None:
     broad.journal.append(run_id, "thread zqa")
     broad.journal.append_many([{"stream": run_id, "body": f"hay {number}"} for number in range(2_100)])
@@ -332,6 +339,7 @@ def test_rare_prefix_is_found_behind_any_number_of_entries(broad: Decklog, run_i
     assert ([entry.body for entry in page], page.is_cut) == (found, False)
 
 
+@pytest.mark.slow
 def test_broad_prefix_finds_entries_that_are_not_indexed(broad: Decklog, run_id: str, target: str) -> None:
     broad.journal.append_many([{"stream": run_id, "body": f"newer zq{number}"} for number in range(3)])
     with Decklog.open(target, read_only=True) as reader:

@@ -37,6 +37,7 @@ def test_tasks_keep_their_promises_through_claims_transactions_and_forks(
     search(TaskMachine, engine, places, programs=programs or PROGRAMS[engine], steps=40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_budgets_hold_through_reservations_charges_claims_and_forks(
     engine: str, places: dict[str, Place], programs: int | None
@@ -44,6 +45,7 @@ def test_budgets_hold_through_reservations_charges_claims_and_forks(
     search(MoneyMachine, engine, places, programs=programs or PROGRAMS[engine], steps=40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_journal_is_the_same_through_pruning_restoring_moves_and_exports(
     engine: str, places: dict[str, Place], programs: int | None

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from decklog import Decklog, EntryKind, TaskState
 from tests.cli.conftest import Program, decklog, log_folder, started_log_file
 from tests.mcp.servers import Raw, over_stdio
@@ -12,6 +14,7 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"note","arguments":%s}}'
 
 
+@pytest.mark.slow
 def test_a_client_shares_its_task_with_the_commands_of_its_session_and_with_no_other(log_folder: Path, decklog: Program) -> None:
     assert decklog("plan", "one", "two").code == 0
     others = decklog("next", "--json", **{SESSION: "s-1"}).data["task"]
@@ -25,6 +28,7 @@ def test_a_client_shares_its_task_with_the_commands_of_its_session_and_with_no_o
     assert decklog("done", "by the command line", "--json", **{SESSION: "s-2"}).data["task"] == mine
 
 
+@pytest.mark.slow
 def test_whatever_comes_is_answered_and_a_kill_in_a_call_does_nothing_twice(tmp_path: Path, decklog: Program) -> None:
     (tmp_path / ".git").mkdir()
     with Raw(tmp_path, **{SESSION: "s-1"}) as client:

@@ -244,6 +244,7 @@ def test_a_wrong_call_is_an_error_that_says_the_next_step(log: Decklog, run_id: 
 ODD = ("nul \0 in it", "a lone \ud800", "\u202e\x1b[31m", "x" * (1_000_000 if FULL else 200_000))
 
 
+@pytest.mark.slow
 @on_both
 def test_odd_text_is_kept_or_refused_and_never_breaks_the_server(log: Decklog, run_id: str, agent: Agents) -> None:
     texts = {"note": "text", "ask": "question", "remember": "lesson", "show": "id"}

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Program
 from tests.cli.conftest import decklog as decklog
 from tests.conductor.repositories import make_repository
 
 
+@pytest.mark.slow
 def test_a_prompt_is_shown_to_the_byte_with_its_parts_and_tokens(decklog: Program, tmp_path: Path) -> None:
     files = {"AGENTS.md": "We are careful.\n", "decklog.toml": "[prompt]\nskills = ['skills/a.md']\n", "skills/a.md": "Know a.\n"}
     folder = make_repository(tmp_path / "repository", files)

@@ -61,6 +61,7 @@ def test_a_program_with_a_stream_tells_its_figures_and_its_last_word(tmp_path: P
     }
 
 
+@pytest.mark.slow
 def test_a_program_that_is_killed_times_out_fails_or_is_not_there_gives_no_answer(tmp_path: Path) -> None:
     told = f"print({GOOD!r}, flush=True);"
     killed = answered(tmp_path, f"{told} import os; os.kill(os.getpid(), 9)")

@@ -303,6 +303,7 @@ def test_a_target_that_can_not_be_is_refused(log: Decklog, channel: Any, words: 
         log.notices.add_rule("done", channel, target=words)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_where_a_manager_is_bound_only_rules_with_the_managers_proof_count(
     log: Decklog, run_id: str, hook: Hook, tmp_path: Path
 ) -> None:

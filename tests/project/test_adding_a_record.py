@@ -122,10 +122,12 @@ def altered(tmp_path: Path) -> Altered:
     return package
 
 
+@pytest.mark.slow
 def test_a_new_kind_of_record_is_known_to_everything(altered: Altered, target: str, tmp_path: Path) -> None:
     assert "all of it" in altered.run(PROGRAM, target, str(tmp_path / "other.db"))
 
 
+@pytest.mark.slow
 def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path) -> None:
     path = str(tmp_path / "log.db")
     altered.call("--db", path, "init", str(tmp_path))
@@ -136,6 +138,7 @@ def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path)
     assert "Keeps what was said about a run." in altered.call("help", "all")
 
 
+@pytest.mark.slow
 def test_what_a_migration_would_do_is_told_before_it_is_done(altered: Altered, target: str) -> None:
     Decklog.open(target).close()
     told = altered.call("--db", target, "migrate", "--check", "--json", expected=7)
@@ -169,6 +172,7 @@ print("all of it")
 """
 
 
+@pytest.mark.slow
 def test_a_new_field_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("An old run", run_id="old")
@@ -206,6 +210,7 @@ print("all of it")
 """
 
 
+@pytest.mark.slow
 def test_a_field_of_a_task_that_callers_set_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("An old run", run_id="run_1")

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.db.processes import ROOT, environment
@@ -16,6 +17,7 @@ from tests.waiting import wait_until
 MOST_BYTES = 2_700_000
 
 
+@pytest.mark.slow
 def test_the_wheel_is_reproducible_and_small() -> None:
     words = [sys.executable, str(ROOT / ".ci/check_build.py"), "wheel"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
@@ -44,6 +46,7 @@ def test_the_dockerfile_copies_only_what_the_context_has() -> None:
         assert name in allowed
 
 
+@pytest.mark.slow
 def test_the_containers_script_creates_the_log_and_serves_behind_a_proxy(tmp_path: Path, empty_postgres_url: str) -> None:
     port = "18471"
     given = environment(

@@ -61,6 +61,7 @@ def name(block: Block) -> str:
     return f"{block.page}:{block.line}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.is_program], ids=name)
 def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
     words = [sys.executable, "-W", "error", "-c", block.text]

@@ -44,6 +44,7 @@ def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_a_find_is_shown_with_the_command_that_finds_it_again(project: Path) -> None:
     found = explore(project, RARELY_WRONG)
     assert found.returncode == 1, found.stdout + found.stderr
@@ -54,12 +55,14 @@ def test_a_find_is_shown_with_the_command_that_finds_it_again(project: Path) -> 
     assert "the number is 1000" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_nothing_says_so_when_its_time_is_over(project: Path) -> None:
     done = explore(project, RIGHT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "Rounds: 1. Nothing found."
 
 
+@pytest.mark.slow
 def test_a_test_run_tries_the_same_examples_as_the_last(project: Path) -> None:
     (project / "test_claim.py").write_text(RIGHT.replace("    assert", "    print(number)\n    assert"))
     first, second = (run(project, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider") for _ in range(2))
@@ -97,6 +100,7 @@ def test_chance_without_a_seed_is_seen(text: str) -> None:
     assert not left_to_chance("random.Random(3)\ndice.choice([1])")
 
 
+@pytest.mark.slow
 def test_no_test_leaves_anything_to_chance() -> None:
     files = [file for file in sorted((ROOT / "tests").rglob("*.py")) if file.name != "explore.py"]
     texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}

@@ -30,12 +30,14 @@ def like_macos(*words: str, cwd: Path, stdin: str = "") -> "subprocess.Completed
     return subprocess.run(command, cwd=cwd, env=given, input=stdin, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 def test_no_module_needs_linux_to_be_imported(tmp_path: Path) -> None:
     done = like_macos("import", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.strip() and not line.endswith(EXTRAS)] == []
 
 
+@pytest.mark.slow
 def test_store_hooks_import_and_screens_work_without_proc(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     history.write(tmp_path / "home", tmp_path, datetime.now(UTC), sessions=3)

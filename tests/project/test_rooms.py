@@ -71,6 +71,7 @@ def is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and type(statement.value.value) is str
 
 
+@pytest.mark.slow
 def test_no_function_has_forty_lines_of_code() -> None:
     assert {name: length for module in MODULES for name, length in code_lines(module) if length >= 40} == {}
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from decklog.conductor.settings.loosening import RULES
 from tests.db.processes import ROOT
 
@@ -92,6 +94,7 @@ def documented_variables() -> set[str]:
     return {name for row in rows for name in re.findall(r"`([A-Z][A-Z0-9_]+)`", row)}
 
 
+@pytest.mark.slow
 def test_every_environment_variable_that_is_read_is_documented() -> None:
     assert sorted(read_variables() - documented_variables()) == []
 

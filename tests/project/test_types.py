@@ -82,6 +82,7 @@ def cache() -> Path:
     return kept
 
 
+@pytest.mark.slow
 def test_a_program_with_nothing_but_import_decklog_is_well_typed(complaints: list[str]) -> None:
     assert [line for line in complaints if not line.startswith(("example_", "misspelt", "not_awaited"))] == []
 
@@ -105,6 +106,7 @@ def test_verbs_that_are_awaited_have_the_types_of_the_plain_ones(complaints: lis
     assert all(word in line for word, line in zip(("Coroutine", "priority", "has no attribute"), told, strict=True)), told
 
 
+@pytest.mark.slow
 def test_the_program_that_awaits_does_its_work_on_either_engine(target: str) -> None:
     words = [sys.executable, "-W", "error", str(ASYNC_SAMPLE), target]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=False)
@@ -112,6 +114,7 @@ def test_the_program_that_awaits_does_its_work_on_either_engine(target: str) -> 
     assert done.stdout.split() == ["2", "True", "pending", "True"]
 
 
+@pytest.mark.slow
 def test_the_program_does_its_work_on_either_engine(target: str) -> None:
     words = [sys.executable, str(SAMPLE), target]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=False)
@@ -144,6 +147,7 @@ def _aliases() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_words_of_every_enumeration_that_a_verb_takes_pass_a_type_checker() -> None:
     taken = {parameter.type for _, operation in operations() for parameter in parameters_of(operation)}
     kinds = {

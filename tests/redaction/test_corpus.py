@@ -24,6 +24,7 @@ _HELD_TO = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _HELD_TO)
 def test_secrets_of_a_writer_are_found_and_look_alikes_left_alone(name: str) -> None:
     least, most = _HELD_TO[name]
@@ -44,6 +45,7 @@ def test_no_writer_is_in_both_splits() -> None:
     assert {name.split("/")[1] for name in _HELD_TO} == train | held_out
 
 
+@pytest.mark.slow
 def test_no_text_is_in_the_corpus_twice_also_not_by_two_writers() -> None:
     folders = [(split, writer) for split in ("train", "held_out") for writer in corpus.writers(split)]
     clean = [text for split, writer in folders for text in corpus.clean(split, writer)]

@@ -5,6 +5,8 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from decklog.redaction import explain
 from tests.searches import FULL
 
@@ -28,6 +30,7 @@ def _files() -> Iterator[Path]:
         yield path
 
 
+@pytest.mark.slow
 def test_installed_files_are_left_alone() -> None:
     changed, size = [], 0
     for path in _files():

@@ -32,6 +32,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(_TEXTS)
 def test_any_text_can_be_redacted(text: str) -> None:
@@ -48,6 +49,7 @@ def test_any_value_can_be_redacted_and_keeps_its_shape(value: Any) -> None:
         assert len(shown) == len(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 def test_secrets_are_found_through_an_obstacle(obstacle: str) -> None:
     samples = _SAMPLES if FULL else _SAMPLES[len(obstacle) % 3 :: 3]
@@ -67,6 +69,7 @@ def test_what_surrounds_a_secret_is_kept(sample: corpus.Secret) -> None:
     assert shown.endswith("\nlast line of it all")
 
 
+@pytest.mark.slow
 def test_redacting_twice_changes_nothing_more() -> None:
     shown = [redact(sample.text) for sample in _SAMPLES]
     again = [(text, redact(text)) for text in shown if redact(text) != text]

@@ -34,6 +34,7 @@ def fill(example: str) -> str:
 RULES = load_examples()
 
 
+@pytest.mark.slow
 @every("rule", RULES, ids=lambda rule: rule.id)
 def test_the_examples_of_a_rule_hold(rule: RedactionRule) -> None:
     assert rule.found

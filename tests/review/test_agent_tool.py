@@ -37,6 +37,7 @@ def test_guarded_tools_have_the_gate_and_each_of_its_passes(settled: Desk) -> No
     assert len(list(settled.log.reviews.find())) == 0
 
 
+@pytest.mark.slow
 def test_what_an_agent_hears_of_a_change_is_the_verdict_on_record(settled: Desk) -> None:
     change = settled.commit(GOOD)
     heard = review_for_agent(settled.log, settled.folder)

@@ -65,6 +65,7 @@ def candidates(work: Work, site: RunContext) -> list[str]:
     return [effect.step for effect in work.log.effects.find(site.run_id, tool="conductor.advance")]
 
 
+@pytest.mark.slow
 def test_what_the_gate_lets_through_lands_and_its_patch_is_reviewed_once(work: Work) -> None:
     site = work.run(work.site(piece("triple", TRIPLE)))
     assert landed_titles(site) == ["Piece triple"]
@@ -75,6 +76,7 @@ def test_what_the_gate_lets_through_lands_and_its_patch_is_reviewed_once(work: W
     assert [str(charge.call_site) for charge in work.log.ledger.find(site.run_id)].count("review.6") == 1
 
 
+@pytest.mark.slow
 def test_what_is_unproven_waits_for_a_person_and_no_candidate_of_it_exists(work: Work) -> None:
     site = work.run(work.site(piece("triple", TRIPLE)), answering(review_6="I say pass."))
     assert (landed_titles(site), candidates(work, site)) == ([], [])
@@ -86,6 +88,7 @@ def test_what_is_unproven_waits_for_a_person_and_no_candidate_of_it_exists(work:
     assert landed_titles(site) == ["Piece triple"]
 
 
+@pytest.mark.slow
 def test_a_yes_to_what_the_gate_holds_serves_that_tree_alone(work: Work) -> None:
     def script(site: str, prompt: Prompt) -> "str | ModelReply":
         return answering(review_6="I say pass.")(site, prompt) if "triple" in prompt.text else good(site, prompt)
@@ -104,6 +107,7 @@ def test_a_yes_to_what_the_gate_holds_serves_that_tree_alone(work: Work) -> None
     assert landed_titles(site) == ["Piece other", "Piece triple"]
 
 
+@pytest.mark.slow
 def test_what_is_blocked_goes_back_with_its_findings_and_never_lands(work: Work) -> None:
     fault = {"severity": "blocking", "class": "wrong", "text": "it adds", "remedy": "multiply", "file": "calc.py", "line": 9}
     bad = {"findings": [fault], "score": 20, "reasoning": "-"}

@@ -120,6 +120,7 @@ def test_guarded_tools_tell_it_with_the_answer_and_reads_are_not_looked_at(
         assert (box.critique, len(listener.prompts)) == ([], 1)
 
 
+@pytest.mark.slow
 def test_an_agents_program_is_told_in_its_conversation(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
     said = json.dumps({"findings": [finding(90), finding(10)]})
     program = json.dumps([sys.executable, "-I", "-S", "-c", f"print({said!r})"])

@@ -59,6 +59,7 @@ def commit(desk: Desk, files: Mapping[str, tuple[str | None, str | None]]) -> Ch
     return between(desk.repository, "main..change", cwd=desk.folder)
 
 
+@pytest.mark.slow
 def test_every_bad_file_of_the_labelled_sets_is_found_and_no_honest_one_is_stopped(desk: Desk) -> None:
     bad = {name: row for one in SETS for name, row in one.BAD.items()}
     good = {name: text for one in SETS for name, text in one.GOOD.items()}
@@ -72,6 +73,7 @@ def test_every_bad_file_of_the_labelled_sets_is_found_and_no_honest_one_is_stopp
     assert (stopped, reported) == (set(), {"good/p.py": ["ruff:S608"]})
 
 
+@pytest.mark.slow
 def test_every_spelling_is_found_by_its_kind(desk: Desk) -> None:
     files = read("bad")
     found = find(desk, commit(desk, files))

@@ -157,6 +157,7 @@ def test_a_missing_linter_is_named_and_one_that_the_settings_ask_for_is_unproven
     assert run(desk, desk.commit({"a.txt": "bad\n"}), silent).missing == (lack,)
 
 
+@pytest.mark.slow
 def test_a_review_without_a_linter_for_python_is_unproven_and_names_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.settle(WITHOUT_MODELS)
     monkeypatch.setattr("decklog.review.linters.find_program", lambda _: None)
@@ -213,6 +214,7 @@ def test_ruff_uses_the_configuration_of_the_base(desk: Desk) -> None:
     assert found.status == "fail"
 
 
+@pytest.mark.slow
 def test_mypy_reports_what_is_new_in_unchanged_lines_too(desk: Desk) -> None:
     code = (
         "def size(text: str) -> int:\n    return len(text)\n\n\ndef old() -> int:\n    return 'x'\n\n\nTOTAL: int = size('a')\n"
@@ -223,6 +225,7 @@ def test_mypy_reports_what_is_new_in_unchanged_lines_too(desk: Desk) -> None:
     assert [(one.kind, one.line) for one in found.findings if one.kind.startswith("mypy")] == [("mypy:assignment", 9)], found
 
 
+@pytest.mark.slow
 def test_mypy_checks_the_files_that_its_configuration_names(desk: Desk) -> None:
     wrong = "TOTAL: int = 'x'\n"
     commit_to_base(desk, {"pyproject.toml": '[tool.hatch]\npackages = ["b"]\n[tool.mypy]\nfiles = ["src"]\n', "src/a.py": ""})

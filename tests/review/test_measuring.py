@@ -1,5 +1,7 @@
 """Stage 2 measures which changed statements tests run and which mutants they notice; it stops nothing."""
 
+import pytest
+
 from decklog.review.proof.measuring import mutants
 from decklog.review.result import StageResult
 from decklog.review.reviewing import build_gate, settings_of
@@ -25,6 +27,7 @@ def functional(desk: Desk, files: dict[str, str], settings: str = MEASURED) -> S
     return build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
 
 
+@pytest.mark.slow
 def test_statements_that_no_test_runs_are_named_and_hold_nothing(desk: Desk) -> None:
     found = functional(desk, {"calc.py": CALC + STEPS, "tests/test_calc.py": TESTS + WEAK})
     first = (CALC + STEPS).splitlines().index("    if a > b:") + 1
@@ -33,6 +36,7 @@ def test_statements_that_no_test_runs_are_named_and_hold_nothing(desk: Desk) -> 
     assert found.findings[-1].text == "tests run 3 of 4 changed statements and notice 3 of 3 mutants"
 
 
+@pytest.mark.slow
 def test_small_changes_that_no_test_notices_are_named_and_hold_nothing(desk: Desk) -> None:
     tests = TESTS + "\n\ndef test_steps():\n    assert calc.steps(2, 1) == 0\n    assert calc.steps(1, 2) != 7\n"
     found = functional(desk, {"calc.py": CALC + STEPS, "tests/test_calc.py": tests})
@@ -41,6 +45,7 @@ def test_small_changes_that_no_test_notices_are_named_and_hold_nothing(desk: Des
     assert {"no test notices when `a + b` is `a - b`", "no test notices when `total * 2` is `total // 2`"} <= unnoticed
 
 
+@pytest.mark.slow
 def test_what_can_not_be_measured_is_said_to_be_unproven_and_holds_nothing(desk: Desk) -> None:
     files = {"calc.py": CALC + STEPS, "tests/test_calc.py": TESTS + WEAK, "page.js": "export const one = 1;\n"}
     found = functional(desk, files, SETTINGS.replace("measure_seconds = 0", "measure_seconds = 30"))

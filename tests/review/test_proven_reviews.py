@@ -62,6 +62,7 @@ def test_pass_that_the_owner_signed_publishes_from_every_process(desk: Desk, cha
     assert publish_block_reason(elsewhere, change) is not None, "a later verdict is another one"
 
 
+@pytest.mark.slow
 def test_build_gate_this_process_publishes_what_it_let_pass(desk: Desk, change: Change) -> None:
     bind(desk.log)
     assert desk.review(change).verdict == "pass"
@@ -78,6 +79,7 @@ def test_verdict_changed_in_the_database_is_not_the_one_this_process_recorded(de
     assert publish_block_reason(desk.log, change) is not None
 
 
+@pytest.mark.slow
 def test_forged_pass_on_record_does_not_stand_in_for_a_review(desk: Desk, change: Change, elsewhere: Decklog) -> None:
     bind(desk.log)
     fake = forged(elsewhere, change, passes=[])

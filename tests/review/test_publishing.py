@@ -90,6 +90,7 @@ def reason(desk: Desk, command: "str | list[str]", log: Decklog | None = None) -
     return push_block_reason(log or desk.log, published, root=str(desk.folder), state=desk.folder.parent / "state")
 
 
+@pytest.mark.slow
 @every("command", PUSHES)
 def test_what_was_not_reviewed_is_held_in_whatever_words(desk: Desk, change: Change, command: str) -> None:
     assert reason(desk, command), command
@@ -100,6 +101,7 @@ def test_what_hands_nothing_on_is_let_go(desk: Desk, change: Change, command: st
     assert reason(desk, command) is None, command
 
 
+@pytest.mark.slow
 @every("command", ALL_SENT)
 def test_every_commit_and_tag_that_a_push_sends_is_judged(desk: Desk, change: Change, command: str) -> None:
     # HEAD has nothing that is not published; the branch and the tag have.
@@ -108,6 +110,7 @@ def test_every_commit_and_tag_that_a_push_sends_is_judged(desk: Desk, change: Ch
     assert reason(desk, command), command
 
 
+@pytest.mark.slow
 @every("setting", ["push.default=matching", "remote.origin.push=refs/heads/*", "remote.origin.mirror=true"])
 def test_a_push_without_words_is_judged_by_the_settings(desk: Desk, change: Change, setting: str) -> None:
     git(desk.folder, "checkout", "-q", "main")
@@ -193,6 +196,7 @@ def test_nothing_moves_the_base_or_publishes_past_the_gate(command: str) -> None
     assert examine(command)[0].decision == "deny"
 
 
+@pytest.mark.slow
 def test_only_block_and_unproven_hold_and_the_newest_word_counts(desk: Desk, change: Change) -> None:
     for verdict, is_held in (("block", True), ("pass", False), ("unproven", True), ("request-changes", False)):
         recorded(desk, change, verdict)

@@ -51,6 +51,7 @@ def person(decklog: Program, tmp_path: Path, sqlite_target: str) -> Person:
     return Person(decklog, folder, sqlite_target)
 
 
+@pytest.mark.slow
 def test_a_change_is_reviewed_by_checks_and_by_a_program_and_told_again_from_the_record(person: Person, tmp_path: Path) -> None:
     person.commit(GOOD)
     said = person.call("review")
@@ -67,6 +68,7 @@ def test_a_change_is_reviewed_by_checks_and_by_a_program_and_told_again_from_the
     assert person.call("reviews", "find", "--json").data[0]["id"] == again.data["id"]
 
 
+@pytest.mark.slow
 def test_what_the_gate_holds_ends_with_6_and_says_where_and_what_mends_it(person: Person) -> None:
     person.commit({**GOOD, "run.py": "import os\n\n\ndef go(text):\n    os.system(text)\n"})
     said = person.call("review", "--format", "sarif")
@@ -89,6 +91,7 @@ def test_what_the_gate_holds_ends_with_6_and_says_where_and_what_mends_it(person
     assert decided.code == 0, decided
 
 
+@pytest.mark.slow
 def test_every_stage_is_a_command_of_its_own(person: Person) -> None:
     person.commit({**GOOD, "run.py": "eval(x)\n"}, "fixup! Multiply")
     outcomes: dict[str, Any] = {}
@@ -105,6 +108,7 @@ def test_every_stage_is_a_command_of_its_own(person: Person) -> None:
     assert person.call("reviews", "find", "--json").data == []
 
 
+@pytest.mark.slow
 def test_wrong_words_say_what_to_do(person: Person) -> None:
     assert person.call("review").code == 5
     assert "nothing differs" in person.call("review").err
@@ -116,6 +120,7 @@ def test_wrong_words_say_what_to_do(person: Person) -> None:
     assert "decklog review --worktree" in person.call("review", "--help").out
 
 
+@pytest.mark.slow
 def test_the_workflow_of_the_guide_reviews_a_pull_request_and_fails_what_the_gate_holds(person: Person) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/review-in-ci.md").read_text(encoding="utf-8")
     workflow = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
@@ -131,6 +136,7 @@ def test_the_workflow_of_the_guide_reviews_a_pull_request_and_fails_what_the_gat
     assert (person.folder / "review.md").read_text(encoding="utf-8").startswith("# Review: block")
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_why_a_check_could_not_be_run(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
     why = "python: can't open file '/opt/hidden/bin/python': Permission denied"
     check = f'[review]\nmodel_passes = []\n[[checks]]\nname = "tests"\ncommand = ["sh", "-c", "echo \\"{why}\\" >&2; exit 1"'
@@ -157,6 +163,7 @@ def test_checks_that_are_written_as_tables_are_a_clear_error(decklog: Program, t
     assert "[[checks]]" in said.err
 
 
+@pytest.mark.slow
 def test_terminal_shows_the_last_line_of_a_check_that_failed(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
     script = "grep -q triple calc.py || exit 0; echo 'lint: bad interpreter: Permission denied' >&2; exit 1"
     check = f'[[checks]]\nname = "lint"\ncommand = {json.dumps(["sh", "-c", script])}\nminutes = 0.5\n'

@@ -50,6 +50,7 @@ def ask_by(desk: Desk) -> Any:
     return made
 
 
+@pytest.mark.slow
 def test_a_reviewer_that_gives_no_answer_leaves_the_stage_unproven(desk: Desk, ask_by: Any) -> None:
     change = desk.commit(GOOD)
     settings = settings_of(change)
@@ -129,6 +130,7 @@ def _ordered(order: str) -> tuple[dict[str, str], str]:
     return {**GOOD, "calc.py": code, name: "x\n", "AGENTS.md": order + "\n"}, f"Multiply by three\n\n{order}"
 
 
+@pytest.mark.slow
 def test_sixty_orders_in_changes_move_no_verdict_and_stand_within_marks(desk: Desk, ask_by: Any) -> None:
     seen: list[Prompt] = []
     refused = {"findings": [{**FINDING, "severity": "significant"}], "score": 40, "reasoning": "It is wrong."}
@@ -150,6 +152,7 @@ def test_sixty_orders_in_changes_move_no_verdict_and_stand_within_marks(desk: De
     assert (len(seen), set(desk.asked)) == (15, {"review.6"})
 
 
+@pytest.mark.slow
 def test_orders_in_feedback_stand_within_marks_and_move_no_verdict(desk: Desk, ask_by: Any) -> None:
     seen: list[Prompt] = []
     doubtful = [{"name": name, "verdict": "fail", "evidence": "no"} for name in ("cause", "test", "words", "scope")]
@@ -168,6 +171,7 @@ def test_orders_in_feedback_stand_within_marks_and_move_no_verdict(desk: Desk, a
         assert seen[-1].digest == seen[-2].digest, order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["garbage", "pass outside of its JSON", "time", "killed"])
 def test_after_a_reviewer_without_an_answer_nothing_is_pushed_and_no_pull_request_is_named(desk: Desk, kind: str) -> None:
     log = desk.log

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from decklog.conductor.git.changes import DiffLine
 from decklog.review.rules import MESSAGE, build_rule, find_by_rules, find_in_message, load_rules, load_table
 from decklog.review.sources import Source
@@ -80,6 +82,7 @@ def test_only_added_lines_count() -> None:
     assert find_by_rules([Source("a.py", after, before, lines_of(before, after), is_test=False)], 1) == []
 
 
+@pytest.mark.slow
 @every(
     ("path", "row"),
     [

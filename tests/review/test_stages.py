@@ -58,6 +58,7 @@ def test_stage_1_stops_files_that_no_longer_parse(desk: Desk) -> None:
     assert (result.status, by_file(result)) == ("fail", {"a.json": ["syntax"], "c.toml": ["syntax"], "d.py": ["syntax"]})
 
 
+@pytest.mark.slow
 def test_stage_1_runs_the_checks_of_the_base_that_need_no_test(desk: Desk) -> None:
     lint = '[[checks]]\nname = "lint"\ncommand = ["grep", "-q", "x", "{changed}"]\n'
     refuse = '[[checks]]\nname = "refuse"\ncommand = ["false"]\n'
@@ -78,6 +79,7 @@ def test_words_of_data_are_no_removed_checks(desk: Desk) -> None:
     assert by_file(result) == {"ci.json": ["weakened-check"]}
 
 
+@pytest.mark.slow
 @every(
     ("manifest", "lock", "before", "after", "unrelated"),
     [
@@ -169,6 +171,7 @@ def test_no_secret_is_looked_for_among_samples_that_the_base_names(desk: Desk) -
 # Stage 2
 
 
+@pytest.mark.slow
 def test_stage_2_stops_lost_tests_and_tests_that_show_nothing(desk: Desk) -> None:
     fewer = "import calc\n\n\ndef test_add():\n    assert calc.add(2, 3) == 5\n"
     lost = desk.review(desk.commit({"calc.py": GOOD["calc.py"], "tests/test_calc.py": fewer}))
@@ -246,6 +249,7 @@ def test_stage_3_asks_for_documents_and_tests_where_the_settings_do(desk: Desk) 
 # Stage 7
 
 
+@pytest.mark.slow
 def test_stage_7_binds_a_change_to_its_feedback_and_to_a_test_that_proves_it(desk: Desk) -> None:
     desk.settle(WATCHED)
     said = desk.log.feedback.file("ana", "Texts of numbers are not added")

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, is_typeddict
 
+import pytest
+
 import decklog
 from decklog import Decklog
 from decklog.records.operations import Operation
@@ -105,26 +107,31 @@ def busy(log: Decklog) -> None:
     log.runs.finish("run_2", summary="done")
 
 
+@pytest.mark.slow
 def test_no_verb_returns_a_dictionary_of_unknown_keys() -> None:
     found = {f"{store}.{operation.name}": returned(operation) for store, operation in operations()}
     assert {verb: text for verb, text in found.items() if "dict[str, Any]" in text or "dict[str, object]" in text} == {}
 
 
+@pytest.mark.slow
 def test_no_verb_takes_a_value_of_any_type() -> None:
     """A user's own JSON is `object` or `dict[str, object]`."""
     found = {f"{store}.{operation.name}": taken(operation) for store, operation in operations()}
     assert {verb: kinds for verb, kinds in found.items() if any("Any" in names_in(kind) for kind in kinds)} == {}
 
 
+@pytest.mark.slow
 def test_every_result_type_of_a_verb_is_exported() -> None:
     named = {name for text in verbs_with_results().values() for name in names_in(text) & TYPES.keys()}
     assert {name for name in named if getattr(decklog, name, None) is not TYPES[name]} == set()
 
 
+@pytest.mark.slow
 def test_every_verb_with_a_declared_result_is_called_here() -> None:
     assert set(CALLS) == set(verbs_with_results())
 
 
+@pytest.mark.slow
 def test_every_result_has_the_keys_and_types_that_are_declared(log: Decklog) -> None:
     busy(log)
     kinds: dict[str, Any] = {verb: eval(text, {**TYPES}) for verb, text in verbs_with_results().items()}

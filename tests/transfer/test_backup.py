@@ -51,6 +51,7 @@ def test_a_file_that_is_there_is_never_overwritten_unasked(log: Decklog, clock: 
     assert back_up(log, str(tmp_path / "copy.db"), overwrite=True).entries == 300
 
 
+@pytest.mark.slow
 def test_a_backup_among_eight_writing_processes_restores_to_a_log_that_verifies(tmp_path: Path) -> None:
     path = str(tmp_path / "busy.db")
     Decklog.open(path).close()

@@ -61,6 +61,7 @@ def test_a_terminal_shows_the_rate_and_the_time_left(
     assert re.search(rf"{step}: [\d,]+ of [\d,]+ \(\d+ %\)  [\d,]+/s  \d+ s left", written), written
 
 
+@pytest.mark.slow
 def test_doctor_shows_the_tables_of_a_large_file_and_the_time_left(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = shown_on_a_terminal(monkeypatch, large, "doctor")
     assert re.search(r"checking tables: \d+ of \d+ \(\d+ %\)  \d+/s  \d+ s left", written), written
@@ -71,6 +72,7 @@ def test_nothing_is_shown_where_nobody_looks(path: Path, capfd: pytest.CaptureFi
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_pages_that_are_not_checked_in_time_are_named_by_their_table(large: Path) -> None:
     with Decklog.open(large) as log:
         wrong, left = log.db.check_pages(10, 0.0, lambda *_: None)
@@ -80,6 +82,7 @@ def test_pages_that_are_not_checked_in_time_are_named_by_their_table(large: Path
         assert log.db.check_pages(10, None, lambda *_: None) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_damaged_table_of_a_large_file_is_found_although_another_takes_too_long(large: Path) -> None:
     with Decklog.open(large, durability="relaxed") as log:
         log.db.write(lambda: log.db.count("update runs set goal = 'unmistakable zyzzyva'", {}))

@@ -159,6 +159,7 @@ def test_pruning_makes_the_file_smaller_and_leaves_entries_guarded(tmp_path: Pat
                 log.db.write(lambda sql=sql: log.db.count(sql, {}))  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_others_write_while_a_log_is_pruned(tmp_path: Path) -> None:
     path = tmp_path / "decklog.db"
     with Decklog.open(path) as log, Decklog.open(path) as other:
@@ -191,6 +192,7 @@ print(count)
 """
 
 
+@pytest.mark.slow
 def test_another_process_gets_its_turns_while_a_log_is_pruned(tmp_path: Path) -> None:
     path = tmp_path / "decklog.db"
     with Decklog.open(path) as log:
@@ -220,6 +222,7 @@ def _last(log: Decklog) -> int:
     return int(head["seq"])
 
 
+@pytest.mark.slow
 def test_after_a_large_prune_searches_index_in_steps_until_all_is_found_again(tmp_path: Path) -> None:
     with Decklog.open(tmp_path / "decklog.db", durability="relaxed") as log:
         log.runs.start("x", run_id="run_1")

@@ -132,6 +132,7 @@ restore(sys.argv[1], sys.argv[2], progress=stop)
 """
 
 
+@pytest.mark.slow
 def test_the_next_restore_removes_what_a_killed_one_left_just_now(tmp_path: Path) -> None:
     path, copy = tmp_path / "log" / "decklog.db", tmp_path / "copy.db"
     with Decklog.open(path) as log:

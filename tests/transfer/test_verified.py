@@ -140,6 +140,7 @@ def test_a_run_is_not_continued_in_another_log_nor_after_a_day(
     assert verified.VerifyMarks(some).unfinished() == {}
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_the_command_continues(tmp_path: Path, state: Path) -> None:
     path = tmp_path / "decklog.db"
     with Decklog.open(path, durability="relaxed") as log:
@@ -160,6 +161,7 @@ def test_a_killed_run_of_the_command_continues(tmp_path: Path, state: Path) -> N
         assert steps[0] > 60_000
 
 
+@pytest.mark.slow
 def test_the_command_verifies_since_its_own_last_run(some: Decklog, state: Path) -> None:
     if some.db.engine != "sqlite":
         pytest.skip("the command's own path is the same on both engines")

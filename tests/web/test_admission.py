@@ -86,6 +86,7 @@ async def answered(browser: Browser, cell: Cell, url: str, cookie: str | None) -
     return await hand_on(browser.app, method, url, [*headers, ("content-type", "application/x-www-form-urlencoded")])
 
 
+@pytest.mark.slow
 def test_every_combination_of_what_a_browser_says_is_answered_as_the_rule_says(browser: Browser) -> None:
     known = cookies(browser)
     every: list[Cell] = list(itertools.product(HOSTS, ORIGINS, SITES, USES, METHODS, CREDENTIALS))

@@ -255,6 +255,7 @@ def test_everything_else_that_waits_is_shown_with_its_command(log: Decklog, brow
     assert browser.post(f"/inbox/question/{message.id}/decide", {"token": "x"}).status == 404
 
 
+@pytest.mark.slow
 def test_a_key_decides_by_its_passphrase_where_the_server_was_given_it(log: Decklog, run_id: str, tmp_path: Path) -> None:
     from decklog.stores.approvals.trust.signatures import make_key_file
 

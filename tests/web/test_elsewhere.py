@@ -167,6 +167,7 @@ def test_without_a_password_none_is_taken(log: Decklog) -> None:
         assert browser.post("/login", {"password": ""}).status == 403
 
 
+@pytest.mark.slow
 def test_a_server_with_a_certificate_speaks_tls_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     Decklog.open(path).close()

@@ -36,6 +36,7 @@ def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
     return browser
 
 
+@pytest.mark.slow
 @on_both
 def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled: Browser) -> None:
     browser, is_server = filled, log.db.engine == "postgres"

@@ -107,6 +107,7 @@ def test_search_that_was_cut_says_so_and_goes_on(log: Decklog, browser: Browser)
 WITH_DATA = ("/now", "/runs", "/inbox", *(f"/runs/commas/{tab}" for tab in TABS), *PLACES)
 
 
+@pytest.mark.slow
 def test_every_page_has_its_data_in_the_envelope_of_the_command_line(sample: Browser) -> None:
     for url in WITH_DATA:
         path, mark, query = url.partition("?")
@@ -124,6 +125,7 @@ def test_a_page_and_its_data_are_of_the_same_verb(log: Decklog, sample: Browser)
     assert sample.get("/inbox.json").data["data"] == [item.as_dict() for item in log.overview.waiting()]
 
 
+@pytest.mark.slow
 @on_both
 def test_every_page_is_well_made(sample: Browser) -> None:
     for url in SHOWN:
@@ -138,11 +140,13 @@ def test_every_page_is_well_made(sample: Browser) -> None:
         assert len(text) < 60_000, url
 
 
+@pytest.mark.slow
 def test_titles_are_unique(sample: Browser) -> None:
     titles = [re.findall(r"<title>(.*?)</title>", sample.get(url).text)[0] for url in SHOWN if "?" not in url and url != "/"]
     assert len(set(titles)) == len(titles)
 
 
+@pytest.mark.slow
 @on_both
 def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
@@ -204,6 +208,7 @@ def test_whoever_was_away_for_long_gets_the_newest_and_is_told_how_much_is_missi
     assert "1,100 entries while you were away" in page.text
 
 
+@pytest.mark.slow
 def test_a_journal_is_read_page_by_page(log: Decklog, browser: Browser) -> None:
     log.runs.start("x", run_id="x")
     log.journal.append_many([{"stream": "x", "body": "y", "kind": "event"} for _ in range(450)])
@@ -331,6 +336,7 @@ def test_every_kind_of_answer_is_under_the_same_policy(sample: Browser) -> None:
         assert not any(name.startswith("access-control") for name, _ in answer.pairs)
 
 
+@pytest.mark.slow
 def test_no_page_is_kept_by_a_browser(sample: Browser) -> None:
     for url in (*SHOWN, "/now.json", "/login", "/nowhere"):
         assert sample.get(url).headers["cache-control"] == "no-store"

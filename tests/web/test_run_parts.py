@@ -40,6 +40,7 @@ def read(browser: Browser, url: str) -> str:
     return Read(answer.text).text
 
 
+@pytest.mark.slow
 def test_every_tab_shows_what_the_run_has_and_what_it_had(filled: Browser) -> None:
     for tab, (now, past) in SAYS.items():
         assert now in read(filled, f"/runs/commas/{tab}"), tab
@@ -47,6 +48,7 @@ def test_every_tab_shows_what_the_run_has_and_what_it_had(filled: Browser) -> No
         assert filled.get(f"/runs/commas/{tab}.json").data["ok"], tab
 
 
+@pytest.mark.slow
 @on_both
 def test_every_tab_takes_eight_statements_at_most(log: Decklog, filled: Browser) -> None:
     places = [f"/runs/{run}/{tab}{at}" for run in ("commas", sample_parts.PIECES) for tab in TABS for at in ("", "?at=9")]

@@ -40,6 +40,7 @@ def asked(server: Server, method: str, path: str, body: str | None = None, **hea
             yield answer
 
 
+@pytest.mark.slow
 def test_it_serves_on_the_loopback_logs_in_by_its_link_and_ends_at_once(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with Decklog.open(path) as log:
@@ -162,6 +163,7 @@ _TIMES = 25 if FULL else 1
 _SECONDS = 0.5 if FULL else 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--read-only",)], ids=["writable", "read-only"])
 def test_it_ends_in_half_a_second_with_streams_open(target: str, log: Decklog, run_id: str, tmp_path: Path, words: Words) -> None:
     """On a busy machine half a second is no claim: the small run says that it ends, the full one how soon."""

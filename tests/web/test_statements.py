@@ -1,5 +1,7 @@
 """How many statements a page takes: few, and no more of them when the log is large."""
 
+import pytest
+
 from decklog import Decklog, ManualClock
 from tests.conftest import on_both
 from tests.pictures import sample_log
@@ -54,6 +56,7 @@ def counted(log: Decklog, browser: Browser) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @on_both
 def test_a_page_takes_few_statements_however_large_the_log_is(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     sample_log.write(log, clock)

@@ -61,6 +61,7 @@ def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
     return browser
 
 
+@pytest.mark.slow
 def test_every_screen_has_its_data_its_command_and_times_that_say_when(log: Decklog, filled: Browser) -> None:
     for url in addresses(log):
         page = read(filled, url)
@@ -90,6 +91,7 @@ def test_a_run_as_of_an_entry_is_still_in_every_tab_and_changes_nothing(filled: 
         assert filled.get(f"{url}.json?at=20").status == 200, url
 
 
+@pytest.mark.slow
 def test_a_log_that_may_only_be_read_says_so_on_every_screen_and_offers_nothing(tmp_path: Path) -> None:
     path, clock = sample_log.made(tmp_path, datetime(2026, 3, 2, 9, tzinfo=UTC))
     with Decklog.open(path, clock=clock) as written:

@@ -127,6 +127,7 @@ def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(brow
     assert browser.site.verifying.standing == VerifyStatus()
 
 
+@pytest.mark.slow
 @on_both
 def test_the_whole_log_is_verified_from_the_page_which_says_what_came_of_it(log: Decklog, run_id: str, browser: Browser) -> None:
     log.journal.append(run_id, "hello")
@@ -140,6 +141,7 @@ def test_the_whole_log_is_verified_from_the_page_which_says_what_came_of_it(log:
     assert last["found"] == {**result.as_dict(), "is_derived": True}
 
 
+@pytest.mark.slow
 @on_both
 def test_what_is_not_as_it_was_written_is_named(log: Decklog, run_id: str, browser: Browser) -> None:
     log.db.write(lambda: log.db.count("update runs set goal = 'another <b>' where id = :id", {"id": run_id}))
@@ -151,6 +153,7 @@ def test_what_is_not_as_it_was_written_is_named(log: Decklog, run_id: str, brows
     assert [problem["what"] for problem in last["found"]["problems"]] == [one.what for one in log.journal.verify().problems]
 
 
+@pytest.mark.slow
 def test_of_what_is_only_derived_the_page_says_what_makes_it_anew(log: Decklog, run_id: str, browser: Browser) -> None:
     log.budgets.set("all", period="day", limit_microdollars=50)
     log.ledger.charge("a-model", cost_microdollars=5, run_id=run_id)
@@ -234,6 +237,7 @@ def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path
         wait_until(lambda: verifying.standing.began_at is None)
 
 
+@pytest.mark.slow
 @on_both
 def test_what_came_since_goes_on_from_what_was_found_whole(log: Decklog, target: str, run_id: str, browser: Browser) -> None:
     log.journal.append(run_id, "one")
@@ -289,6 +293,7 @@ def test_open_pages_are_told_when_it_begins_and_ends(log: Decklog, browser: Brow
     assert asyncio.run(asyncio.wait_for(listen(), 60))
 
 
+@pytest.mark.slow
 def test_nothing_that_lies_in_the_folder_of_the_server_is_run(
     log: Decklog, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +308,7 @@ def test_nothing_that_lies_in_the_folder_of_the_server_is_run(
     assert not any(log.db.target in word for word in PROGRAM)
 
 
+@pytest.mark.slow
 @on_both
 def test_a_log_that_may_only_be_read_is_verified_and_its_sessions_are_ended(target: str, clock: ManualClock) -> None:
     with Decklog.open(target, clock=clock) as log:

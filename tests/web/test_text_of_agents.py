@@ -69,6 +69,7 @@ def test_there_are_sixty_of_them() -> None:
     assert len(set(PAYLOADS)) == len(PAYLOADS) >= 60
 
 
+@pytest.mark.slow
 def test_no_text_makes_an_element_an_attribute_or_an_address(pages: dict[str, str], known: set[tuple[str, str]]) -> None:
     for place, text in pages.items():
         assert "Something went wrong" not in text

@@ -128,6 +128,7 @@ def left_behind(path: Path) -> None:
     assert Path(f"{path}-wal").stat().st_size > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["the file", "the folder", "the folder, which has no lock", "what a dead writer left"])
 def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothing(
     sample: Path, walker: Walker, tmp_path: Path, what: str

@@ -26,6 +26,7 @@ def trusted(config: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("codex")
 def test_trust_is_written_with_a_yes_alone_and_comes_out_byte_for_byte(config: Path, here: Here) -> None:
     said = here("setup", "codex")
@@ -45,6 +46,7 @@ def test_trust_is_written_with_a_yes_alone_and_comes_out_byte_for_byte(config: P
     assert config.read_text() == CONFIG
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("codex")
 def test_what_codex_wrote_meanwhile_stays(config: Path, here: Here) -> None:
     here("setup", "codex", "--trust")
@@ -54,6 +56,7 @@ def test_what_codex_wrote_meanwhile_stays(config: Path, here: Here) -> None:
     assert "# mine" in config.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("codex")
 def test_the_users_and_a_projects_hooks_are_trusted_side_by_side(config: Path, here: Here) -> None:
     here("setup", "codex", "--trust")
@@ -66,6 +69,7 @@ def test_the_users_and_a_projects_hooks_are_trusted_side_by_side(config: Path, h
     assert config.read_text() == CONFIG
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("codex")
 def test_a_hook_that_changed_is_trusted_anew(config: Path, places: Places, here: Here) -> None:
     here("setup", "codex", "--trust")
@@ -89,6 +93,7 @@ def test_what_the_user_said_of_a_hook_is_not_overruled(config: Path, places: Pla
     assert config.read_text() == before
 
 
+@pytest.mark.slow
 def test_where_codex_can_not_be_asked_it_is_said_what_to_do_by_hand(
     config: Path, here: Here, program: Callable[..., Path]
 ) -> None:

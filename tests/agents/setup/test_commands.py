@@ -55,6 +55,7 @@ def handlers(path: Path) -> list[dict[str, Any]]:
     return [handler for groups in hooks.values() for group in groups for handler in group["hooks"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", WAYS)
 def test_twice_is_once_and_removing_leaves_nothing(file: str, places: Places, here: Here) -> None:
     words, before = WAYS[file], tree(places.root)
@@ -76,6 +77,7 @@ def test_twice_is_once_and_removing_leaves_nothing(file: str, places: Places, he
 TEXTS = (OTHERS, OTHERS.replace("\n", "\r\n"), "\ufeff" + OTHERS, "{}", "{ }\n", '{"a":1}', "", "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", JSON_WAYS)
 def test_what_others_wrote_stays_and_comes_back_byte_for_byte(file: str, places: Places, here: Here) -> None:
     path = places.root / file
@@ -97,6 +99,7 @@ def test_what_others_wrote_stays_and_comes_back_byte_for_byte(file: str, places:
         assert path.read_bytes() == text.encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", JSON_WAYS)
 def test_of_a_file_that_was_edited_since_only_our_entries_go(file: str, places: Places, here: Here) -> None:
     path = places.root / file
@@ -111,6 +114,7 @@ def test_of_a_file_that_was_edited_since_only_our_entries_go(file: str, places: 
     assert here("setup", *WAYS[file], "--check").code == 3
 
 
+@pytest.mark.slow
 def test_settings_that_a_program_wrote_anew_lose_our_entries_and_nothing_else(places: Places, here: Here) -> None:
     path = places.repo / ".claude" / "settings.local.json"
     assert here("setup", "claude").code == 0
@@ -122,6 +126,7 @@ def test_settings_that_a_program_wrote_anew_lose_our_entries_and_nothing_else(pl
     assert json.loads(path.read_text()) == {"permissions": {"allow": ["Bash(ls)"]}, **own}
 
 
+@pytest.mark.slow
 def test_an_older_entry_of_ours_is_replaced_and_the_first_text_still_comes_back(places: Places, here: Here) -> None:
     path = places.repo / ".claude" / "settings.local.json"
     path.parent.mkdir()
@@ -138,6 +143,7 @@ def test_an_older_entry_of_ours_is_replaced_and_the_first_text_still_comes_back(
     assert path.read_text() == OTHERS
 
 
+@pytest.mark.slow
 def test_every_hook_calls_this_decklog_by_its_whole_path_with_a_time_limit(places: Places, here: Here) -> None:
     for words in JSON_WAYS.values():
         assert here("setup", *words).code == 0
@@ -156,6 +162,7 @@ def test_every_hook_calls_this_decklog_by_its_whole_path_with_a_time_limit(place
     assert list(codex) == ["hooks"], "Codex refuses a file with other names beside it"
 
 
+@pytest.mark.slow
 def test_enforcement_is_asked_for_and_not_taken_back_unasked(places: Places, here: Here) -> None:
     path = places.repo / ".claude" / "settings.local.json"
     said = here("setup", "claude", "--enforce")
@@ -167,6 +174,7 @@ def test_enforcement_is_asked_for_and_not_taken_back_unasked(places: Places, her
     assert json.loads(path.read_text())["hooks"] == hooks
 
 
+@pytest.mark.slow
 def test_printing_shows_the_lines_and_writes_nothing(places: Places, here: Here) -> None:
     path = places.repo / ".claude" / "settings.local.json"
     path.parent.mkdir()
@@ -198,6 +206,7 @@ def test_malformed_settings_are_left_alone_with_a_clear_message(
         assert "Nothing was changed." in said.err
 
 
+@pytest.mark.slow
 def test_what_can_not_be_changed_is_refused_before_anything_is(places: Places, here: Here) -> None:
     path = places.repo / ".claude" / "settings.local.json"
     path.mkdir(parents=True)
@@ -238,6 +247,7 @@ def test_all_files_are_written_or_none(places: Places, here: Here) -> None:
     assert (places.repo / "AGENTS.md").read_text() == "mine\n"
 
 
+@pytest.mark.slow
 def test_a_link_stays_a_link_and_what_it_leads_to_is_changed(places: Places, here: Here) -> None:
     real = places.root / "dotfiles" / "claude.json"
     real.parent.mkdir()
@@ -262,6 +272,7 @@ def test_a_file_of_the_same_name_that_is_not_ours_is_left_alone(places: Places, 
         assert path.read_text() == "my own rule about decklog"
 
 
+@pytest.mark.slow
 def test_what_a_program_would_not_read_or_be_told_twice_is_said(places: Places, here: Here) -> None:
     path = places.repo / ".claude" / "settings.local.json"
     path.parent.mkdir()
@@ -273,6 +284,7 @@ def test_what_a_program_would_not_read_or_be_told_twice_is_said(places: Places, 
     assert any("set up for the project too" in warning for warning in said)
 
 
+@pytest.mark.slow
 def test_which_project_is_meant_must_be_clear(places: Places, here: Here) -> None:
     elsewhere = places.root / "elsewhere"
     elsewhere.mkdir()
@@ -287,6 +299,7 @@ def test_which_project_is_meant_must_be_clear(places: Places, here: Here) -> Non
     assert (places.repo / ".claude" / "settings.local.json").exists()
 
 
+@pytest.mark.slow
 def test_a_programs_own_variable_says_where_its_settings_are(places: Places, here: Here) -> None:
     assert here("setup", "codex", CODEX_HOME=str(places.root / "cx")).code == 0
     assert here("setup", "claude", "--user", CLAUDE_CONFIG_DIR=str(places.root / "cc")).code == 0

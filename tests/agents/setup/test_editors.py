@@ -29,6 +29,7 @@ def claude(program: Callable[..., Path]) -> Path:
     return program("claude-agent-acp", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("editor", FILES)
 def test_twice_is_once_and_removing_leaves_nothing(editor: str, places: Places, here: Here) -> None:
     before = tree(places.root)

@@ -19,6 +19,7 @@ def claude(program: Callable[..., Path]) -> Path:
     return program("claude", CLAUDE)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("claude")
 def test_an_event_goes_into_the_log_and_comes_out_again(places: Places, here: Here) -> None:
     assert here("init").code == 0
@@ -37,6 +38,7 @@ def test_an_event_goes_into_the_log_and_comes_out_again(places: Places, here: He
         assert [run.id for run in log.runs.find()] == ["claude-decklog-doctor"], "one run for all probes"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("claude")
 def test_trouble_is_named_with_what_mends_it(places: Places, here: Here) -> None:
     said = here("doctor", "agents", "--json")
@@ -52,6 +54,7 @@ def test_trouble_is_named_with_what_mends_it(places: Places, here: Here) -> None
     assert "is no JSON" in here("doctor", "agents").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("claude")
 def test_events_that_found_no_room_are_told(places: Places, here: Here) -> None:
     here("init")
@@ -63,6 +66,7 @@ def test_events_that_found_no_room_are_told(places: Places, here: Here) -> None:
     assert (said.code, said.data["waiting"], said.data["dropped"]) == (1, 1, 1)
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_answer_and_one_by_its_plugin(places: Places, here: Here, program: Callable[..., Path]) -> None:
     assert "No program of an agent" in here("doctor", "agents", PATH="/nowhere").out
     program("claude", "raise SystemExit(1)")
@@ -74,6 +78,7 @@ def test_a_program_that_does_not_answer_and_one_by_its_plugin(places: Places, he
     assert any("does not answer" in finding["what"] for finding in said.data["findings"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("claude")
 def test_setup_and_doctor_try_the_guard_with_a_dangerous_command(places: Places, here: Here) -> None:
     assert here("init").code == 0
@@ -83,6 +88,7 @@ def test_setup_and_doctor_try_the_guard_with_a_dangerous_command(places: Places,
     assert here("doctor", "agents", "--json").data["programs"][0]["guard_tried"] == "project: `rm -rf ~` was blocked"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("claude")
 @pytest.mark.parametrize("way", ["the hook lets it through", "the hook is gone", "the parser is missing"])
 def test_a_guard_that_does_not_work_is_reported(places: Places, here: Here, way: str) -> None:

@@ -121,6 +121,7 @@ def paid(charge: Charge) -> tuple[str | None, str, int, int, int, int]:
     return (charge.run_id, charge.model, *tokens)
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_session_of_opencode_is_on_record_and_a_denied_call_does_not_run(places: Places, here: Here) -> None:
     assert here("init").code == 0

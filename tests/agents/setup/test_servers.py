@@ -32,6 +32,7 @@ def entry(path: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", WITH_SERVER)
 def test_the_server_comes_when_it_is_asked_for_stays_and_goes_with_the_rest(file: str, places: Places, here: Here) -> None:
     words, path, before = WITH_SERVER[file], places.root / file, tree(places.root)
@@ -50,6 +51,7 @@ def test_the_server_comes_when_it_is_asked_for_stays_and_goes_with_the_rest(file
     assert {name: what for name, what in tree(places.root).items() if not name.startswith("data")} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", WITH_SERVER)
 def test_what_others_wrote_comes_back_byte_for_byte(file: str, places: Places, here: Here) -> None:
     words, path = WITH_SERVER[file], places.root / file
@@ -64,6 +66,7 @@ def test_what_others_wrote_comes_back_byte_for_byte(file: str, places: Places, h
     assert path.read_text() == text
 
 
+@pytest.mark.slow
 def test_an_edit_of_somebody_else_stays_when_the_entry_goes(places: Places, here: Here) -> None:
     path = places.repo / ".mcp.json"
     path.write_text('{"mcpServers": {"theirs": {"command": "x"}}}')
@@ -95,6 +98,7 @@ def test_the_plugin_has_the_server(places: Places, here: Here) -> None:
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_the_doctor_asks_the_server_for_its_tools(places: Places, here: Here, program: Callable[..., Path]) -> None:
     program("claude", CLAUDE)
     assert here("init").code == 0

@@ -21,6 +21,7 @@ def tasks(decklog: Program, log_folder: Path) -> Path:
     return log_folder
 
 
+@pytest.mark.slow
 def test_an_agent_has_one_task_until_it_ends_it(agent: Start, tasks: Path) -> None:
     me = agent()
     assert me("next").out == me("next").out == "one  Task one\n"
@@ -29,12 +30,14 @@ def test_an_agent_has_one_task_until_it_ends_it(agent: Start, tasks: Path) -> No
     assert me("next").out == "two  Task two\n"
 
 
+@pytest.mark.slow
 def test_two_agents_in_one_folder_have_a_task_each(agent: Start, tasks: Path) -> None:
     first, second = agent(), agent()
     assert (first("next").out, second("next").out) == ("one  Task one\n", "two  Task two\n")
     assert (second("done").code, first("done").code) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_named_worker_has_its_task_in_every_shell(agent: Start, tasks: Path) -> None:
     first, second = agent(DECKLOG_WORKER="dev"), agent(DECKLOG_WORKER="dev")
     assert first("next").out == "one  Task one\n"
@@ -45,6 +48,7 @@ def test_a_named_worker_has_its_task_in_every_shell(agent: Start, tasks: Path) -
     assert agent()("next --as other").out == "two  Task two\n"
 
 
+@pytest.mark.slow
 def test_a_named_worker_that_repeats_its_question_in_another_shell_does_not_ask_twice(
     agent: Start, tasks: Path, decklog: Program
 ) -> None:
@@ -58,6 +62,7 @@ def test_a_named_worker_that_repeats_its_question_in_another_shell_does_not_ask_
     assert len(decklog("approvals", "find", "run_1", "--json").data) == 1
 
 
+@pytest.mark.slow
 def test_shells_of_one_named_worker_that_claim_at_once_get_the_same_task(agent: Start, tasks: Path) -> None:
     several = [agent(DECKLOG_WORKER="dev") for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
@@ -65,6 +70,7 @@ def test_shells_of_one_named_worker_that_claim_at_once_get_the_same_task(agent: 
     assert heard == ["one  Task one\n"] * 3
 
 
+@pytest.mark.slow
 def test_a_killed_agent_that_starts_again_under_its_name_has_its_task_back(agent: Start, tasks: Path, decklog: Program) -> None:
     before = agent(DECKLOG_WORKER="dev")
     assert before("next").out == "one  Task one\n"
@@ -75,6 +81,7 @@ def test_a_killed_agent_that_starts_again_under_its_name_has_its_task_back(agent
     assert after("done").code == 0
 
 
+@pytest.mark.slow
 def test_an_agent_session_that_is_resumed_in_another_process_has_its_task_back(agent: Start, tasks: Path) -> None:
     session = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "7d10-4c1e"}
     before = agent(**session)
@@ -83,6 +90,7 @@ def test_an_agent_session_that_is_resumed_in_another_process_has_its_task_back(a
     assert agent(**session)("done").out.startswith("done: one")
 
 
+@pytest.mark.slow
 def test_a_worker_whose_lease_went_to_another_has_lost_it(agent: Start, tasks: Path) -> None:
     first, second = agent(), agent()
     assert first("next --lease 0.01").out == "one  Task one\n"
@@ -94,6 +102,7 @@ def test_a_worker_whose_lease_went_to_another_has_lost_it(agent: Start, tasks: P
     assert second("done").out.startswith("done: one")
 
 
+@pytest.mark.slow
 def test_what_was_spent_is_on_record_even_when_the_task_is_lost(agent: Start, tasks: Path, decklog: Program) -> None:
     first, second = agent(), agent()
     first("next --lease 0.01")
@@ -102,6 +111,7 @@ def test_what_was_spent_is_on_record_even_when_the_task_is_lost(agent: Start, ta
     assert [charge["is_late"] for charge in decklog("ledger", "find", "run_1", "--json").data] == [True]
 
 
+@pytest.mark.slow
 def test_of_calls_that_claim_at_once_for_one_worker_all_get_the_same_task(agent: Start, tasks: Path) -> None:
     # One session in several processes, as an agent that runs commands in parallel.
     several = [agent(CLAUDECODE="1", CLAUDE_CODE_SESSION_ID="s") for _ in range(3)]
@@ -110,6 +120,7 @@ def test_of_calls_that_claim_at_once_for_one_worker_all_get_the_same_task(agent:
     assert heard == ["one  Task one\n"] * 3
 
 
+@pytest.mark.slow
 def test_a_shell_or_a_time_limit_between_does_not_make_another_worker(agent: Start, tasks: Path) -> None:
     me = agent()
     assert me("next").out == "one  Task one\n"
@@ -117,6 +128,7 @@ def test_a_shell_or_a_time_limit_between_does_not_make_another_worker(agent: Sta
         assert me("next", through=through).out == "one  Task one\n", through
 
 
+@pytest.mark.slow
 def test_linked_worktrees_share_the_log_and_each_agent_keeps_its_own_task(
     agent: Start, tasks: Path, tmp_path: Path, decklog: Program
 ) -> None:
@@ -132,6 +144,7 @@ def test_linked_worktrees_share_the_log_and_each_agent_keeps_its_own_task(
     assert there("done").out.startswith("done: two")
 
 
+@pytest.mark.slow
 def test_on_postgres_the_claim_is_remembered_beside_the_address(
     agent: Start, tmp_path: Path, decklog: Program, postgres_url: str
 ) -> None:
@@ -147,6 +160,7 @@ def test_on_postgres_the_claim_is_remembered_beside_the_address(
     assert me("done").out.startswith(f"done: {task}")
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_for_its_owner_alone_and_holds_no_text(agent: Start, tasks: Path) -> None:
     agent()("next")
     folder = tasks / ".decklog" / "decklog.db-claims"
@@ -155,6 +169,7 @@ def test_what_is_remembered_is_for_its_owner_alone_and_holds_no_text(agent: Star
     assert "Task one" not in kept.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"task_id": "one"}', "\x00"])
 def test_a_damaged_memory_is_none(agent: Start, tasks: Path, text: str) -> None:
     me = agent()
@@ -165,6 +180,7 @@ def test_a_damaged_memory_is_none(agent: Start, tasks: Path, text: str) -> None:
     assert me("next").out == "two  Task two\n"
 
 
+@pytest.mark.slow
 def test_a_claim_that_somebody_else_made_is_named_by_task_and_fence(decklog: Program, tasks: Path) -> None:
     fence = str(decklog("tasks", "claim", "run_1", "--worker", "conductor", "--json").data["fence"])
     given = {"DECKLOG_TASK_ID": "one", "DECKLOG_FENCE": fence}
@@ -180,6 +196,7 @@ def test_a_claim_that_somebody_else_made_is_named_by_task_and_fence(decklog: Pro
     assert decklog("tasks", "show", "two", "--json").data["state"] == "pending"
 
 
+@pytest.mark.slow
 def test_two_scripts_of_one_terminal_have_a_task_each(agent: Start, tasks: Path) -> None:
     script = tasks / "script.sh"
     script.write_text('"$@"\n:\n')
@@ -188,6 +205,7 @@ def test_two_scripts_of_one_terminal_have_a_task_each(agent: Start, tasks: Path)
     assert heard == {"one  Task one\n", "two  Task two\n"}
 
 
+@pytest.mark.slow
 def test_a_worker_that_forgets_its_name_is_told_it(agent: Start, tasks: Path) -> None:
     me = agent()
     assert me("next --as dev-1").out == "one  Task one\n"
@@ -196,6 +214,7 @@ def test_a_worker_that_forgets_its_name_is_told_it(agent: Start, tasks: Path) ->
     assert me("done --as dev-1").code == 0
 
 
+@pytest.mark.slow
 def test_files_of_those_who_are_gone_are_cleared_away(agent: Start, tasks: Path) -> None:
     for _ in range(2):
         one = agent()
@@ -206,6 +225,7 @@ def test_files_of_those_who_are_gone_are_cleared_away(agent: Start, tasks: Path)
     assert len(list((tasks / ".decklog" / "decklog.db-claims").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_task_in_hand_is_shown_whichever_run_is_asked_for(decklog: Program, tasks: Path) -> None:
     decklog("runs", "start", "another", "--run", "run_2")
     decklog("plan", "elsewhere", "--run", "run_2")

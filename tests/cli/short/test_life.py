@@ -18,6 +18,7 @@ def planned(decklog: Program, log_folder: Path) -> Path:
     return log_folder
 
 
+@pytest.mark.slow
 def test_an_agent_that_knows_only_the_first_page_lives_a_task_in_eight_calls_and_four_kilobytes(
     decklog: Program, planned: Path
 ) -> None:

@@ -15,6 +15,7 @@ def test_a_run_without_tasks_may_get_some(decklog: Program, log_folder: Path) ->
     assert (said.code, said.data, said.envelope["reason"]["code"]) == (AGAIN, None, "no_tasks")
 
 
+@pytest.mark.slow
 def test_tasks_that_others_have_may_come_back(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "one")
     decklog("next", "--as", "other")
@@ -22,6 +23,7 @@ def test_tasks_that_others_have_may_come_back(decklog: Program, log_folder: Path
     assert (said.code, said.out.endswith("Wait for one: decklog next --wait 60\n")) == (AGAIN, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["--run", "run_1"]])
 def test_when_everything_is_done_it_is_over(decklog: Program, log_folder: Path, words: list[str]) -> None:
     decklog("plan", "one")
@@ -32,6 +34,7 @@ def test_when_everything_is_done_it_is_over(decklog: Program, log_folder: Path, 
     assert decklog("next", *words).code == OVER
 
 
+@pytest.mark.slow
 def test_a_paused_run_may_go_on_and_a_role_may_find_its_task(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "one")
     assert decklog("next", "--role", "qa", "--json").envelope["reason"]["code"] == "no_match"
@@ -40,6 +43,7 @@ def test_a_paused_run_may_go_on_and_a_role_may_find_its_task(decklog: Program, l
     assert (paused.code, paused.envelope["reason"]["code"]) == (AGAIN, "run_paused")
 
 
+@pytest.mark.slow
 def test_of_several_runs_the_one_from_which_something_may_come_decides(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "one", "--run", "run_1")
     decklog("next", "--as", "other")
@@ -52,6 +56,7 @@ def test_of_several_runs_the_one_from_which_something_may_come_decides(decklog: 
     assert decklog("next").code == OVER
 
 
+@pytest.mark.slow
 def test_waiting_gets_a_task_that_becomes_ready(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "one")
     decklog("next", "--as", "other", "--lease", "0.2")
@@ -61,6 +66,7 @@ def test_waiting_gets_a_task_that_becomes_ready(decklog: Program, log_folder: Pa
 # What a task tells
 
 
+@pytest.mark.slow
 def test_a_second_try_knows_what_became_of_the_first(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "-", stdin=json.dumps([{"title": "one", "inputs": {"seed": 7}, "stage": "build"}]))
     decklog("next", "--as", "first")
@@ -77,6 +83,7 @@ def test_a_second_try_knows_what_became_of_the_first(decklog: Program, log_folde
     assert (data["attempt"], data["last_try"], data["answers"][0]["state"]) == (2, "no network", "open")
 
 
+@pytest.mark.slow
 def test_a_blocked_task_waits_for_somebody(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "one")
     task = decklog("next", "--json").data["task"]
@@ -89,6 +96,7 @@ def test_a_blocked_task_waits_for_somebody(decklog: Program, log_folder: Path) -
 # Questions
 
 
+@pytest.mark.slow
 def test_a_question_is_for_the_exact_content_it_was_asked_about(decklog: Program, log_folder: Path) -> None:
     (log_folder / "plan.md").write_text("first")
     asked = decklog("ask", "Is this right?", "--about", "plan.md", "--options", "yes", "--options", "no", "--json")
@@ -101,6 +109,7 @@ def test_a_question_is_for_the_exact_content_it_was_asked_about(decklog: Program
     assert (record["subject"], record["payload"]) == ("plan.md", {"options": ["yes", "no"]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verdict", "code"), [("granted", 0), ("denied", 6)])
 def test_the_exit_code_is_the_verdict(decklog: Program, log_folder: Path, verdict: str, code: int) -> None:
     question = decklog("ask", "May I?", "--about", "-", "--json", stdin="the thing").data["approval"]
@@ -113,6 +122,7 @@ def test_the_exit_code_is_the_verdict(decklog: Program, log_folder: Path, verdic
 # Money and plans
 
 
+@pytest.mark.slow
 def test_what_is_spent_past_a_budget_is_recorded_and_told(decklog: Program, log_folder: Path) -> None:
     decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit", "1.00")
     assert decklog("spend", "m", "--in", "5", "--cost", "0.4").code == 0
@@ -121,6 +131,7 @@ def test_what_is_spent_past_a_budget_is_recorded_and_told(decklog: Program, log_
     assert decklog("ledger", "summary", "run_1", "--json").data["total"]["cost_microdollars"] == 1_300_000
 
 
+@pytest.mark.slow
 def test_a_plan_comes_from_lines_and_shows_how_it_stands(decklog: Program, log_folder: Path) -> None:
     lines = "- [ ] Change the lexer\n    a comma is a token\n\n2. Change the parser\n* Write it down\n"
     assert len(decklog("plan", "-", "--in-order", stdin=lines).out.splitlines()) == 3
@@ -137,12 +148,14 @@ def test_a_plan_comes_from_lines_and_shows_how_it_stands(decklog: Program, log_f
     assert decklog("tasks", "find", "run_1", "--json").data[0]["objective"] == "a comma is a token"
 
 
+@pytest.mark.slow
 def test_a_plan_of_which_one_task_is_wrong_adds_none(decklog: Program, log_folder: Path) -> None:
     assert decklog("plan", "good", " ").code == 1
     assert decklog("plan", "-", stdin='[{"title": "x", "priority": 900}, "y"]').code == 1
     assert decklog("tasks", "find", "run_1", "--json").data == []
 
 
+@pytest.mark.slow
 def test_a_lesson_is_found_again(decklog: Program, log_folder: Path) -> None:
     assert decklog("recall", "trailing", "commas").out == "Nothing fits.\n"
     decklog("remember", "Trailing commas are tokens of their own")
@@ -151,6 +164,7 @@ def test_a_lesson_is_found_again(decklog: Program, log_folder: Path) -> None:
     assert (told["why"].partition(";")[0], told["contradicted_by"], told["outdated_by"]) == ("shares trailing, commas", [], None)
 
 
+@pytest.mark.slow
 def test_a_recalled_lesson_that_others_contradict_or_that_is_outdated_says_so(decklog: Program, log_folder: Path) -> None:
     one = decklog("remember", "Run the migrations before the deploy", "--json").data["lesson"]
     other = decklog("remember", "Run the migrations after the deploy", "--json").data["lesson"]
@@ -162,6 +176,7 @@ def test_a_recalled_lesson_that_others_contradict_or_that_is_outdated_says_so(de
     assert "(task_outcomes, seen 1x; outdated: seeds/all.sql changed)" in decklog("recall", "seed", "fixtures").out
 
 
+@pytest.mark.slow
 def test_a_recorded_session_is_never_the_run_that_is_meant(decklog: Program, log_folder: Path) -> None:
     facts = json.dumps({"program": "claude", "session": "s1"})
     for number in range(12):

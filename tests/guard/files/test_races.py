@@ -13,6 +13,7 @@ def test_no_swap_shows_or_changes_a_byte_outside(shape: str) -> None:
     assert outcome.escapes == 0
 
 
+@pytest.mark.slow
 def test_the_race_is_one_that_checking_first_and_opening_later_loses() -> None:
     # On a busy machine the two may hardly meet.
     assert any(naive_escape(3000) for _ in range(30))

@@ -13,6 +13,7 @@ def test_the_corpora_are_large_and_have_no_command_twice() -> None:
         assert len(set(commands)) == len(commands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DANGEROUS)
 def test_dangerous_commands_get_at_least_the_decision_they_should(name: str) -> None:
     found = score(name)
@@ -20,6 +21,7 @@ def test_dangerous_commands_get_at_least_the_decision_they_should(name: str) -> 
     assert found.misjudged_percent <= 3, found.misjudged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARMLESS)
 def test_harmless_commands_run_unasked(name: str) -> None:
     found = score(name)

@@ -87,12 +87,14 @@ FRAGMENTS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 @settings(max_examples=examples(300), deadline=None)
 def test_any_text_gets_a_verdict(text: str) -> None:
     assert isinstance(judge(text), CommandVerdict)
 
 
+@pytest.mark.slow
 @given(st.lists(FRAGMENTS, max_size=60).map("".join))
 @settings(max_examples=examples(400), deadline=None)
 def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
@@ -101,6 +103,7 @@ def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
     assert time.process_time() - start < 2
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(
         [
@@ -134,6 +137,7 @@ def test_any_list_of_arguments_gets_a_verdict(argv: list[str]) -> None:
     assert isinstance(judge(argv), CommandVerdict)
 
 
+@pytest.mark.slow
 @given(DENIED, st.lists(st.sampled_from(WRAPPERS), min_size=1, max_size=1))
 @settings(max_examples=examples(400), deadline=None)
 def test_a_wrapper_never_makes_a_denied_command_less(command: str, wrappers: list[str]) -> None:

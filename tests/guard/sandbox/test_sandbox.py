@@ -148,6 +148,7 @@ def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: S
         assert "reached" not in make_box(sandbox=Sandbox(kind=kind, network=False)).run(connect).output
 
 
+@pytest.mark.slow
 def test_without_the_network_no_datagram_leaves_and_the_machine_still_talks_to_itself(
     make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path
 ) -> None:
@@ -200,6 +201,7 @@ def test_the_environment_of_a_process_outside_is_out_of_reach(held: Toolbox, pla
     assert ran.exit_code != 0
 
 
+@pytest.mark.slow
 def test_a_stubborn_process_tree_is_gone_in_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is on the path can be run, wherever it and the interpreter behind it lie.
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")

@@ -58,6 +58,7 @@ def test_a_stop_interrupts_first(box: Toolbox) -> None:
     assert "tidied" in box.process_logs(started.process_id)
 
 
+@pytest.mark.slow
 def test_a_stop_goes_on_to_terminate_and_to_kill(box: Toolbox) -> None:
     for ignored, sent, ended_by in (
         ("INT", ["SIGINT", "SIGTERM"], "SIGTERM"),
@@ -95,6 +96,7 @@ def test_stopping_what_has_ended_reports_how_it_ended(box: Toolbox) -> None:
     assert (stopped.was_running, stopped.state, stopped.exit_code, stopped.signals_sent) == (False, "exited", 4, ())
 
 
+@pytest.mark.slow
 def test_a_process_is_found_again_after_its_starter_was_killed(
     target: str, run_id: str, box: Toolbox, place: Path, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_shell_string_runs_in_bash(box: Toolbox) -> None:
     assert ran.stdout == "2\nyes\n"
 
 
+@pytest.mark.slow
 def test_an_exit_code_other_than_0_is_a_normal_result(box: Toolbox, place: Path) -> None:
     assert box.run("exit 3").exit_code == 3
     (place / "fall.sh").write_text("kill -USR1 $$; sleep 5\n")
@@ -178,12 +179,14 @@ def test_nothing_outlives_a_command(box: Toolbox, place: Path, stubborn: list[st
     assert not is_running(int((place / "grandchild.pid").read_text()))
 
 
+@pytest.mark.slow
 def test_output_before_a_time_out_is_in_the_error(box: Toolbox) -> None:
     with pytest.raises(TimedOut) as caught:
         box.run("echo so far; sleep 60", timeout_seconds=1.0)
     assert caught.value.details["output"] == "so far\n"
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_the_program_that_ran_it(target: str, run_id: str, place: Path, tmp_path: Path) -> None:
     script = f"""
 import os
@@ -205,6 +208,7 @@ with Decklog.open({target!r}) as log, Toolbox(log, {run_id!r}, root={str(place)!
     wait_until(lambda: not is_running(pid) and not carriers(mark))
 
 
+@pytest.mark.slow
 def test_a_long_command_is_on_record_while_it_runs(
     log: Decklog, run_id: str, box: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ KILLS = 40 if "DECKLOG_TEST_FULL" in os.environ else 4
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 
 
+@pytest.mark.slow
 def test_killed_steps_happen_once_and_are_never_lost(tmp_path: Path) -> None:
     tally = Driver(Ground(tmp_path, kind=SandboxKind.NONE), seed=7).run(KILLS)
     assert tally.kills >= KILLS
@@ -23,6 +24,7 @@ def test_killed_steps_happen_once_and_are_never_lost(tmp_path: Path) -> None:
     assert tally.lost == []
 
 
+@pytest.mark.slow
 def test_a_step_goes_on_when_its_maker_is_killed_and_its_result_is_kept(tmp_path: Path) -> None:
     ground = Ground(tmp_path, kind=SandboxKind.NONE)
     (ground.root / "push.sh").write_text(

@@ -51,6 +51,7 @@ def test_another_toolbox_knows_the_result_too(make_box: Callable[..., Toolbox]) 
     assert make_box().run(["date", "+%N"], step="s1").output == first.output
 
 
+@pytest.mark.slow
 def test_a_step_that_ended_in_an_error_ends_in_it_again(box: Toolbox, place: Path) -> None:
     for _ in range(2):
         with pytest.raises(TimedOut, match=r"ended after 0\.3 seconds"):
@@ -256,6 +257,7 @@ def test_a_process_that_was_started_by_one_who_died_is_adopted(log: Decklog, run
     assert box.stop_process(started.process_id, force=True).was_running
 
 
+@pytest.mark.slow
 def test_an_effect_whose_result_is_too_large_to_keep_is_still_known(
     log: Decklog, run_id: str, make_box: Callable[..., Toolbox]
 ) -> None:

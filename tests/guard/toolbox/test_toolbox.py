@@ -165,6 +165,7 @@ def test_a_tool_is_not_called_inside_of_a_transaction(log: Decklog, box: Toolbox
     box.write_file("a.txt", "x", step="s1")
 
 
+@pytest.mark.slow
 def test_a_very_long_list_does_not_keep_a_call_off_the_record(
     log: Decklog, run_id: str, make_box: Callable[..., Toolbox]
 ) -> None:

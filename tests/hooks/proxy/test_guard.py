@@ -73,6 +73,7 @@ def test_an_agent_that_offers_no_way_to_say_no_is_told_that_it_was_cancelled() -
     assert denial(request, "why")["result"] == {"outcome": {"outcome": "cancelled"}}
 
 
+@pytest.mark.slow
 def test_a_denied_call_does_not_run_the_person_is_not_asked_and_the_reason_is_on_record(place: Path, log: Decklog) -> None:
     bad, good = (
         {"toolCallId": name, "kind": "execute", "rawInput": {"command": command}}
@@ -89,6 +90,7 @@ def test_a_denied_call_does_not_run_the_person_is_not_asked_and_the_reason_is_on
     assert [(each["call"], each["outcome"]) for each in facts(log, "result")] == [("t1", "denied"), ("t2", "ok")]
 
 
+@pytest.mark.slow
 def test_files_and_terminals_that_an_agent_asks_its_editor_for_are_judged_too(place: Path, log: Decklog) -> None:
     steps: list[Any] = [
         ["request", "fs/write_text_file", {"path": "/etc/passwd", "content": "x"}],
@@ -108,6 +110,7 @@ def test_files_and_terminals_that_an_agent_asks_its_editor_for_are_judged_too(pl
     assert sum(subtype == "denied" for subtype, _ in told) == 4
 
 
+@pytest.mark.slow
 def test_messages_that_come_several_at_once_are_judged_one_by_one(place: Path, log: Decklog) -> None:
     options = [{"optionId": "y", "kind": "allow_once"}, {"optionId": "n", "kind": "reject_once"}]
 
@@ -134,6 +137,7 @@ def test_messages_that_come_several_at_once_are_judged_one_by_one(place: Path, l
 # Agents that are made to ask
 
 
+@pytest.mark.slow
 def test_enforcement_makes_agents_ask_and_says_so(place: Path, log: Decklog) -> None:
     with Editor(place, "--enforce", AGENT_NAME="claude-agent-acp").open() as editor:
         editor.prompt(["told"])

@@ -8,6 +8,8 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog, EntryKind
 from tests.hooks.proxy.editor import Editor, settled
 
@@ -52,6 +54,7 @@ def _update(line: bytes) -> dict[str, str]:
     return params.get("update", {}) if isinstance(params, dict) else {}
 
 
+@pytest.mark.slow
 def test_whatever_is_killed_nothing_heard_is_lost_and_nothing_is_told_twice(place: Path, log: Decklog) -> None:
     dice = random.Random(13)
     everything: Counter[str] = Counter()

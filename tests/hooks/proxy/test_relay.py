@@ -71,6 +71,7 @@ def test_what_an_editor_says_comes_through_byte_for_byte(place: Path) -> None:
         assert editor.heard == b"".join(ODD) + b"a last line without an end"
 
 
+@pytest.mark.slow
 def test_lines_of_many_megabytes_and_lines_in_pieces_come_through_and_in_order(place: Path) -> None:
     with Editor(place).open() as editor:
         editor.write(b'{"jsonrpc":"2.0","id":"odd",')
@@ -89,6 +90,7 @@ def test_requests_of_both_sides_may_have_the_same_number(place: Path) -> None:
         assert [message["id"] for message in editor.asked] == [0, 1]
 
 
+@pytest.mark.slow
 def test_errors_exit_codes_and_signals_pass(place: Path) -> None:
     with Editor(place).open() as editor:
         answer = editor.prompt(["error", "a word on stderr"], ["exit", 7])
@@ -114,6 +116,7 @@ def test_an_agent_that_can_not_be_started_is_said_to_be_so(place: Path) -> None:
         assert editor.errors.read() == b"decklog acp: /no/such/agent can't be started: No such file or directory\n"
 
 
+@pytest.mark.slow
 def test_a_killed_agent_leaves_its_last_words_and_its_session_is_closed(place: Path, log: Decklog) -> None:
     with Editor(place).open() as editor:
         answer = editor.prompt(["say", "last words"], ["kill"])
@@ -144,6 +147,7 @@ def _prompt(text: str) -> dict[str, object]:
     return {"sessionId": "s1", "prompt": [{"type": "text", "text": text}]}
 
 
+@pytest.mark.slow
 def test_an_editor_that_is_gone_ends_the_agent_and_its_words_are_on_record(place: Path, log: Decklog) -> None:
     with Editor(place).open() as editor:
         editor.send({"id": 9, "method": "session/prompt", "params": _prompt('[["wait", 0.1], ["say", "to nobody"]]')})
@@ -156,6 +160,7 @@ def test_an_editor_that_is_gone_ends_the_agent_and_its_words_are_on_record(place
     assert ("said", "to nobody") in bodies(log)
 
 
+@pytest.mark.slow
 def test_a_slow_reader_is_waited_for(place: Path) -> None:
     with Editor(place, command=[sys.executable, "-c", "import sys; [print('x' * 1000) for _ in range(2000)]"]) as editor:
         time.sleep(0.2)
@@ -164,6 +169,7 @@ def test_a_slow_reader_is_waited_for(place: Path) -> None:
         assert editor.heard == (b"x" * 1000 + b"\n") * 2000
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_gone_is_heard_to_its_end_however_slow_the_editor_reads(place: Path) -> None:
     write = "import sys; sys.stdout.write('x' * 110_000 + '\\n' + 'last words')"
     with Editor(place, command=[sys.executable, "-c", write]) as editor:
@@ -174,6 +180,7 @@ def test_an_agent_that_is_gone_is_heard_to_its_end_however_slow_the_editor_reads
         assert editor.heard.endswith(b"last words")
 
 
+@pytest.mark.slow
 def test_what_an_agent_left_behind_keeps_nobody_waiting(place: Path) -> None:
     leave = "import subprocess; print('first', flush=True); subprocess.Popen(['sleep', '5']); print('last', flush=True)"
     with Editor(place, command=[sys.executable, "-c", leave]) as editor:
@@ -181,6 +188,7 @@ def test_what_an_agent_left_behind_keeps_nobody_waiting(place: Path) -> None:
         assert editor.heard == b"first\nlast\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["a file in the place of the folder", "nothing can be written", "no log"])
 def test_what_can_not_be_put_on_record_is_passed_on_all_the_same(place: Path, way: str) -> None:
     spool = place / ".decklog" / "decklog.db-spool"
@@ -203,6 +211,7 @@ def test_what_can_not_be_put_on_record_is_passed_on_all_the_same(place: Path, wa
     assert not (place / ".decklog" / "decklog.db").exists() or way != "no log"
 
 
+@pytest.mark.slow
 def test_one_connection_has_sessions_in_several_folders_each_with_its_log(place: Path, log: Decklog) -> None:
     other = place.parent / "other"
     (other / ".git").mkdir(parents=True)

@@ -136,6 +136,7 @@ def test_a_stranger_orders_nothing_and_is_not_asked_for_a_proof(log: Decklog, bo
     assert (log.tasks.get("lexer").state, list(log.feedback.find())) == ("pending", [])
 
 
+@pytest.mark.slow
 @every(
     ("says", "why"),
     [
@@ -195,6 +196,7 @@ def test_heard_again_an_order_is_not_carried_out_twice(ana: Person) -> None:
     assert (again.message.state, ana.log.trust.show()["tier"]) == ("answered", 1)
 
 
+@pytest.mark.slow
 def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Person) -> None:
     asked(ana.log)
     before = {run.id for run in ana.log.runs.find(limit=200)}

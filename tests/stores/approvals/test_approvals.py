@@ -429,6 +429,7 @@ def _decide(log: Decklog, approval_id: str, verdict: str, by: str) -> str:
     return "won"
 
 
+@pytest.mark.slow
 def test_of_two_deciders_one_wins_and_the_other_is_told_who(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("race", run_id="run_1")
@@ -447,6 +448,7 @@ def _ask(log: Decklog, key: str | None, number: int) -> tuple[str, int]:
     return asked.id, asked.number
 
 
+@pytest.mark.slow
 def test_asking_at_the_same_time_gives_one_approval_for_a_key_and_one_number_each_without(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("race", run_id="run_1")

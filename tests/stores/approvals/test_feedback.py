@@ -128,6 +128,7 @@ def _note(target: str, feedback_id: str, number: int) -> None:
         log.feedback.add_note(feedback_id, f"note {number}")
 
 
+@pytest.mark.slow
 def test_notes_of_several_processes_are_all_kept(log: Decklog, target: str) -> None:
     feedback_id = log.feedback.file("ana", "You broke the build").id
     shared_out(_note, [(target, feedback_id, number) for number in range(16)])

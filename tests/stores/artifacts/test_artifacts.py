@@ -205,6 +205,7 @@ def _add(log: Decklog, path: str) -> tuple[int, int]:
     return log.artifacts.add("run_1", "log", path, content="the same").number, os.getpid()
 
 
+@pytest.mark.slow
 def test_processes_that_add_the_same_file_get_the_same_artifact(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("race", run_id="run_1")

@@ -147,6 +147,7 @@ def _save(log: Decklog, number: int) -> int:
     return log.outputs.save("run_1", "scan", {"by": number}).iteration
 
 
+@pytest.mark.slow
 def test_sixteen_processes_count_to_sixteen(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("race", run_id="run_1")

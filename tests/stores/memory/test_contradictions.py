@@ -31,6 +31,7 @@ def test_lessons_that_are_said_again_are_nearly_all_known(name: str) -> None:
     assert sum(alike(one, other) for one, other in _pairs(name)) >= 55
 
 
+@pytest.mark.slow
 def test_contrary_lessons_become_two_and_are_told_in_the_answer_and_on_record(log: Decklog) -> None:
     told = 0
     for one, other in _pairs("contrary_seen.txt"):
@@ -43,6 +44,7 @@ def test_contrary_lessons_become_two_and_are_told_in_the_answer_and_on_record(lo
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_lessons_that_are_said_again_become_one(log: Decklog) -> None:
     merged = 0
     for one, other in _pairs("repeated_seen.txt"):

@@ -84,6 +84,7 @@ def test_a_lesson_that_praises_and_advises_is_no_mere_praise() -> None:
         assert not says_nothing(text)
 
 
+@pytest.mark.slow
 def test_nothing_fits_is_an_answer(log: Decklog) -> None:
     teach(log, own_sets()[0])
     for question in ("a recipe for tomato soup with basil", "who painted the mona lisa", "cheap flights to lisbon in may"):
@@ -103,6 +104,7 @@ npm ERR!     /home/somebody/code_view/client_web/npm-debug.log
 """
 
 
+@pytest.mark.slow
 def test_a_long_pasted_error_finds_the_short_lesson_about_it(log: Decklog) -> None:
     """No lesson has most of the words of a pasted error, so these must not count against it."""
     teach(log, own_sets()[0])

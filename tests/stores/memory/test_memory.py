@@ -212,6 +212,7 @@ def test_a_retried_call_with_a_key_counts_once(log: Decklog) -> None:
     assert (again.id, again.sightings) == (first.id, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["learn_the_same", "learn_nearly_the_same"])
 def test_processes_that_learn_the_same_at_once_make_one_lesson(target: str, job: str) -> None:
     Decklog.open(target).close()

@@ -89,6 +89,7 @@ def test_a_recall_embeds_what_was_learned_since_the_last(taught: Decklog) -> Non
     assert taught.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_recall_embeds_a_few_and_says_how_many_are_left(log: Decklog) -> None:
     for number in range(40):
         log.memory.remember("failure_patterns", f"{LESSONS[number % 5]} in part number {number}")
@@ -243,6 +244,7 @@ def test_without_a_model_recall_goes_by_words_and_says_so(log: Decklog) -> None:
     assert log.memory.recall("collation").warnings == ()
 
 
+@pytest.mark.slow
 def test_both_engines_rank_by_meaning_alike(tmp_path: Path, postgres_url: str, clock: ManualClock) -> None:
     with Decklog.open(tmp_path / "log.db", clock=clock) as one, Decklog.open(postgres_url, clock=clock) as other:
         for log in (one, other):

@@ -122,6 +122,7 @@ def test_a_pattern_can_be_learned_anew_after_it_expired(log: Decklog, clock: Man
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_twenty_four_sightings_at_once_count_twenty_four(target: str) -> None:
     Decklog.open(target).close()
     at_once("tests.stores.memory.memory_jobs.meet_an_error", target, processes=8, times=3)

@@ -115,6 +115,7 @@ def taught(first_taught: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(first_taught, tmp_path / "log.db"))
 
 
+@pytest.mark.slow
 def test_both_engines_give_the_same_lessons_in_the_same_order_with_the_same_scores(taught: Path, postgres_url: str) -> None:
     of = SETS[0]
     with _log(taught) as one, _log(postgres_url) as two:
@@ -128,6 +129,7 @@ def test_both_engines_give_the_same_lessons_in_the_same_order_with_the_same_scor
                 assert [(hit.id, hit.score, hit.why) for hit in left] == [(hit.id, hit.score, hit.why) for hit in right]
 
 
+@pytest.mark.slow
 def test_lessons_of_equal_score_come_in_the_same_order_on_both_engines(tmp_path: Path, postgres_url: str) -> None:
     texts = tuple(Text(f"l{number:03}", f"deadlock number n{number:03}") for number in Random(5).sample(range(200), 200))
     of = RecallSet("equal", "", texts, (Question("deadlock", ("l001",)),))
@@ -141,6 +143,7 @@ def test_lessons_of_equal_score_come_in_the_same_order_on_both_engines(tmp_path:
 
 
 # Both engines give the same, as shown above: what is found is measured on one.
+@pytest.mark.slow
 @pytest.mark.parametrize("of", SETS, ids=lambda of: of.name)
 def test_words_find_no_provably_less_than_stemmed_bm25(tmp_path: Path, taught: Path, of: RecallSet) -> None:
     with _log(taught if of is SETS[0] else tmp_path / "other.db") as log:
@@ -152,6 +155,7 @@ def test_words_find_no_provably_less_than_stemmed_bm25(tmp_path: Path, taught: P
         assert at_best >= 0
 
 
+@pytest.mark.slow
 def test_two_words_of_a_lesson_find_it(taught: Path) -> None:
     of = SETS[0]
     draw = Random(3)
@@ -163,6 +167,7 @@ def test_two_words_of_a_lesson_find_it(taught: Path) -> None:
     assert found >= 0.99 * len(of.texts)
 
 
+@pytest.mark.slow
 def test_sound_advice_comes_before_advice_that_did_harm(log: Decklog) -> None:
     of = SETS[0]
     teach(log, of)

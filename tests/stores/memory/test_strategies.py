@@ -63,6 +63,7 @@ def test_credit_is_bounded_and_needs_a_strategy(log: Decklog) -> None:
         log.strategies.credit("nobody")
 
 
+@pytest.mark.slow
 def test_insights_repeated_at_once_are_all_counted(target: str) -> None:
     Decklog.open(target).close()
     at_once("tests.stores.memory.memory_jobs.repeat_an_insight", target, processes=4, times=6)

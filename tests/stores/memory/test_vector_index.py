@@ -43,6 +43,7 @@ def _is_asked(log: Decklog) -> bool:
     return isinstance(log.memory._neighbours(embedder), NeighboursOnServer)
 
 
+@pytest.mark.slow
 def test_the_index_finds_what_comparing_all_finds(taught: Decklog, postgres_url: str, clock: ManualClock) -> None:
     before = _told(taught)
     assert taught.memory.index_vectors() is True
@@ -55,6 +56,7 @@ def test_the_index_finds_what_comparing_all_finds(taught: Decklog, postgres_url:
         assert _is_asked(other)
 
 
+@pytest.mark.slow
 def test_an_index_may_take_longer_than_a_server_may_be_silent(taught: Decklog, postgres_url: str) -> None:
     assert isinstance(taught.db, PostgresDatabase)
     taught.db.connections.patience_seconds = 1.0
@@ -83,6 +85,7 @@ def test_the_planner_takes_the_index(taught: Decklog) -> None:
     assert f"Index Scan using {index._name}" in taught.db.read(plan)
 
 
+@pytest.mark.slow
 def test_what_changes_after_it_was_made_is_found_as_it_is_now(taught: Decklog) -> None:
     taught.memory.index_vectors()
     taught.memory.peek(QUESTION)
@@ -115,6 +118,7 @@ def test_what_is_usual_is_kept_until_one_in_fifty_vectors_is_newer(taught: Deckl
     assert sample._count == 62
 
 
+@pytest.mark.slow
 def test_the_proof_knows_the_index_and_tells_of_one_that_only_has_its_name(taught: Decklog) -> None:
     taught.memory.index_vectors()
     assert taught.journal.verify().ok

@@ -8,6 +8,8 @@ from datetime import timedelta
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import pytest
+
 from decklog import BudgetExceeded, Decklog, ManualClock
 from tests.prepared import Started
 from tests.stores.processes import begin, in_processes
@@ -63,6 +65,7 @@ def one_call(log: Decklog, dice: random.Random, run_id: str) -> None:
         log.reservations.settle(held.id)
 
 
+@pytest.mark.slow
 def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str, tmp_path: Path) -> None:
     with Decklog.open(target) as log:
         log.prices.set("m", 1_000_000, 1_000_000)
@@ -125,6 +128,7 @@ def spend_at_once(seed: int, start: Barrier, target: str) -> None:
                 continue
 
 
+@pytest.mark.slow
 def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_money_for(target: str) -> None:
     with Decklog.open(target) as log:
         log.prices.set("m", 1_000_000, 1_000_000)
@@ -145,6 +149,7 @@ def set_budgets(target: str, folder: Path) -> None:
             log.budgets.lift(budget.id)
 
 
+@pytest.mark.slow
 def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: str, tmp_path: Path) -> None:
     with Decklog.open(target) as log:
         log.prices.set("m", 1_000_000, 1_000_000)

@@ -89,6 +89,7 @@ def scans(log: Decklog, sql: str, bound: Any) -> list[str]:
     return [step for step in steps if re.search(r"Seq Scan on (entries|tasks|charges)\b", step)]
 
 
+@pytest.mark.slow
 def test_views_take_few_statements_however_large_the_log_and_look_through_nothing(log: Decklog, clock: ManualClock) -> None:
     grow(log, clock, range(2), 3)
     few = counted(log)

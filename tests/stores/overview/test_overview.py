@@ -336,6 +336,7 @@ def test_decisions_are_counted_as_the_sentence_counts_them(log: Decklog, run_id:
     assert log.overview.decisions() == log.overview.now().decisions == 2
 
 
+@pytest.mark.slow
 def test_the_last_entries_of_many_runs_are_found_one_by_one_in_a_small_log_too(log: Decklog) -> None:
     for number in range(60):
         run = log.runs.start(f"goal {number}")

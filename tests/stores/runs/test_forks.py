@@ -170,6 +170,7 @@ def test_every_rule_names_columns_that_exist(log: Decklog) -> None:
         assert {path.partition(".")[0] for path in rule.fields} | set(rule.same_ids) <= set(kind.columns()), kind.table
 
 
+@pytest.mark.slow
 def test_a_fork_has_of_every_type_of_record_what_its_rule_says(copied: Copied) -> None:
     for kind in types_of_a_run(copied.log):
         rule = kind.fork_rule()
@@ -241,6 +242,7 @@ def test_a_task_that_waits_for_an_answer_starts_again_in_a_fork(log: Decklog, ru
     assert again.task.reason is None
 
 
+@pytest.mark.slow
 def test_a_fork_of_a_recorded_run_is_not_closed_as_interrupted(log: Decklog, clock: ManualClock) -> None:
     import subprocess
     import sys

@@ -118,6 +118,7 @@ def check(log: Decklog, at: int, size: int) -> None:
     assert lanes["left_out"] == 0
 
 
+@pytest.mark.slow
 def test_any_page_as_of_any_entry_is_that_of_the_whole_picture(log: Decklog, clock: ManualClock) -> None:
     dice, last = random.Random(5), filled(log, clock, 60)
     for at in [1, last, *dice.sample(range(1, last + 1), 10)]:
@@ -361,6 +362,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 def test_verify_finds_what_the_entries_do_not_add_up_to_and_derive_mends_it(
     log: Decklog, target: str, clock: ManualClock
 ) -> None:

@@ -197,6 +197,7 @@ def test_nobody_has_a_lease_in_a_fork_and_no_attempt_is_used(log: Decklog, run_i
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_fork_takes_time_in_proportion_to_its_records(log: Decklog, run_id: str) -> None:
     """Statements are counted, not seconds: at most one more for each record more, which is one entry."""
     log.runs.start("Make the lexer faster", run_id="run_2")

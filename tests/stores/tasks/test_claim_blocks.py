@@ -212,6 +212,7 @@ def test_a_moment_that_has_not_come_is_refused(log: Decklog, run_id: str) -> Non
         log.journal.at("tasks", "work", "3")
 
 
+@pytest.mark.slow
 def test_those_who_wait_write_nothing_when_others_do(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("theirs", run_id="theirs")

@@ -76,6 +76,7 @@ def test_money_that_another_has_meanwhile_does_not_end_the_lease(log: Decklog, c
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", [1.0, -1.0])
 def test_processes_whose_clocks_differ_agree_on_a_lease(tmp_path: Path, hours: float) -> None:
     path = str(tmp_path / "decklog.db")

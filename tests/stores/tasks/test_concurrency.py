@@ -175,6 +175,7 @@ def tasked(target: str) -> tuple[str, str]:
     return target, run_id
 
 
+@pytest.mark.slow
 def test_every_task_is_done_once_by_many_processes(tasked: tuple[str, str]) -> None:
     target, run_id = tasked
     results = together("work", PROCESSES, target, run_id, 60.0, 0.0)
@@ -186,6 +187,7 @@ def test_every_task_is_done_once_by_many_processes(tasked: tuple[str, str]) -> N
         assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str, str]) -> None:
     target, run_id = tasked
     killed = 0
@@ -234,6 +236,7 @@ def finish_it(target: str, run_id: str) -> str:
         return ", ".join(f"{attempt.number} {attempt.outcome}" for attempt in log.tasks.attempts(claim.task.id))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_leaves_its_task_to_another(one_task: tuple[str, str]) -> None:
     worker = start("claim_and_hold", *one_task, 0.5)
     hear(worker)
@@ -242,6 +245,7 @@ def test_a_worker_that_dies_leaves_its_task_to_another(one_task: tuple[str, str]
     assert finish_it(*one_task) == "1 expired, 2 done"
 
 
+@pytest.mark.slow
 def test_a_worker_that_never_starts_leaves_its_task_to_another(one_task: tuple[str, str]) -> None:
     worker = start("claim_and_hold", *one_task, 0.5)
     hear(worker)
@@ -251,6 +255,7 @@ def test_a_worker_that_never_starts_leaves_its_task_to_another(one_task: tuple[s
         assert told_in_the_end(worker) == '"lease_lost"\n'
 
 
+@pytest.mark.slow
 def test_a_worker_that_freezes_and_comes_back_finds_its_task_gone(one_task: tuple[str, str]) -> None:
     worker = start("claim_and_hold", *one_task, 0.5)
     pid = hear(worker)["pid"]

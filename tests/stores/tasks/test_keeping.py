@@ -17,6 +17,7 @@ def log(target: str) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 def test_a_claim_inside_of_a_transaction_ends(log: Decklog) -> None:
     done = threading.Event()
 
@@ -67,6 +68,7 @@ def test_a_claim_can_be_copied(log: Decklog) -> None:
     log.close()
 
 
+@pytest.mark.slow
 def test_a_waiting_claim_only_looks_while_there_is_nothing_to_take(target: str) -> None:
     with Decklog.open(target) as busy, Decklog.open(target, busy_seconds=0.2) as waiting:
         busy.runs.start("x", run_id="run_1")

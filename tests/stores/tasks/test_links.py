@@ -164,6 +164,7 @@ def test_a_fork_has_the_links_the_comments_and_who_a_task_is_for(plan: Decklog, 
     assert plan.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_dependency_taken_off_while_others_claim_leaves_a_true_count(target: str) -> None:
     with Decklog.open(target) as log:
         run_id = log.runs.start("races").id

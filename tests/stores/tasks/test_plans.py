@@ -292,6 +292,7 @@ def _complete(log: Decklog, number: int) -> None:
     log.plans.mark("run_1", str(number), PhaseStatus.COMPLETED)
 
 
+@pytest.mark.slow
 def test_24_processes_complete_24_phases_and_all_are_kept(log: Decklog, run_id: str, target: str) -> None:
     recorded(log, run_id, [f"Part {number}" for number in range(1, 25)])
     assert together(target, _complete, [(number,) for number in range(1, 25)]) == [("done", None)] * 24

@@ -229,6 +229,7 @@ def test_a_rule_can_be_tried_before_it_is_used(log: Decklog) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_of_many_processes_each_occurrence_comes_once(target: str) -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     with Decklog.open(target, clock=ManualClock(begin)) as log:

@@ -253,6 +253,7 @@ def test_a_block_that_raises_fails_its_task(log: Decklog, run_id: str) -> None:
     assert (task.state, task.outcome, task.blocker) == ("pending", "failed", "ZeroDivisionError")
 
 
+@pytest.mark.slow
 def test_a_block_keeps_its_lease_alive(target: str) -> None:
     with Decklog.open(target) as log:
         run_id = log.runs.start("real time").id
@@ -482,6 +483,7 @@ def test_a_task_is_released_until_a_time_and_costs_no_attempt(log: Decklog, run_
     assert log.tasks.claim(run_id, worker="w").task.id == released.id
 
 
+@pytest.mark.slow
 def test_a_chain_of_1200_tasks_can_be_added_in_reverse_order(log: Decklog, run_id: str) -> None:
     chain = [{"title": str(n), "task_id": f"t{n}", "depends_on": [f"t{n - 1}"] if n else []} for n in range(1200)]
     added = log.tasks.add_many(run_id, chain[::-1])

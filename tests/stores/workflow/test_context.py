@@ -128,6 +128,7 @@ def _save_some(target: str, worker: int) -> list[int]:
         ]
 
 
+@pytest.mark.slow
 def test_processes_that_save_at_once_get_numbers_without_gap_or_repeat(log: Decklog, target: str) -> None:
     numbers = shared_out(_save_some, [(target, worker) for worker in range(6)])
     assert sorted(number for some in numbers for number in some) == list(range(1, 31))

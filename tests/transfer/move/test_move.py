@@ -16,6 +16,7 @@ from tests.transfer.conftest import exported, fill
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 
 
+@pytest.mark.slow
 def test_sqlite_to_postgres_and_back_is_the_same_to_the_byte(tmp_path: Path, clock: ManualClock, postgres_url: str) -> None:
     with (
         Decklog.open(tmp_path / "a.db", clock=clock) as first,
@@ -78,6 +79,7 @@ def test_readers_and_writers_go_on_while_a_log_moves(source: Decklog, log: Deckl
     assert log.journal.heads() == source.journal.heads()
 
 
+@pytest.mark.slow
 def test_a_killed_move_goes_on_where_it_was(tmp_path: Path, target: str, clock: ManualClock) -> None:
     entries, rounds = (20_000, 3) if FULL else (12_000, 2)  # it moves some thousands at a time, so that each is met between two
     with Decklog.open(tmp_path / "source.db", clock=clock) as source:

@@ -102,6 +102,7 @@ def test_a_text_that_only_the_source_dropped_is_no_loss(log: Decklog, source: De
 
 
 # Which engine tells of a row is all the same to a process; only bytes come in another form from a server.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "how"),
     [("sqlite", "a row altered"), ("postgres", "a row missing"), ("postgres", "a blob altered")],
@@ -124,6 +125,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Filled:
     return Filled(tmp_path_factory.mktemp("large") / "source.db", run_1=5_300, other=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("phase", "calls"), [("moving blobs", 1), ("moving entries", 1), ("moving entries", 2), ("verifying the target", 1)]
 )

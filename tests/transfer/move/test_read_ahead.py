@@ -37,6 +37,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return processes
 
 
+@pytest.mark.slow
 def test_a_log_arrives_whole_through_another_process(log: Decklog, source: Decklog, started: list[Any], tmp_path: Path) -> None:
     Move(source, log).run()
     assert len(started) == 1

@@ -29,6 +29,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
+@pytest.mark.slow
 def test_a_whole_file_is_never_rebuilt(sound: Path, tmp_path: Path) -> None:
     report = recover(str(sound), str(tmp_path / "new.db"))
     assert report.whole
@@ -93,6 +94,7 @@ def test_records_whose_entries_are_lost_come_from_their_tables(small: Path, tmp_
         assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_rows_whose_table_is_lost_come_from_the_journal(small: Path, tmp_path: Path) -> None:
     with Decklog.open(small, read_only=True) as log:
         tasks = log.tasks.find("run_2", limit=100)
@@ -105,6 +107,7 @@ def test_rows_whose_table_is_lost_come_from_the_journal(small: Path, tmp_path: P
         assert log.tasks.find("run_2", limit=100) == tasks
 
 
+@pytest.mark.slow
 def test_blobs_are_found_again(small: Path, tmp_path: Path) -> None:
     spoil(small, 0)
     report = recover(str(small), str(tmp_path / "new.db"))

@@ -84,6 +84,7 @@ def test_a_week_is_named_by_a_day_of_it() -> None:
         day_meant("yesterday", today)
 
 
+@pytest.mark.slow
 def test_the_program_writes_markdown_a_page_or_data(decklog: Program, log_folder: Path) -> None:
     assert "# Week " in decklog("report", "week").out
     assert decklog("report", "week", "--html", "week.html").code == 0

@@ -60,6 +60,7 @@ def file_of(saver: "InMemorySaver", path: Path) -> Path:
     return build(path, checkpoints=checkpoints, writes=writes)
 
 
+@pytest.mark.slow
 def test_an_imported_thread_goes_on_from_its_interrupt(log: Decklog, tmp_path: Path) -> None:
     theirs = InMemorySaver()
     graph(theirs).invoke({"messages": [HumanMessage(f"use {SECRET}", id="h1")]}, HERE)

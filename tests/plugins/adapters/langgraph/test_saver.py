@@ -42,6 +42,7 @@ def graph(log: Decklog) -> Any:
     return builder.compile(checkpointer=DecklogSaver(log))
 
 
+@pytest.mark.slow
 def test_langgraphs_own_conformance_tests_pass(log: Decklog) -> None:
     @checkpointer_test(name="decklog")
     async def saver() -> AsyncIterator[DecklogSaver]:

@@ -32,6 +32,7 @@ def fixed(empty_log_file: Path, tmp_path: Path) -> None:
         log.runs.finish("fix")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fixed")
 def test_a_run_goes_out_by_file_and_comes_in_again(decklog: Program, tmp_path: Path) -> None:
     waiting = decklog("--db", "a.db", "export", "otlp", "on", "--file", "early.jsonl")
@@ -46,6 +47,7 @@ def test_a_run_goes_out_by_file_and_comes_in_again(decklog: Program, tmp_path: P
         assert (log.runs.get("fix").goal, len(entries(log, "fix"))) == ("Fix it", 1)
 
 
+@pytest.mark.slow
 def test_a_file_is_read_as_far_as_it_is_one(decklog: Program, tmp_path: Path) -> None:
     whole = otlp.request_of([chat(1)])
     (tmp_path / "broken.jsonl").write_text(json.dumps(whole) + "\nno JSON\n" + json.dumps(whole)[:50])
@@ -88,6 +90,7 @@ def test_calls_that_can_not_be_meant_say_what_to_say_instead(decklog: Program, w
     assert decklog("--db", "a.db", *words).code == 2
 
 
+@pytest.mark.slow
 def test_what_a_receiver_has_answered_is_on_record_when_it_is_killed(tmp_path: Path) -> None:
     import http.client
     from urllib.parse import urlsplit

@@ -42,6 +42,7 @@ def spans(draw: st.DrawFn) -> OtelSpan:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(given=st.lists(spans(), min_size=1, max_size=3))
 def test_what_is_written_is_read_as_it_was_by_us_and_by_the_library(given: list[OtelSpan]) -> None:

@@ -67,6 +67,7 @@ def _column(path: str, sql: str) -> list[tuple[object, ...]]:
         db.close()
 
 
+@pytest.mark.slow
 def test_a_file_that_followed_call_by_call_is_the_one_that_is_made_of_the_whole_log(shell: Shell) -> None:
     for words in (*WORLD, *LATER):
         shell.ok(*words)

@@ -51,6 +51,7 @@ def test_the_refusal_of_an_old_file_names_the_command_that_takes_it_over(
     assert "bazinga_1" in {row["session_id"] for row in json.loads(capsys.readouterr().out)}
 
 
+@pytest.mark.slow
 def test_agents_scripts_go_on_from_anywhere_and_the_old_ones_are_kept(project: Path, tmp_path: Path) -> None:
     before = (project / "bazinga/bazinga.db").read_bytes()
 
@@ -104,6 +105,7 @@ def test_a_file_that_is_in_use_is_left_as_it_is(project: Path) -> None:
     assert TakeOver(str(project)).run()["already"] is False
 
 
+@pytest.mark.slow
 def test_a_file_of_which_something_would_be_lost_is_left_as_it_is_unless_that_is_accepted(project: Path) -> None:
     path = project / "bazinga/bazinga.db"
     db = apsw.Connection(str(path))

@@ -125,6 +125,7 @@ def test_members_that_are_none_stay_in_a_set_that_changes(log: Decklog, tmp_path
     assert [label for label in labels if label not in ("5",)] == ["x", "new", 5, None]
 
 
+@pytest.mark.slow
 def test_all_that_came_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "issues.jsonl"
     path.write_text("".join(json.dumps(issue(f"bd-{number}")) + "\n" for number in range(230)))

@@ -102,6 +102,7 @@ def test_times_are_spelled_as_its_programs_spell_them(log: Decklog, written: Pat
     db.close()
 
 
+@pytest.mark.slow
 def test_what_was_written_is_imported_as_the_same_records(log: Decklog, home: Path, written: Path, tmp_path: Path) -> None:
     GaiaImport(log, str(home)).run()
     GaiaExport(log, str(written)).run()
@@ -197,6 +198,7 @@ def test_what_another_systems_import_kept_is_reported(log: Decklog, tmp_path: Pa
     assert left_out["what the import from runstore kept"] == 7
 
 
+@pytest.mark.slow
 def test_a_log_of_our_own_comes_back(log: Decklog, clock: ManualClock, written: Path, tmp_path: Path) -> None:
     record_everything(log, clock)
     GaiaExport(log, str(written)).run()

@@ -225,6 +225,7 @@ def _rowid(home: Path, table: str) -> int:
         db.close()
 
 
+@pytest.mark.slow
 @on_both
 @pytest.mark.parametrize("table", CHANGES)
 def test_second_import_brings_every_changed_field(log: Decklog, home: Path, tmp_path: Path, table: str) -> None:

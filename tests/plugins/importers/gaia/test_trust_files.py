@@ -100,6 +100,7 @@ def test_every_changed_field_of_both_files_comes_with_a_second_import(log: Deckl
     assert "owner bo (gh-comment), autonomy level 3, auto-merge of test?" in question
 
 
+@pytest.mark.slow
 @on_both
 def test_owner_signs_what_em_toml_says_step_by_step(desk: Desk, log: Decklog, home: Path, tmp_path: Path) -> None:
     GaiaImport(log, str(home)).run()

@@ -127,6 +127,7 @@ INVALID = [
 ]
 
 
+@pytest.mark.slow
 @every(("name", "arguments"), INVALID, ids=[name for name, _ in INVALID])
 def test_what_can_not_be_done_raises_and_never_ends_the_process(
     database: BazingaDB, name: str, arguments: tuple[object, ...]

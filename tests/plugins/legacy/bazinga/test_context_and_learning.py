@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.every import every
 from tests.plugins.legacy.bazinga.shell import ANY, Case, Shell, fails, gives, prints, refused, silent, try_case
 
@@ -192,6 +194,7 @@ STRATEGIES = [
 ]
 
 
+@pytest.mark.slow
 @every("case", PACKAGES + CONSUMPTION + PATTERNS + STRATEGIES, ids=lambda case: case.name)
 def test_a_call_about_context_and_learning_is_answered(project: Callable[[], Shell], case: Case) -> None:
     try_case(project(), case)

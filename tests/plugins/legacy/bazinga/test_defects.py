@@ -19,6 +19,7 @@ from tests.plugins.legacy.bazinga.shell import Shell, python
 WEAK = "hunter" + "2xyz"
 
 
+@pytest.mark.slow
 def test_d01_entries_of_one_second_come_in_the_order_in_which_they_were_written(shell: Shell) -> None:
     for number in range(10):
         shell.ok("log-interaction", "s", "developer", f"{number:02}")
@@ -147,6 +148,7 @@ def test_d08_what_is_no_secret_stays(text: str) -> None:
     assert scan_and_redact(text) == (text, False)
 
 
+@pytest.mark.slow
 def test_d09_a_call_costs_no_more_on_a_large_file_than_on_a_small_one(shell: Shell) -> None:
     def cost() -> float:
         return min(_processor_time(shell, "get-session", "s") for _ in range(7))
@@ -429,6 +431,7 @@ def test_d26_a_newline_is_no_part_of_an_id_and_true_is_no_number(shell: Shell) -
     assert shell.call("save-state", "s", "pm", "{}", "--group-id", "A\n").code == 1
 
 
+@pytest.mark.slow
 def test_acknowledged_writes_of_many_processes_are_all_there(shell: Shell) -> None:
     calls = [
         subprocess.Popen(

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable
 
+import pytest
+
 from decklog import Decklog
 from tests.every import every
 from tests.plugins.legacy.bazinga.conftest import PLAN
@@ -170,6 +172,7 @@ CRITERIA = [
 ]
 
 
+@pytest.mark.slow
 @every("case", CREATE + UPDATE + PLANS + CRITERIA, ids=lambda case: case.name)
 def test_a_call_about_groups_and_plans_is_answered(project: Callable[[], Shell], case: Case) -> None:
     try_case(project(), case)

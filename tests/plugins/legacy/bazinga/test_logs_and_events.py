@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.every import every
 from tests.plugins.legacy.bazinga.shell import ANY, Case, Shell, fails, gives, prints, refused, shows, try_case
 
@@ -138,6 +140,7 @@ EVENTS = [
 ]
 
 
+@pytest.mark.slow
 @every("case", LOGS + REASONING + EVENTS, ids=lambda case: case.name)
 def test_a_call_about_logs_and_events_is_answered(project: Callable[[], Shell], case: Case) -> None:
     try_case(project(), case)

@@ -75,6 +75,7 @@ def _filled(target: str, prepared: Path) -> Iterator[BazingaDB]:
         yield database
 
 
+@pytest.mark.slow
 @every("table", TABLES)
 def test_a_table_of_bazinga_has_its_columns_and_rows(database: BazingaDB, table: str) -> None:
     rows = database.query(f"select * from {table}")
@@ -198,6 +199,7 @@ def test_what_is_not_one_question_is_refused(database: BazingaDB, sql: str) -> N
 ENDLESS = "with recursive x(n) as (select 1 union all select n + 1 from x) select count(*) from x"
 
 
+@pytest.mark.slow
 def test_an_endless_question_ends_soon(database: BazingaDB) -> None:
     begin = time.process_time()
     with pytest.raises(CallRefused, match="stopped"):

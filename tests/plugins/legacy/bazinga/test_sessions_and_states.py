@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.every import every
 from tests.plugins.legacy.bazinga.shell import ANY, Case, Shell, gives, prints, refused, refused_as_json, silent, try_case
 
@@ -134,6 +136,7 @@ def _same(found: object, expected: object) -> None:
     assert found == expected
 
 
+@pytest.mark.slow
 @every("case", SESSIONS + STATES + INVESTIGATIONS, ids=lambda case: case.name)
 def test_a_call_about_sessions_and_states_is_answered(project: Callable[[], Shell], case: Case) -> None:
     try_case(project(), case)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.every import every
 from tests.plugins.legacy.bazinga.shell import ANY, Case, Shell, gives, prints, refused, silent, try_case
 
@@ -71,6 +73,7 @@ OUTPUTS = [
 ]
 
 
+@pytest.mark.slow
 @every("case", TOKENS + OUTPUTS, ids=lambda case: case.name)
 def test_a_call_about_tokens_and_outputs_is_answered(project: Callable[[], Shell], case: Case) -> None:
     try_case(project(), case)

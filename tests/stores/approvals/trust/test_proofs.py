@@ -174,6 +174,7 @@ def test_an_act_that_fails_leaves_neither_change_nor_proof(desk: Desk) -> None:
 # Passwords
 
 
+@pytest.mark.slow
 def test_a_password_proves_what_the_manager_does_and_is_nowhere_kept(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -351,6 +351,7 @@ def _apply(target: str, statement: str, signature: str) -> str:
         return "applied"
 
 
+@pytest.mark.slow
 def test_of_four_processes_with_one_statement_one_applies_it(desk: Desk, target: str) -> None:
     desk.bind()
     statement = desk.proposed()
@@ -369,6 +370,7 @@ def _bind(target: str, name: str, key: str) -> str:
             return "denied"
 
 
+@pytest.mark.slow
 def test_of_four_processes_that_bind_at_once_one_is_the_manager(desk: Desk, target: str) -> None:
     key = desk.keys["manager"].public
     results = shared_out(_bind, [(target, f"manager{number}", key) for number in range(4)])

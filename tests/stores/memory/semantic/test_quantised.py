@@ -90,6 +90,7 @@ def _model(place: Path, layers: Any = None) -> encoder.MiniLM:
     return model
 
 
+@pytest.mark.slow
 def test_seven_bits_say_nearly_what_all_bits_say(place: Path) -> None:
     whole = _model(place, exact.ExactLayers(tensors.read(str(place / kept.WEIGHTS)))).embed(TEXTS)
     small = _model(place)
