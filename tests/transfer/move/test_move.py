@@ -81,7 +81,7 @@ def test_readers_and_writers_go_on_while_a_log_moves(source: Decklog, log: Deckl
 
 @pytest.mark.slow
 def test_a_killed_move_goes_on_where_it_was(tmp_path: Path, target: str, clock: ManualClock) -> None:
-    entries, rounds = (20_000, 3) if FULL else (12_000, 2)  # it moves some thousands at a time, so that each is met between two
+    entries, rounds = (40_000, 3) if FULL else (30_000, 2)  # it moves some thousands at a time, so that each is met between two
     with Decklog.open(tmp_path / "source.db", clock=clock) as source:
         fill(source, clock, entries=entries)
     command = [sys.executable, "-m", "decklog", "move", target, "--from", str(tmp_path / "source.db")]
