@@ -12,7 +12,6 @@ from decklog.journal.entry import COLUMNS_KEPT
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from decklog.transfer.prune import Prune
 from tests.conftest import on_both
-from tests.plugins.importers import claims
 from tests.plugins.importers.bazinga.bazinga_files import build
 from tests.searches import FULL
 from tests.statements import statements
@@ -46,12 +45,7 @@ def _taken(log: Decklog, path: Path) -> dict[str, int]:
 
 
 @on_both
-@pytest.mark.parametrize("is_elsewhere", [True, False])
-def test_a_second_import_asks_for_many_rows_at_once(
-    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool
-) -> None:
-    if is_elsewhere:
-        claims.read_elsewhere(monkeypatch, LOGS)
+def test_a_second_import_asks_for_many_rows_at_once(log: Decklog, tmp_path: Path) -> None:
     path = _made(tmp_path / "in.db", MANY)
     first = _taken(log, path)
 

@@ -184,7 +184,7 @@ def _typed(command: str) -> str:
     """Give a command that asks at a terminal one, and type the answer."""
     if command not in AT_A_TERMINAL:
         return command
-    return f"{sys.executable} -c {shlex.quote(_SPAWN)} {command} < /dev/null | tr -d '\\r'"
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(_SPAWN)} {command} < /dev/null | tr -d '\\r'"
 
 
 def shows(shown: tuple[str, ...], said: str) -> bool:

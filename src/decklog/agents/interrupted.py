@@ -29,7 +29,7 @@ _ENDS = {"call": ("result", "call", EntryKind.TOOL), "step": ("step.ended", "ste
 
 
 def own_identity() -> str:
-    """Return this process apart from any that ever had its number."""
+    """Return what distinguishes this process from any other with its number."""
     return Identity.own().as_text()
 
 

@@ -30,7 +30,7 @@ COMMANDS = {
         "setup",
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
-    "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
+    "now": ("overview", "Show what needs a person, what runs, what has stalled and what it costs."),
     "cost": ("ledger", "Show what was spent, by model, day, session or repository."),
     "top": ("overview", "Show `now` live, on the whole terminal: move, open, read, approve or deny, quit."),
     "serve": (

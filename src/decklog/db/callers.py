@@ -20,7 +20,7 @@ _blocks: "ContextVar[tuple[object, ...]]" = ContextVar("decklog_blocks", default
 
 
 def caller() -> object:
-    """Return this caller from every other: by its task, where it is one, else by its thread."""
+    """Return what identifies this caller: its task, else its thread."""
     other = _stands_for.get()
     if other is not None:
         return other

@@ -120,7 +120,7 @@ def _plan(ground: "FixContext") -> WorkPlan:
 
 
 def brief(ground: "FixContext") -> str:
-    """Return an agent what is to be mended: the words as data, what is known, and what was wrong with its last fix."""
+    """Build the brief of a fix: the feedback as data, what is known, and what was wrong with the last fix."""
     mend, plan = ground.mend, ground.mend.plan
     spots: list[Any] = mend.places
     parts = [

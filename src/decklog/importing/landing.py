@@ -376,7 +376,7 @@ class RowWriter:
         return not marked.already
 
     def in_turn(self, row: Row, at: datetime) -> datetime:
-        """Return a stream's rows of one time apart by microseconds, so that they keep the order in which they were written."""
+        """Return rows of the same time separated by microseconds, so that they keep their order."""
         known = self._turns.setdefault((row.table, row.stream, at), {})
         return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
 

@@ -208,7 +208,7 @@ class Row:
         return to_json(plain(self.columns))
 
     def digest(self) -> str:
-        """Return this row from one that was changed since, or from another file's row with the same id."""
+        """Return a digest of the columns, which changes with the row and differs between files."""
         return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -35,7 +35,7 @@ class ShortcutAnswer:
 
 
 def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" = ()) -> ShortcutAnswer:
-    """Return a task as its worker needs it, and what became of the questions about it."""
+    """Return a task for its worker, with the answers to questions about it."""
     told = {
         "do": task.objective,
         "done when": "; ".join(task.acceptance),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.importing import landing, reading_ahead
+from decklog.importing import landing
 from decklog.importing.report import Fate, Report
 from tests.plugins.importers.comparing import records_of, said_in
 from tests.searches import FULL
@@ -23,15 +23,6 @@ _MADE = {"lessons": ("id", "superseded_by"), "topics": ()}
 
 class Killed(BaseException):
     """Ends an import as a signal does: nothing catches it."""
-
-
-def read_elsewhere(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    """Have a table read by a process of its own however small the file is, and the others here: none is worth starting one."""
-    read = reading_ahead.read
-    monkeypatch.setattr(reading_ahead, "WORTH_A_PROCESS", 1)
-    monkeypatch.setattr(
-        reading_ahead, "read", lambda reading, asked, size: read(reading, asked, size if table in asked.tables else 0)
-    )
 
 
 def peak_of_gathering(importer: Any, table: str, count: int) -> int:

@@ -21,7 +21,7 @@ from decklog.cli.screens.now import LISTED, tell_now
 )
 @click.pass_obj
 def now(call: Invocation, limit: int) -> int:
-    """Return what needs a person, what runs, what has gone quiet and what it costs.
+    """Show what needs a person, what runs, what has stalled and what it costs.
 
     Exit code 0 when nothing waits for a decision, 7 when something does: `decklog now --brief` fits a shell prompt.
     """

@@ -58,7 +58,7 @@ def _new_password() -> str:
 
 
 def _own_key(log: "Decklog") -> str:
-    """Return the public half of the user's own manager key, which is made if there is none."""
+    """Show the public half of your owner key; create the key if there is none."""
     path = key_path()
     if os.path.exists(path + ".pub"):
         with open(path + ".pub", encoding="utf-8") as file:

@@ -9,7 +9,7 @@ _LONGEST_SECONDS = 32 * 86400.0
 
 
 def failed(problem: Any) -> ModelReply:
-    """Return an error of either library as a reply; they name the same things the same way."""
+    """Return an error of either library as a reply."""
     status = getattr(problem, "status_code", None)
     if type(problem).__name__ == "APITimeoutError":
         error_class = "timeout"

@@ -258,7 +258,7 @@ def _outcome(session: _Session, problem: BaseException | None) -> CallOutcome:
 
 
 def _numbered(said: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
-    """Return the texts of one message apart as transcripts do."""
+    """Return the separate texts of one message, as transcripts have them."""
     counts: dict[str | None, int] = {}
     found = []
     for name, text in said:

@@ -278,7 +278,7 @@ def tokens_of(text: str) -> int:
 
 
 def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
-    """Return a lesson, with the reasons for it and what speaks for and against it."""
+    """Return a lesson with its reasons and the evidence for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
         id=lesson.id,

@@ -20,7 +20,7 @@ from decklog.cli.terminal import say
 @click.option("--plain", is_flag=True, help="go by exact commands alone, and ask no model")
 @click.pass_obj
 def critical(call: Invocation, /, text: str, key: str | None, from_: str | None, **given: "str | bool | None") -> int:
-    """Return the agents something that can't wait. It is acknowledged at once; the manager's word pauses the task it names.
+    """Tell the agents something that can't wait. It is acknowledged at once; the manager's word pauses the task it names.
 
     What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.
     """

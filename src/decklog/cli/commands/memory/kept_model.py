@@ -33,7 +33,7 @@ def install(call: Invocation, wheel: str | None) -> int:
 @model.command()
 @click.pass_obj
 def show(call: Invocation) -> int:
-    """Return where the model is kept, and whether every byte of it is right."""
+    """Show where the model is stored, and whether it is intact."""
     from decklog.stores.memory.semantic import installing
     from decklog.stores.memory.semantic.model import found_at
 

@@ -154,7 +154,7 @@ def _failed_run(call: Invocation, mending: "FixLoop", run_id: str, whose: str | 
 
 
 def _standing(call: Invocation, log: "Decklog") -> int:
-    """Return how every open mend stands, and what feedback nobody has begun with."""
+    """Show the state of every open fix, and feedback that nobody has started on."""
     found = list(log.mends.find(open_only=True, limit=200))
     begun = {one.feedback_id for one in found}
     pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]

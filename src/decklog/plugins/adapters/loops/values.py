@@ -36,7 +36,7 @@ def as_json(value: "Any", depth: int = 0) -> "Any":
 
 
 def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
-    """Return an object; one that can't even be told is no reason to stop the loop."""
+    """Return an object as text, also if it can't be represented."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
     except Exception as problem:  # noqa: BLE001  (whatever somebody's __repr__ does)

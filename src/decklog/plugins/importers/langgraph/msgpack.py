@@ -106,7 +106,7 @@ class MsgpackReader:
         return {str(self.value()): self.value() for _ in range(count)}
 
     def _object(self, size: int) -> "Any":
-        """Return an object by the name of its class and what it was made of."""
+        """Return an object as its class name and its arguments."""
         code, data = self._number(">b"), self._take(size)
         try:
             module, name, *made_of = decoded(data, self._depth + 1)
