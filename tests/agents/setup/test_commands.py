@@ -152,7 +152,9 @@ def test_every_hook_calls_this_decklog_by_its_whole_path_with_a_time_limit(place
         assert len(found) >= 6
         for handler in found:
             assert handler["timeout"] > 0
-            assert os.access(shlex.split(handler["command"])[0], os.X_OK)
+            # A command with arguments of its own is a path, not a line of a shell.
+            path = handler["command"] if "args" in handler else shlex.split(handler["command"])[0]
+            assert os.access(path, os.X_OK)
     claude = json.loads((places.repo / ".claude" / "settings.local.json").read_text())["hooks"]
     assert {"WorktreeCreate", "MessageDisplay"}.isdisjoint(claude), (
         "the first breaks worktrees, the second costs a process a message"

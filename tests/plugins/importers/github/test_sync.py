@@ -14,7 +14,9 @@ from tests.plugins.importers.claims import Killed, fresh
 from tests.plugins.importers.github.github_files import by_gh
 
 REPOSITORY = "acme/parser"
-GH = """#!{python} -SE
+GH = """#!/bin/sh
+'''exec' "{python}" -SE "$0" "$@"
+' '''
 import csv, json, sys
 path = {path!r}
 with open(path) as file:
