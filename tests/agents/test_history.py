@@ -349,7 +349,7 @@ def test_codex_comes_in_with_its_calls_and_its_tokens(log: Decklog, tmp_path: Pa
         item(4, type="CommandExecution", id="c1", status="failed", exit_code=1, aggregated_output="no"),
         rollout("response_item", 4, type="function_call_output", call_id="c1", output="no"),
         rollout("event_msg", 5, type="token_count", info={"total_token_usage": usage(100, 40, 5)}),
-        item(6, type="Said", id="m1", content=[{"type": "Text", "text": "It fails."}]),
+        item(6, type="AgentMessage", id="m1", content=[{"type": "Text", "text": "It fails."}]),
     ]
     write(tmp_path / "sessions" / "rollout-1-th1.jsonl", lines)  # type: ignore[arg-type]
     taken(log, tmp_path / "sessions", tmp_path, "codex")

@@ -102,7 +102,7 @@ def _codex(session: str, start: datetime) -> list[dict[str, Any]]:
         call(40, "call_00000002", _TEST),
         ran(43, "call_00000002", _PASSED),
         spent(43, 11_750, 390),
-        item(51, type="Said", id="m1", content=_DONE),
+        item(51, type="AgentMessage", id="m1", content=_DONE),
         spent(51, 12_030, 66),
         line("event_msg", 51, type="task_complete"),
     ]

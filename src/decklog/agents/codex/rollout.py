@@ -174,7 +174,7 @@ class Rollout:
             case "UserMessage":
                 by = "program" if self._agent_id else "person"
                 yield Prompted(**place, prompt_id=str(turn or name), text=as_text(item.get("content")), by=by)
-            case "Said":
+            case "AgentMessage":
                 yield Said(**place, text=as_text(item.get("content")), message_id=name or None)
             case "Reasoning":
                 yield from _thought(place, name, item.get("summary_text"))
