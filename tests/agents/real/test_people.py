@@ -176,7 +176,7 @@ def test_three_items_of_which_one_is_red_at_first_and_two_conflict_land(
         given = sum(one.step.output_tokens for one in shop.model.given)
         assert sum(charge.output_tokens for charge in shop.log.ledger.find(site.run_id, limit=200)) == given
         for name in names:
-            shop.command("import", name)
+            shop.command("import", name, "--all")
             assert list(shop.home.glob(f".{name}/**/*.jsonl")), "there was something to import"
         assert shop.log.ledger.summary()["total"] == before
         assert shop.log.journal.verify().ok
