@@ -95,7 +95,7 @@ class AgentModel:
             pass_env=agent.pass_env,
             keeps_home=agent.keeps_home,
             home=agent.home_files,
-            input=told if agent.prompt == "stdin" else None,
+            input=_input(agent.prompt, told, text),
             timeout_seconds=wish.seconds,
             grace_seconds=_GRACE_SECONDS,
         )
@@ -129,6 +129,16 @@ class AgentModel:
         now = self.clock.now()
         until = stated(error.taken.get("until") or error.taken.get("text"), now)
         return None if until is None else (until - now).total_seconds()
+
+
+def _input(prompt: str, told: Path, text: str) -> Path | None:
+    """Return the file of standard input: the prompt as it is, or as a message of a program that reads lines of JSON."""
+    if prompt != "stream-json":
+        return told if prompt == "stdin" else None
+    message = {"role": "user", "content": [{"type": "text", "text": text}]}
+    path = told.with_suffix(".jsonl")
+    path.write_text(json.dumps({"type": "user", "message": message}) + "\n", encoding="utf-8")
+    return path
 
 
 def _form(wish: ModelRequest) -> str:
