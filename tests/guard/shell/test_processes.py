@@ -17,7 +17,7 @@ from decklog.core.processes import Identity
 from decklog.guard import Toolbox
 from decklog.guard.shell.launch import end_process_tree
 from decklog.guard.shell.process_tree import carriers
-from tests.guard.shell.test_shell import STUBBORN, is_running
+from tests.guard.shell.test_shell import PYTHON, STUBBORN, is_running
 from tests.waiting import wait_until
 
 
@@ -74,7 +74,7 @@ def test_a_stop_goes_on_to_terminate_and_to_kill(box: Toolbox) -> None:
 
 def test_a_grandchild_that_ignores_signals_is_gone_after_a_stop(box: Toolbox, place: Path) -> None:
     (place / "stubborn.py").write_text(STUBBORN)
-    started = box.start_process([sys.executable, "stubborn.py", "600"])
+    started = box.start_process([PYTHON, "stubborn.py", "600"])
     wait_until(lambda: (place / "grandchild.pid").exists() and (place / "grandchild.pid").read_text())
     grandchild = int((place / "grandchild.pid").read_text())
     assert is_running(grandchild)
@@ -204,7 +204,7 @@ def test_processes_of_another_run_are_not_ours_to_stop(log: Decklog, box: Toolbo
 
 def test_what_daemonises_is_still_part_of_its_process(box: Toolbox, place: Path) -> None:
     (place / "stubborn.py").write_text(STUBBORN)
-    started = box.start_process([sys.executable, "stubborn.py", "0"])
+    started = box.start_process([PYTHON, "stubborn.py", "0"])
     wait_until(lambda: not is_running(started.pid))
     grandchild = int((place / "grandchild.pid").read_text())
     assert box.list_processes()[0].state == "running"

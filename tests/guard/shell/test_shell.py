@@ -18,6 +18,9 @@ from decklog.guard.shell import shell
 from decklog.guard.shell.process_tree import carriers
 from tests.waiting import wait_until
 
+# Not that of a virtual environment, which may be in a scratch folder: a program from there is asked about.
+PYTHON = os.path.realpath(sys.executable)
+
 # Ignores both polite signals, leaves its group and its parent, and says who it is.
 STUBBORN = textwrap.dedent(
     """
@@ -49,7 +52,7 @@ def is_running(pid: int) -> bool:
 @pytest.fixture
 def stubborn(place: Path) -> list[str]:
     (place / "stubborn.py").write_text(STUBBORN)
-    return [sys.executable, "stubborn.py"]
+    return [PYTHON, "stubborn.py"]
 
 
 def test_an_argument_list_runs_without_a_shell(box: Toolbox) -> None:
@@ -143,7 +146,7 @@ def test_the_environment_is_an_allow_list_without_secrets(
     box = make_box(environment=["SOME_SETTING", "GITHUB_TOKEN"])
     script = "import os; print(sorted(os.environ), os.environ['SOME_SETTING'], os.environ['EXTRA'])"
     (place / "show.py").write_text(script)
-    ran = box.run([sys.executable, "show.py"], env={"EXTRA": "given"})
+    ran = box.run([PYTHON, "show.py"], env={"EXTRA": "given"})
     assert "visible given" in ran.output
     assert "'LC_ALL'" in ran.output
     assert "OTHER_SETTING" not in ran.output
@@ -161,7 +164,7 @@ def test_a_variable_that_changes_what_runs_is_judged(box: Toolbox) -> None:
 
 def test_a_command_has_a_session_of_its_own(box: Toolbox, place: Path) -> None:
     (place / "show.py").write_text("import os; print(os.getsid(0) == os.getpid() == os.getpgid(0))")
-    assert box.run([sys.executable, "show.py"]).output == "True\n"
+    assert box.run([PYTHON, "show.py"]).output == "True\n"
 
 
 def test_a_grandchild_that_ignores_signals_is_gone_after_a_time_out(box: Toolbox, place: Path, stubborn: list[str]) -> None:
