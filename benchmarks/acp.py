@@ -1,4 +1,4 @@
-"""What standing between an editor and an agent adds to a message, beside a pipe of plain Python that looks at nothing."""
+"""What standing between an editor and an agent adds to a message, compared with a pipe of plain Python that looks at nothing."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def main() -> list[Row]:
             found = medians(editors, size, turns)
             target = "<= 500" if size == SMALL else ""
             rows.append(row(f"a message of {label} takes longer by", found["ours"] - found["bare"], "µs", target=target))
-            rows.append(row(f"a message of {label}, beside a plain pipe", found["ours"], "µs", floor=found["pipe"]))
+            rows.append(row(f"a message of {label}, compared with a plain pipe", found["ours"], "µs", floor=found["pipe"]))
         for editor in editors.values():
             editor.close()
     notes = (

@@ -1,4 +1,4 @@
-"""What a bazinga call costs on a log of a million rows, beside the same call on one of a thousand.
+"""What a bazinga call costs on a log of a million rows, compared with the same call on one of a thousand.
 
 bazinga's own program is in no registry, so it can't be installed to be measured beside. What each of its calls begins with is
 known: an interpreter, the modules it imports, and a check of the whole file. That much of it is measured, as the least it takes.

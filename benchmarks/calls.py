@@ -1,4 +1,4 @@
-"""What a command-line call costs in processor time, beside an interpreter that does nothing."""
+"""What a command-line call costs in processor time, compared with an interpreter that does nothing."""
 
 import os
 import resource
@@ -75,7 +75,7 @@ def main() -> list[Row]:
         found = medians(commands)
         for label in {**HOT, **OTHERS}:
             target = "<= 6"
-            rows.append(row(f"{label}, beside python -c pass", found[label], "ms", floor=found["bare"], target=target))
+            rows.append(row(f"{label}, compared with python -c pass", found[label], "ms", floor=found["bare"], target=target))
         for label in HOT:
             rows.append(
                 row(f"{label}, large log beside small", found[f"{label}, large"], "ms", floor=found[label], target="<= 1.1")

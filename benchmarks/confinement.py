@@ -39,12 +39,12 @@ def timed(action: Callable[[], object], rounds: int, samples: int = 7) -> float:
 
 
 def beside(name: str, value: float, floor: float, target: float) -> Row:
-    """Make a row of what ours takes, beside the plain call that keeps no promise."""
+    """Make a row of what ours takes, compared with the plain call that keeps no promise."""
     return row(name, value, "µs", floor=floor, target=f"<= {target:g}")
 
 
 def running(here: Path) -> list[Row]:
-    """Measure commands that do nothing, guarded and on record, beside the same ones by themselves."""
+    """Measure commands that do nothing, guarded and on record, compared with the same ones by themselves."""
     _inherit_orphans()
     bare = _cost(lambda: subprocess.run(["true"], check=True, capture_output=True))
     with Decklog.open(here / "log" / "decklog.db") as log:
@@ -108,7 +108,7 @@ def reading(here: Path) -> list[Row]:
         return [
             beside("read, confined by the kernel", timed(lambda: root.read(PATH), 2000), plain, 6),
             beside("read, confined by a walk", timed(lambda: walking.read(PATH), 1000), plain, 10),
-            beside("read, confined, beside realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
+            beside("read, confined, compared with realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
         ]
 
 
@@ -142,7 +142,7 @@ def editing(here: Path) -> list[Row]:
 
 
 def searching(here: Path) -> list[Row]:
-    """Measure a search for a rare word in three thousand files, beside ripgrep alone if it is installed."""
+    """Measure a search for a rare word in three thousand files, compared with ripgrep alone if it is installed."""
     for number in range(FILES):
         file = here / f"tree/d{number % 60}/f{number}.py"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Recovery from damage: a hundred damaged copies of one log, beside the `.recover` of SQLite's own command-line tool."""
+"""Recovery from damage: a hundred damaged copies of one log, compared with the `.recover` of SQLite's own command-line tool."""
 
 import os
 import pickle
@@ -141,7 +141,7 @@ def main() -> list[Row]:
             if digest(source) != before:
                 raise RuntimeError("the log that was copied changed meanwhile")
     rows = rows_of(results, size)
-    write("damage", "Recovery from damage, beside sqlite3 .recover", rows, notes_on(sizes, len(truth.content), tool))
+    write("damage", "Recovery from damage, compared with sqlite3 .recover", rows, notes_on(sizes, len(truth.content), tool))
     return rows
 
 

@@ -131,11 +131,11 @@ def imports(folder: Path) -> list[Row]:
     return [
         row(f"import of {size}", new / wall, "per s", target=">= 20000"),
         row(f"import of {size}, processor time of both processes a row", cpu / new * 1e6, "µs", target="<= 100"),
-        row(f"import of {size}, beside plain inserts", wall, "s", floor=plain_wall),
-        row(f"import of {size}, beside plain inserts, processor time", cpu, "s", floor=plain_cpu),
+        row(f"import of {size}, compared with plain inserts", wall, "s", floor=plain_wall),
+        row(f"import of {size}, compared with plain inserts, processor time", cpu, "s", floor=plain_cpu),
         row("the same file again", known / again_wall, "per s"),
         row("the same file again, processor time of both processes a row", again_cpu / known * 1e6, "µs"),
-        row(f"peak memory at {ROWS:,} rows, beside {FEWER:,}", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
+        row(f"peak memory at {ROWS:,} rows, compared with {FEWER:,}", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
     ]
 
 
@@ -169,7 +169,7 @@ def _rows(system: str, noun: str, count: int, found: tuple[float, float, float],
     return [
         row(name, count / wall, "per s", target=">= 20000"),
         row(f"{name}, processor time of both processes each", cpu / count * 1e6, "µs", target="<= 100"),
-        row(f"{name}, peak memory, beside half as many", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
+        row(f"{name}, peak memory, compared with half as many", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
     ]
 
 

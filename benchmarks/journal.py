@@ -162,11 +162,11 @@ def main() -> list[Row]:
             lambda: rate(ours.in_flight),
         )
         rows.append(row("append, one thread, durable, keyed", one, "per s", floor=floor, target=">= 0.6"))
-        rows.append(row("8 threads, each waiting, beside one thread", eight, "per s", floor=one, target=">= 1.4"))
-        rows.append(row("8 threads with 8 in flight, beside one thread", flight, "per s", floor=one, target=">= 3"))
+        rows.append(row("8 threads, each waiting, compared with one thread", eight, "per s", floor=one, target=">= 1.4"))
+        rows.append(row("8 threads with 8 in flight, compared with one thread", flight, "per s", floor=one, target=">= 3"))
         batch_floor, batch = in_turns(5, lambda: rate(lambda: raw_many(raw)), lambda: rate(ours.many))
         rows.append(row("append_many of 1,000", batch, "per s", target=">= 100000"))
-        rows.append(row("append_many of 1,000, beside raw batches", batch, "per s", floor=batch_floor, target=">= 0.25"))
+        rows.append(row("append_many of 1,000, compared with raw batches", batch, "per s", floor=batch_floor, target=">= 0.25"))
         rows.append(
             row(
                 "peer: stdlib sqlite3, a connection per call",
@@ -179,7 +179,7 @@ def main() -> list[Row]:
             put, again = in_turns(5, lambda: rate(peer), lambda: rate(ours.one_thread))
             rows.append(
                 row(
-                    "append, one thread, durable, keyed, beside LangGraph's SqliteSaver.put",
+                    "append, one thread, durable, keyed, compared with LangGraph's SqliteSaver.put",
                     again,
                     "per s",
                     floor=put,

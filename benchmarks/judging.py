@@ -1,4 +1,4 @@
-"""What judging a command costs, beside the bare parse of the same text, in one run.
+"""What judging a command costs, compared with the bare parse of the same text, in one run.
 
 `floor` is what the parser alone takes, `value` is the whole judgement, `ratio` is how many times longer ours
 takes, and `target` is the time in the same unit that we hold ourselves to.

@@ -194,7 +194,7 @@ def main(words: "list[str] | None" = None) -> list[Row]:
         for index, kind in enumerate(("processor", "wall")):
             floor = new["put"][index]
             rows.append(
-                row(f"append of a new 300-character text beside put: {kind} time", new["append"][index], "µs", floor=floor)
+                row(f"append of a new 300-character text compared with put: {kind} time", new["append"][index], "µs", floor=floor)
             )
         if given.steps:
             print(json.dumps(steps(Path(name)), indent=2, ensure_ascii=False))

@@ -99,13 +99,13 @@ def charging(folder: Path) -> list[Row]:
     log.close()
     kept.close()
     return [
-        row("charge, beside a raw insert and commit", 1e6 / plain, "per s", floor=1e6 / floor, target=">= 0.5"),
-        row("charge under a budget that stops, beside a raw insert", 1e6 / budgeted, "per s", floor=1e6 / floor),
+        row("charge, compared with a raw insert and commit", 1e6 / plain, "per s", floor=1e6 / floor, target=">= 0.5"),
+        row("charge under a budget that stops, compared with a raw insert", 1e6 / budgeted, "per s", floor=1e6 / floor),
     ]
 
 
 def summing(log: Decklog, path: Path) -> list[Row]:
-    """Measure a summary over a million charges, beside its own SQL without us."""
+    """Measure a summary over a million charges, compared with its own SQL without us."""
     raw = apsw.Connection(str(path))
     raw.execute("pragma cache_size = -16384")
     log.ledger.summary(), raw.execute(_RAW_SUMMARY).fetchall()
@@ -126,9 +126,9 @@ def checking(folder: Path) -> list[Row]:
     for log in (few, many):
         log.budgets.set("run", scope_id=RUN, limit_microdollars=10**15)
     floor, value = medians(lambda: charge(few), lambda: charge(many))
-    rows = [row("charge under a budget of 1,000,000 charges, beside 1,000", value, "µs", floor=floor, target="<= 1.25")]
+    rows = [row("charge under a budget of 1,000,000 charges, compared with 1,000", value, "µs", floor=floor, target="<= 1.25")]
     floor, value = medians(few.budgets.burn, many.budgets.burn)
-    rows.append(row("the check itself, beside 1,000 charges", value, "µs", floor=floor, target="<= 1.25"))
+    rows.append(row("the check itself, compared with 1,000 charges", value, "µs", floor=floor, target="<= 1.25"))
     few.close()
     many.close()
     return rows

@@ -125,13 +125,13 @@ def main() -> list[Row]:
         kept, plain = outputs_kept(folder)
         entry = bytes_each(folder, "entry", lambda log, run_id, _: log.journal.append(run_id, BODY))
     rows = [
-        row("pages of an append with a key, beside a raw insert", ours["append"], "pages", floor=raw),
-        row("pages of a claim, beside a raw update", ours["claim"], "pages", floor=claim),
-        row("pages of a finish, beside a raw update", ours["finish"], "pages", floor=finish),
+        row("pages of an append with a key, compared with a raw insert", ours["append"], "pages", floor=raw),
+        row("pages of a claim, compared with a raw update", ours["claim"], "pages", floor=claim),
+        row("pages of a finish, compared with a raw update", ours["finish"], "pages", floor=finish),
         row("pages of adding a task", ours["add"], "pages"),
         row("bytes on disk of a task's life", life, "bytes", target="<= 2200"),
         row("bytes of an entry over its body", entry - len(BODY), "bytes", target="<= 150"),
-        row("long outputs of a day of builds and tests, beside their length", kept, "kB", floor=plain, target="<= 0.33"),
+        row("long outputs of a day of builds and tests, compared with their length", kept, "kB", floor=plain, target="<= 0.33"),
     ]
     notes = [
         f"Pages are those that a commit adds to the write-ahead log, the mean of {COUNT} commits. They are counted, so that the "

@@ -1,4 +1,4 @@
-"""Whether recall finds the text that answers, beside FTS5 with and without stemming, on sets of your own too; and how fast it is.
+"""Whether recall finds the text that answers, compared with FTS5 with and without stemming, on sets of your own too; and how fast it is.
 
 python -m benchmarks.recall                     the sets that come with Decklog, and the cost at 100,000 lessons
 python -m benchmarks.recall --set FILE…         sets of your own; `benchmarks/recall_sets.py` says in which form

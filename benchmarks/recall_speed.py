@@ -1,4 +1,4 @@
-"""How long recall takes in a memory of 20,000 and of 100,000 lessons, beside FTS5 asked directly; and what a quantised scan misses.
+"""How long recall takes in a memory of 20,000 and of 100,000 lessons, compared with FTS5 asked directly; and what a quantised scan misses.
 
 Times are of the processor: nothing here waits for anybody, so on a machine with nothing else to do they are those of the clock.
 """

@@ -109,7 +109,7 @@ def main() -> list[Row]:
 
 
 def verifying(log: Decklog) -> list[Row]:
-    """Verify a log, beside reading every entry by hand and hashing its text and itself, which takes one core."""
+    """Verify a log, compared with reading every entry by hand and hashing its text and itself, which takes one core."""
     import apsw
 
     connection = apsw.Connection(log.db.target)
@@ -130,7 +130,7 @@ def verifying(log: Decklog) -> list[Row]:
     floor, seconds = in_turns(3, raw, ours)
     return [
         row(f"verify of {count:,} entries", count / seconds, "entries/s", target=">= 150000"),
-        row("the same, beside reading and hashing by hand", count / seconds, "entries/s", floor=count / floor),
+        row("the same, compared with reading and hashing by hand", count / seconds, "entries/s", floor=count / floor),
     ]
 
 
@@ -174,7 +174,7 @@ def _searching(log: Decklog) -> list[Row]:
 
     return [
         row(
-            "search, beside a raw FTS5 query",
+            "search, compared with a raw FTS5 query",
             microseconds(lambda: log.journal.search("lexer")),
             "µs",
             floor=microseconds(raw),

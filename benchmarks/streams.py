@@ -1,4 +1,4 @@
-"""Eight processes on PostgreSQL: what they make when each writes to a run of its own, beside all of them writing to one run."""
+"""Eight processes on PostgreSQL: what they make when each writes to a run of its own, vs all of them writing to one run."""
 
 import os
 import sys

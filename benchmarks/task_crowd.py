@@ -171,12 +171,14 @@ def crowds(folder: Path, count: int) -> list[Row]:
             found[way].add(*crews[way].ask(ALL), seconds=0)
     raw, ours, fused, persist = (found[way] for way in WAYS)
     return [
-        row("8 processes, claim and finish, beside 8 raw ones", ours.rate, "per s", floor=raw.rate, target=">= 0.5"),
-        row("8 processes, finish and claim fused, beside 8 raw ones", fused.rate, "per s", floor=raw.rate, target=">= 0.8"),
+        row("8 processes, claim and finish, compared with 8 raw ones", ours.rate, "per s", floor=raw.rate, target=">= 0.5"),
+        row(
+            "8 processes, finish and claim fused, compared with 8 raw ones", fused.rate, "per s", floor=raw.rate, target=">= 0.8"
+        ),
         *judged("8 processes, claim and finish", ours),
         *judged("8 processes, fused", fused),
         *told("8 raw processes", raw),
-        row("8 processes, claim and finish, beside persist-queue", ours.rate, "per s", floor=persist.rate, target=">= 1"),
+        row("8 processes, claim and finish, compared with persist-queue", ours.rate, "per s", floor=persist.rate, target=">= 1"),
         *told("8 processes of persist-queue", persist),
     ]
 

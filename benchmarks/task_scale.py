@@ -117,7 +117,7 @@ def claims(folder: Path) -> list[Row]:
                 assert claim is not None
                 assert claim.task.priority < 100
     small, large = map(statistics.median, times)
-    label = f"a claim among {TASKS:,} tasks with {DEPENDENCIES:,} dependencies, beside {FEW:,}"
+    label = f"a claim among {TASKS:,} tasks with {DEPENDENCIES:,} dependencies, compared with {FEW:,}"
     return [row(label, large, "µs", floor=small, target="<= 1.5"), row("making these two logs", filled, "s")]
 
 
@@ -151,7 +151,11 @@ def snapshots(folder: Path) -> list[Row]:
     return [
         row(f"{label}, {OTHERS} others of its size beside it", in_company, "ms", floor=by_itself, target="<= 1.25"),
         row(
-            f"{label}, per task, beside {small:,}", by_itself / RUN_TASKS * 1e3, "µs", floor=short / small * 1e3, target="<= 1.25"
+            f"{label}, per task, vs {small:,}",
+            by_itself / RUN_TASKS * 1e3,
+            "µs",
+            floor=short / small * 1e3,
+            target="<= 1.25",
         ),
     ]
 

@@ -80,8 +80,8 @@ def one_process(folder: Path) -> tuple[list[Row], list[str]]:
     for peer, figure in zip(peers, others, strict=True):
         # huey gives no guarantee to be compared with: it shows what the guarantees cost.
         target = "" if isinstance(peer, Huey) else ">= 1"
-        rows.append(row(f"claim and finish, beside {peer.label}", two, "per s", floor=figure, target=target))
-        rows.append(row(f"finish and claim fused, beside {peer.label}", one, "per s", floor=figure, target=target))
+        rows.append(row(f"claim and finish, compared with {peer.label}", two, "per s", floor=figure, target=target))
+        rows.append(row(f"finish and claim fused, compared with {peer.label}", one, "per s", floor=figure, target=target))
     return rows, [f"{peer.note}." for peer in peers]
 
 
@@ -96,7 +96,7 @@ def after_many(folder: Path) -> list[Row]:
     other, two, one = in_slices(SLICE, peer.drain(), ours.drain(), fused.drain_fused())
     for queue in (peer, ours, fused):
         queue.close()
-    name = f"after {DONE_BEFORE:,} done ones, beside persist-queue's ack queue"
+    name = f"after {DONE_BEFORE:,} done ones, compared with persist-queue's ack queue"
     return [
         row(f"claim and finish, {name}", two, "per s", floor=other, target=">= 1"),
         row(f"finish and claim fused, {name}", one, "per s", floor=other, target=">= 1"),

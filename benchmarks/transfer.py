@@ -165,7 +165,7 @@ def moves(folder: Path) -> tuple[list[Row], list[float]]:
         row(f"move SQLite to SQLite, {each}", ENTRIES / copied, "per s", target=">= 40000"),
         row(f"move SQLite to PostgreSQL, {each}", ENTRIES / there, "per s", target=">= 40000"),
         row(f"move PostgreSQL to SQLite, {each}", ENTRIES / back, "per s", target=">= 40000"),
-        row("move SQLite to SQLite, beside entries copied by hand", ENTRIES / copied, "per s", floor=ENTRIES / raw),
+        row("move SQLite to SQLite, compared with entries copied by hand", ENTRIES / copied, "per s", floor=ENTRIES / raw),
         row("the same with the proof of both ends, SQLite to SQLite", ENTRIES / _both(copied, proof), "per s"),
         row("the same with the proof of both ends, SQLite to PostgreSQL", ENTRIES / _both(there, proof_there), "per s"),
         row("the same with the proof of both ends, PostgreSQL to SQLite", ENTRIES / _both(back, proof_back), "per s"),
@@ -216,7 +216,7 @@ def beside_raw_backup(path: Path, folder: Path) -> Row:
         5, lambda: raw_backup(path, folder / "raw-backup.db"), lambda: our_backup(path, folder / "our-backup.db")
     )
     size = path.stat().st_size / 1e6
-    return row(f"backup of {size:,.0f} MB, beside SQLite's own call", ours, "s", floor=floor, target="<= 1.5")
+    return row(f"backup of {size:,.0f} MB, compared with SQLite's own call", ours, "s", floor=floor, target="<= 1.5")
 
 
 def main() -> list[Row]:
