@@ -1,28 +1,14 @@
 """Repositories, and the conductor's view of one."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from decklog.conductor import commands
 from decklog.conductor.git.repository import Repository
 from tests.cli.conftest import decklog as decklog
 from tests.conductor.plans import make_checked_repository
 from tests.conductor.repositories import copied, make_repository
-
-# What ends the process that starts programs, as every run does when it is over.
-REST = commands.rest
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_fork_server() -> Iterator[None]:
-    """Have the programs of all runs of a test process started by one server: it takes three times as long to start as they do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commands, "rest", lambda _=0.0: None)
-        yield
-    REST(0)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import pytest
 
 from decklog import Decklog
 from tests.cli.conftest import decklog as decklog
-from tests.conductor.conftest import one_fork_server as one_fork_server
 from tests.conductor.conftest import sqlite_target as sqlite_target
 from tests.conductor.repositories import copied
 from tests.fixes.bench import Bench, make_faulty_repository

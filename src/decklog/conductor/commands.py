@@ -49,16 +49,6 @@ class Command:
     grace_seconds: float = 60.0
 
 
-# All that this process starts is forked by one server; whoever starts many commands closes it when it rests.
-_SERVER = launch.ForkServer()
-_REST_SECONDS = 10.0
-
-
-def rest(seconds: float = _REST_SECONDS) -> None:
-    """End the process that starts programs for this one, unless it was needed lately; the next start brings it back."""
-    _SERVER.rest(seconds)
-
-
 def start(command: Command) -> None:
     """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
     require_linux()
@@ -86,7 +76,7 @@ def start(command: Command) -> None:
             grace_seconds=command.grace_seconds,
             input=command.input,
         )
-        launch.launch(order, _SERVER).let_go()
+        launch.launch(order).let_go()
     finally:
         os.close(cwd)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands, ladder
+from decklog.conductor import ladder
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import MergeQueue
@@ -138,13 +138,11 @@ class Conductor:
                     self._weather.probe(self._everybody)
                     if recovery.has_left and not self._site.tips.is_away():
                         recovery.clean_up()
-                    commands.rest()
                     self._site.repository.rest(REST_SECONDS)
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
                 self._end()
-        commands.rest(0)
         for one in under_way:
             one.result()
 

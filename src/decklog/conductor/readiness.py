@@ -3,7 +3,6 @@
 import tempfile
 from pathlib import Path
 
-from decklog.conductor import commands
 from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import HOME, Repository, starting_commit
 from decklog.conductor.settings import configuration
@@ -27,5 +26,3 @@ def problems(cwd: Path, commit: str) -> list[str]:
             return list(Trials(settings=settings, repository=repository, commit=first, folder=Path(state, "trials")).problems())
         except DecklogError as problem:
             return [" ".join(part for part in (problem.message + ".", problem.hint) if part)]
-        finally:
-            commands.rest(0)

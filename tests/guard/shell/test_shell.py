@@ -14,7 +14,6 @@ import pytest
 from decklog import Decklog, Denied, Invalid, NotFound
 from decklog.core.errors import TimedOut
 from decklog.guard import Toolbox
-from decklog.guard.shell import shell
 from decklog.guard.shell.process_tree import carriers
 from tests.waiting import wait_until
 
@@ -240,19 +239,3 @@ def test_a_signal_without_a_name_is_told_by_its_number(box: Toolbox, place: Path
     (place / "end.sh").write_text("kill -$1 $$\n")
     names = [box.run(["bash", "end.sh", number]).signal for number in ("6", "15", "40")]
     assert names == ["SIGABRT", "SIGTERM", "SIG40"]
-
-
-def test_commands_are_forked_by_a_process_that_may_be_killed_and_ends_with_the_toolbox(box: Toolbox) -> None:
-    shell._SERVER.rest(0)
-    box.run("true")
-    server = shell._SERVER._process
-    assert server is not None
-    server.kill()
-    # An order may reach one that is about to end, and be read by nobody: it is given anew.
-    assert box.run("echo on").output == "on\n"
-    assert box.run("echo on").output == "on\n"
-    again = shell._SERVER._process
-    assert again is not None
-    assert again.pid != server.pid
-    box.close()
-    assert not is_running(again.pid)

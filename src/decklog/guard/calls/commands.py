@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,17 +24,9 @@ class Commands:
         if not 0 < self.cap_bytes <= MOST_CAP:
             raise Invalid(f"cap_bytes is {self.cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
         self.scratch = Path(tempfile.mkdtemp(prefix="decklog-"))
-        self.has_server = False
-        self._ending: list[Callable[[], None]] = []
-
-    def at_close(self, act: Callable[[], None]) -> None:
-        """Have something ended with these commands."""
-        self._ending.append(act)
 
     def close(self) -> None:
-        """Remove the scratch directory that the commands shared, and end what was there for them."""
-        while self._ending:
-            self._ending.pop()()
+        """Remove the scratch directory that the commands shared."""
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def folder(self, mark: str) -> Path:

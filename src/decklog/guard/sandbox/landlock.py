@@ -114,8 +114,8 @@ def uncovered(version: int, *, network: bool) -> tuple[str, ...]:
     return tuple(gaps)
 
 
-def make_rules(ground: AllowedPaths) -> "tuple[int, list[tuple[int, int] | None]]":
-    """Write down what a ground allows; give a handle on the rules, and the number of each file that they speak of."""
+def make_rules(ground: AllowedPaths) -> int:
+    """Create a Landlock ruleset from the allowed paths and return its file descriptor."""
     version = abi()
     handled = rights(version)
     rules = _Ruleset(handled, 0, 0)
@@ -127,22 +127,12 @@ def make_rules(ground: AllowedPaths) -> "tuple[int, list[tuple[int, int] | None]
     ruleset = _call(CREATE_RULESET, ctypes.byref(rules), size, 0)
     allowed = {"listed": READ_DIR, "readable": READING & handled, "writable": handled}
     try:
-        return ruleset, [_allow(ruleset, path, allowed[part]) for part, path in ground.places()]
+        for part, path in ground.places():
+            _allow(ruleset, path, allowed[part])
     except BaseException:
         os.close(ruleset)
         raise
-
-
-def numbers_of(paths: "Sequence[str]") -> "list[tuple[int, int] | None]":
-    """Return the number of each file and of the device it lies on, by which rules know it; None where there is none."""
-    numbers: list[tuple[int, int] | None] = []
-    for path in paths:
-        try:
-            found = os.stat(path)
-            numbers.append((found.st_dev, found.st_ino))
-        except FileNotFoundError:
-            numbers.append(None)
-    return numbers
+    return ruleset
 
 
 def restrict(rules: int, *, network: bool) -> None:
@@ -166,17 +156,15 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capabilities can't be dropped")
 
 
-def _allow(ruleset: int, path: str, allowed: int) -> "tuple[int, int] | None":
-    """Add a rule for a file or for all beneath a directory; give its number."""
+def _allow(ruleset: int, path: str, allowed: int) -> None:
+    """Add a rule for a file, or for everything beneath a directory."""
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         # A directory that this machine does not have needs no rule.
-        return None
+        return
     try:
-        found = os.fstat(handle)
-        own = allowed if stat.S_ISDIR(found.st_mode) else allowed & OF_FILES
+        own = allowed if stat.S_ISDIR(os.fstat(handle).st_mode) else allowed & OF_FILES
         _call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_Beneath(own, handle)), 0)
     finally:
         os.close(handle)
-    return found.st_dev, found.st_ino

@@ -15,7 +15,7 @@ from decklog.guard.calls.results import to_data
 from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.shell import launch, process_tree
 from decklog.guard.shell.output import read_output
-from decklog.guard.shell.shell import order_for, place_of, read_note, server_for
+from decklog.guard.shell.shell import order_for, place_of, read_note
 from decklog.stores.effects.processes import Process, ProcessState
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def start_process(call: ToolCall, command: list[str] | str, cwd: str = ".", env:
     sandbox = call.notes["sandbox"]
     call.say("start_process.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": sandbox})
     try:
-        supervised = launch.launch(order, server_for(call.commands))
+        supervised = launch.launch(order)
     finally:
         os.close(order.cwd_fd)
     supervised.let_go()

@@ -5,10 +5,9 @@ import json
 import os
 import select
 import shutil
-import socket
+import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,15 +17,14 @@ from typing import Any
 
 from decklog.core.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.core.processes import Identity
+from decklog.guard.sandbox import landlock
 from decklog.guard.sandbox.landlock import AllowedPaths
-from decklog.guard.sandbox.rules import LandlockRules, rules_of
 from decklog.guard.shell import process_tree
-from decklog.guard.shell.fork_server import HEAD, LONGEST_MARK, ROOM
 from decklog.guard.shell.output import Output, read_output
 from decklog.guard.shell.spool import DEFAULT_CAP
 from decklog.guard.shell.supervisor import ADOPTED
 
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.guard.shell.{} import main; main()"
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.guard.shell.supervisor import main; main()"
 _SOURCE = str(Path(__file__).resolve().parents[3])
 _START_SECONDS = 30.0
 _END_SECONDS = 10.0
@@ -60,8 +58,8 @@ class LaunchOrder:
         """Whether it ends with its starter at once. What may be adopted is not bound by a line that only its starter holds."""
         return self.bound and not self.grace_seconds
 
-    def as_line(self, status_fd: int | None = None, rules_fd: int | None = None) -> bytes:
-        """Write the order as the supervisor reads it; the numbers of handles are told where they stay the same."""
+    def as_line(self, status_fd: int, rules_fd: int | None) -> bytes:
+        """Encode the order for the supervisor."""
         spec = {
             "mark": self.mark,
             "argv": self.argv,
@@ -161,65 +159,50 @@ class _Status:
             self._control = None
 
 
-def launch(order: LaunchOrder, server: "ForkServer | None" = None) -> Supervised:
-    """Start a command under a supervisor of its own, forked by a server if there is one; raise when it can't be started."""
-    if server is not None and len(order.mark.encode()) <= LONGEST_MARK:
-        supervised = _launched(order, server.start)
-        if supervised is not None:
-            return supervised
-        if not server.has_ended() or process_tree.carriers(order.mark):
-            raise _not_started(order)
-        # It was killed before it read the order, of which nothing has come.
-    supervised = _launched(order, _start_afresh)
-    if supervised is None:
-        raise _not_started(order)
-    return supervised
-
-
-def _launched(order: LaunchOrder, start: "Callable[[LaunchOrder, int], Any]") -> Supervised | None:
-    """Have a supervisor started in a way, and hear of it that the command has begun; None where nobody says anything."""
+def launch(order: LaunchOrder) -> Supervised:
+    """Start a command under its own supervisor; raise when it can't be started."""
     read, write = os.pipe()
     try:
-        control = start(order, write)
+        control = _start_supervisor(order, write)
     except BaseException:
         os.close(read)
         raise
     finally:
         os.close(write)
-    return _begun(order, _Status(read, control))
+    status = _Status(read, control)
+    message = status.next("started", seconds=_START_SECONDS)
+    if message is None:
+        status.close()
+        raise _not_started(order)
+    if "refused" in message:
+        status.close()
+        raise _worded(message["refused"], order.argv[0])
+    started = message["started"]
+    return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
 
 
-def _rules_for(order: LaunchOrder) -> LandlockRules | None:
-    """Return what holds a command in, where that is Landlock's to do."""
+def _start_supervisor(order: LaunchOrder, status: int) -> Any:
+    """Start a supervisor; return the pipe that ties it to this process, or None if it may outlive it."""
+    rules = _make_rules(order)
     try:
-        return None if order.ground is None else rules_of(order.ground)
-    except OSError as error:
-        raise _worded({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
-
-
-def _interpreter(module: str) -> list[str]:
-    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT.format(module), _SOURCE]
-
-
-def _start_afresh(order: LaunchOrder, status: int) -> Any:
-    """Start a supervisor in an interpreter of its own; give the line that ties it to this process, if there is one."""
-    rules = _rules_for(order)
-    given = [order.cwd_fd, status, *((rules.handle,) if rules else ())]
-    with open(order.folder / "supervisor.err", "wb") as errors:
-        starter = subprocess.Popen(
-            _interpreter("supervisor"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env={**order.env, process_tree.MARK: order.mark},
-            cwd="/",
-            pass_fds=given,
-            start_new_session=True,
-        )
+        with open(order.folder / "supervisor.err", "wb") as errors:
+            starter = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _SOURCE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={**order.env, process_tree.MARK: order.mark},
+                cwd="/",
+                pass_fds=[order.cwd_fd, status, *(() if rules is None else (rules,))],
+                start_new_session=True,
+            )
+    finally:
+        if rules is not None:
+            os.close(rules)
     control = starter.stdin
     assert control is not None
     with suppress(BrokenPipeError):
-        control.write(order.as_line(status, rules.handle if rules else None))
+        control.write(order.as_line(status, rules))
         control.flush()
     starter.wait()
     if order.is_tied:
@@ -228,107 +211,12 @@ def _start_afresh(order: LaunchOrder, status: int) -> Any:
     return None
 
 
-class ForkServer:
-    """A process beside this one that forks supervisors; it is there from the first order until it is closed, or this one ends."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._channel: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._used_at = 0.0
-        os.register_at_fork(after_in_child=self._forget)
-
-    def start(self, order: LaunchOrder, status: int) -> Any:
-        """Have a supervisor forked; give the line that ties it to this process, if there is one."""
-        line = order.as_line()
-        rules = _rules_for(order)
-        tied = os.pipe() if order.is_tied else None
-        handles = [status, order.cwd_fd, *((rules.handle,) if rules else ()), *(tied[:1] if tied else ())]
-        try:
-            with self._lock:
-                self._used_at = time.monotonic()
-                try:
-                    self._send(line, handles)
-                except OSError:
-                    # It was killed. Half an order is none, so nothing has come of this one.
-                    self._close()
-                    self._send(line, handles)
-        except BaseException:
-            if tied:
-                os.close(tied[1])
-            raise
-        finally:
-            if tied:
-                os.close(tied[0])
-        return os.fdopen(tied[1], "wb") if tied else None
-
-    def rest(self, seconds: float) -> None:
-        """Close it unless it was used within so many seconds: where nothing is started nothing need wait for it."""
-        with self._lock:
-            if self._channel is not None and time.monotonic() - self._used_at >= seconds:
-                self._close()
-
-    def has_ended(self, seconds: float = 1.0) -> bool:
-        """Return whether somebody ended it; one that was killed a moment ago takes a little to be gone."""
-        with self._lock:
-            if self._process is None:
-                return True
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
-            return self._process.returncode is not None
-
-    def close(self) -> None:
-        """End the server; what it has forked goes on."""
-        with self._lock:
-            self._close()
-
-    def _send(self, line: bytes, handles: list[int]) -> None:
-        if self._channel is None:
-            self._open()
-        assert self._channel is not None
-        socket.send_fds(self._channel, [HEAD.pack(len(line))], handles)
-        self._channel.sendall(line)
-
-    def _open(self) -> None:
-        here, there = socket.socketpair()
-        with there:
-            self._process = subprocess.Popen(
-                _interpreter("fork_server"),
-                stdin=there.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={process_tree.MARK: ROOM},
-                cwd="/",
-                start_new_session=True,
-            )
-        self._channel = here
-
-    def _close(self) -> None:
-        if self._channel is not None and self._process is not None:
-            self._channel.close()
-            self._process.wait()
-        self._channel = self._process = None
-
-    def _forget(self) -> None:
-        """In a fork of this process, leave the server to the process that started it."""
-        self._lock = threading.Lock()
-        if self._channel is not None and self._process is not None:
-            self._channel.close()
-            # It is no child of this process, which would otherwise look for it.
-            self._process.returncode = 0
-        self._channel = self._process = None
-
-
-def _begun(order: LaunchOrder, status: _Status) -> Supervised | None:
-    message = status.next("started", seconds=_START_SECONDS)
-    if message is None:
-        status.close()
-        return None
-    if "refused" in message:
-        status.close()
-        raise _worded(message["refused"], order.argv[0])
-    started = message["started"]
-    return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
+def _make_rules(order: LaunchOrder) -> int | None:
+    """Return a handle on the Landlock rules of a command, or None where Landlock does not confine it."""
+    try:
+        return None if order.ground is None else landlock.make_rules(order.ground)
+    except OSError as error:
+        raise _worded({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
 
 
 def _not_started(order: LaunchOrder) -> Unavailable:
@@ -353,8 +241,6 @@ def _worded(problem: dict[str, Any], program: str) -> Exception:
 
 def end_process_tree(mark: str, seconds: float = 10.0) -> int:
     """Kill everything that carries a mark until nothing is left; say how many were met."""
-    import signal
-
     met, end = 0, time.monotonic() + seconds
     while (left := process_tree.carriers(mark)) and time.monotonic() < end:
         met = max(met, len(left))

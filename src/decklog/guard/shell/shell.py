@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from decklog import redaction
 from decklog.core.errors import Invalid, StillPending, TimedOut, Unavailable
 from decklog.guard.calls.call import ToolCall
-from decklog.guard.calls.commands import Commands
 from decklog.guard.calls.guard import Command
 from decklog.guard.calls.results import to_data
 from decklog.guard.calls.tool import EffectCheck
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 LONGEST_SECONDS = 24 * 3600.0
 STREAM_SECONDS = 2.0
 SHOWN_CHARACTERS = 4000
-# A fresh interpreter for each supervisor takes most of what a short command does.
-_SERVER = launch.ForkServer()
 
 
 @dataclass(frozen=True)
@@ -83,14 +80,6 @@ def order_for(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | 
         cap_bytes=call.commands.cap_bytes,
         **terms,
     )
-
-
-def server_for(commands: Commands) -> launch.ForkServer:
-    """Give what forks supervisors. It ends with the toolbox; where others use it too, their next command brings it back."""
-    if not commands.has_server:
-        commands.has_server = True
-        commands.at_close(lambda: _SERVER.rest(0))
-    return _SERVER
 
 
 def argv_of(command: Command) -> list[str]:
@@ -155,7 +144,7 @@ def run(
     call.afterwards(lambda: launch.discard(order.folder))
     call.say("run.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": call.notes["sandbox"]})
     try:
-        supervised = launch.launch(order, server_for(call.commands))
+        supervised = launch.launch(order)
     finally:
         os.close(order.cwd_fd)
     try:
