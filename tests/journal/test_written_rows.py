@@ -52,10 +52,10 @@ def test_a_record_is_the_same_whatever_of_it_was_looked_at_first(log: Decklog, r
     added = log.tasks.add(run_id, "one", tags=["a"])
     claim = log.tasks.claim(run_id, worker="w")
     assert claim is not None
-    assert claim.task.as_held("state") == "running"
+    assert claim.task.raw("state") == "running"
     assert (claim.task.id, claim.task.fence, claim.task.worker) == (added.id, 1, "w")
     assert claim.task == log.tasks.get(added.id)
-    assert claim.task.as_held("tags") == '["a"]'
-    assert claim.task.as_held("fence") == 1
+    assert claim.task.raw("tags") == '["a"]'
+    assert claim.task.raw("fence") == 1
     with pytest.raises(AttributeError, match="has no 'colour'"):
         claim.task.colour  # type: ignore[attr-defined]  # noqa: B018

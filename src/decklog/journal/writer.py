@@ -169,8 +169,8 @@ class Writer:
         if note is not None:
             body, cleaned = self._db.values.text("note", note)
             redacted = redacted or cleaned
-        shape = record_class.shape_of(names)
-        columns = change_columns(record_class.table, shape.named(row), shape.image(row), did, body, redacted)
+        named, image = record_class.named(names, row), record_class.image_of(names, row)
+        columns = change_columns(record_class.table, named, image, did, body, redacted)
         columns[chain.AT] = self._clock.told()
         act = attribution.proving.get()
         if act is not None:

@@ -3,17 +3,17 @@
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from enum import Enum
-from operator import itemgetter
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING
 
 from decklog.core import fork_safety as forks
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Damaged
-from decklog.records.values import from_json, to_json, to_json_in_order
+from decklog.records.values import from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
@@ -58,15 +58,15 @@ def _as_column(default: "Any") -> "Any":
     return int(default) if isinstance(default, bool) else to_json(default) if isinstance(default, (list, dict)) else default
 
 
-# Before the name of a field stands the column as it was read; no field's own name can begin with it.
-_HELD = " "
-# Stands the row that a record was made of, with the names of its columns, or its image as JSON, until something is looked at.
-_ROW = ""
+# Prefix of the raw value of a field that is decoded on first access. No field's name can begin with it.
+_RAW = " "
+# Equal to no value of a column.
+_SAID = object()
 _one_at_a_time = forks.lock()
 
 
 def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
-    """Take defaults off a class, where they would be found in place of fields that were not read yet."""
+    """Delete the defaults of fields from a class: Python would find them before it calls `__getattr__`."""
     for owner in record_class.__mro__:
         for name in names:
             if name in owner.__dict__:
@@ -76,6 +76,15 @@ def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
 def _is_its_own_text(decode: "Callable[[Any], Any]") -> bool:
     """Return whether a column's text is what JSON shows of it, as for times and enumerations."""
     return decode is from_text or (isinstance(decode, type) and issubclass(decode, Enum))
+
+
+@cache
+def _keys_of(record_class: "type[Record]", names: "tuple[str, ...]") -> "tuple[str, ...] | None":
+    """Return the keys in a record's dictionary for these columns; None if they are not exactly the record's columns."""
+    if set(names) != set(record_class.columns()):
+        return None
+    decoders = record_class._decoders()
+    return tuple(_RAW + name if name in decoders else name for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,89 +140,35 @@ class Record:
 
     @classmethod
     def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
-        """Make the record from a row of its table; columns it does not name are left out.
-
-        The row is taken apart when something of it is first looked at, and times, enumerations and JSON are read when they are:
-        of most records, few of them ever are, and of many nothing.
-        """
-        names = names if type(names) is tuple else tuple(names)
-        shape = cls.shape_of(names)
-        if shape.held is None:
-            if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
-                fitted = cls.upcast(dict(zip(names, row, strict=True)))
-                names, row = tuple(fitted), tuple(fitted.values())
-                shape = cls.shape_of(names)
-            shape.hold(cls._decoders())
+        """Build the record from a row of its table. Times, enumerations and JSON are decoded on first access."""
+        names = tuple(names)
+        keys = _keys_of(cls, names)
+        if keys is None:
+            columns = cls.upcast(dict(zip(names, row, strict=True)))
+            return cls.from_row(columns, tuple(columns.values()))
         record = cls.__new__(cls)
-        record.__dict__[_ROW] = shape, row
+        # A frozen dataclass sets each field with object.__setattr__, which takes five times as long.
+        record.__dict__.update(zip(keys, row, strict=True))
         return record
 
     @classmethod
     def from_rows(cls, names: "tuple[str, ...]", rows: "Iterable[tuple[Any, ...]]") -> "list[Self]":
-        """Make records from many rows with the same columns."""
-        if cls.from_row.__func__ is not Record.from_row.__func__:  # type: ignore[attr-defined]
-            # It reads a row in a way of its own.
-            return [cls.from_row(names, row) for row in rows]
-        made: list[Self] = []
-        rest = iter(rows)
-        for row in rest:
-            # The first one finds out what each column is called.
-            made.append(cls.from_row(names, row))
-            shape = cls.shape_of(names)
-            if shape.held is not None:
-                new = cls.__new__
-                for each in rest:
-                    record = new(cls)
-                    record.__dict__[_ROW] = shape, each
-                    made.append(record)
-        return made
+        """Build records from rows with the same columns."""
+        return [cls.from_row(names, row) for row in rows]
 
     @classmethod
     def from_image(cls, image: "Mapping[str, Any]") -> "Self":
-        """Make the record from what an entry of any age says of it."""
+        """Build the record from the payload of an entry of any schema version."""
         columns = cls.upcast(image)
-        return cls.from_row(tuple(columns), tuple(columns.values()))
+        return cls.from_row(columns, tuple(columns.values()))
 
-    @classmethod
-    def from_text(cls, image: str) -> "Self":
-        """Make the record from an image as JSON, which is read when something of the record is first looked at."""
-        if cls.from_row.__func__ is not Record.from_row.__func__:  # type: ignore[attr-defined]
-            # It reads a row in a way of its own.
-            return cls.from_image(from_json(image))
-        record = cls.__new__(cls)
-        record.__dict__[_ROW] = image
-        return record
-
-    def _own(self) -> "dict[str, Any]":
-        """Return the record's dictionary, with the row taken apart."""
-        own = self.__dict__
-        unread = own.get(_ROW)
-        if unread is not None:
-            if type(unread) is str:
-                unread = self.from_image(from_json(unread)).__dict__[_ROW]
-            shape, row = unread
-            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper. What was
-            # looked at before stays as it is.
-            own.update({**dict(zip(shape.held, row, strict=True)), **own})
-            # Last, and only if it is there: another thread may be doing the same.
-            own.pop(_ROW, None)
-        return own
-
-    if not TYPE_CHECKING:  # fields are declared; whatever else is asked for is a mistake
+    if not TYPE_CHECKING:  # type checkers know the fields; any other name is an error
 
         def __getattr__(self, name: str) -> "Any":
-            unread = self.__dict__.get(_ROW)
-            if type(unread) is tuple and (place := unread[0].places.get(name)) is not None:
-                # Of a record that was just changed, most look at its id alone.
-                value = self.__dict__[name] = unread[1][place]
-                return value
-            own = self._own()
-            if name in own:
-                return own[name]
-            held = _HELD + name
-            if held not in own:
+            own = self.__dict__
+            if _RAW + name not in own:
                 raise AttributeError(f"a {self.noun()} has no {name!r}")
-            raw = own[held]
+            raw = own[_RAW + name]
             value = own[name] = None if raw is None else self._decoded(name, raw)
             return value
 
@@ -251,34 +206,37 @@ class Record:
             cls._defaults = cached  # type: ignore[attr-defined]
         return cached
 
-    def as_held(self, name: str) -> "Any":
-        """Return a column as its row holds it, without taking the row apart."""
-        unread = self.__dict__.get(_ROW)
-        if type(unread) is tuple:
-            shape, row = unread
-            return row[shape.names.index(name)]
-        own = self._own()
-        return own[_HELD + name] if _HELD + name in own else own[name]
+    def raw(self, name: str) -> "Any":
+        """Return a column as the row stores it, not decoded."""
+        return self.__dict__[_RAW + name] if name in self._decoders() else self.__dict__[name]
 
     @classmethod
-    def shape_of(cls, names: "tuple[str, ...]") -> "RowShape":
-        """Return how rows with these columns are read and told of, which is found out once."""
-        latest: RowShape | None = cls.__dict__.get("_latest_shape")
-        if latest is not None and latest.names is names:
-            return latest
-        shapes = cls.__dict__.get("_shapes")
-        if shapes is None:
-            shapes = cls._shapes = {}  # type: ignore[attr-defined]
-        shape: RowShape | None = shapes.get(names)
-        if shape is None:
-            shape = shapes[names] = RowShape(cls, names)
-        cls._latest_shape = shape  # type: ignore[attr-defined]
-        return shape
+    def image_of(cls, names: "Iterable[str]", row: "Sequence[Any]") -> str:
+        """Return a row as canonical JSON, without the nulls and defaults that `upcast` restores."""
+        unsaid = cls._unsaid_values()
+        said = {}
+        for name, value in zip(names, row, strict=True):
+            default = unsaid.get(name)
+            # Compare types too: 0 equals 0.0, and a damaged page may hold either.
+            if value is not default and (value != default or type(value) is not type(default)):
+                said[name] = value
+        return to_json(said)
 
     @classmethod
-    def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
-        """Write a row as canonical JSON, without the nulls and what else goes unsaid: `upcast` puts it back."""
-        return cls.shape_of(names).image(row)
+    def named(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "tuple[str, str, str | None, str | None, bool]":
+        """Return the stream, id, group and task of a row, and whether the row is marked as redacted."""
+        columns = dict(zip(names, row, strict=True))
+        group_id, redacted = columns.get("group_id"), bool(columns.get("redacted"))
+        return cls.stream_of(columns), cls.id_of(columns), group_id, cls.task_of(columns), redacted
+
+    @classmethod
+    def _unsaid_values(cls) -> "dict[str, Any]":
+        """Return the value of each column that an image leaves out; `_SAID` for columns that are always written."""
+        cached: dict[str, Any] | None = cls.__dict__.get("_unsaid")
+        if cached is None:
+            values = {name: None if default is None else _SAID for name, default in cls._column_defaults().items()}
+            cached = cls._unsaid = values | dict(cls.unsaid)  # type: ignore[attr-defined]
+        return cached
 
     @classmethod
     def holds_time(cls, name: str) -> bool:
@@ -355,13 +313,13 @@ class Record:
 
     def as_dict(self) -> "dict[str, Any]":
         """Return the record as plain JSON values."""
-        own, decoders = self._own(), self._decoders()
+        own, decoders = self.__dict__, self._decoders()
         data = {}
         for name in self.columns():
             if name in own:
                 data[name] = _jsonable(own[name])
             elif _is_its_own_text(decoders[name]):
-                data[name] = own[_HELD + name]
+                data[name] = own[_RAW + name]
             else:
                 data[name] = getattr(self, name)
         if self.already:
@@ -381,88 +339,6 @@ def _jsonable(value: "Any") -> "Any":
     if isinstance(value, bytes):
         return value.hex()
     return value
-
-
-# Equal to nothing that a column holds.
-_SAID = object()
-
-
-class RowShape:
-    """How rows with the same columns are read, and told of: as canonical JSON, and by what an entry names of them."""
-
-    __slots__ = ("_kind", "_named", "held", "in_order", "names", "places", "sorted", "unsaid")
-
-    def __init__(self, kind: type[Record], names: "tuple[str, ...]") -> None:
-        self._kind = kind
-        self.names = names
-        # What each column is called in a record that was taken apart, and where those stand that are read as they are.
-        self.held: tuple[str, ...] | None = None
-        self.places: dict[str, int] = {}
-        # Found out with the first row that is told of: most kinds of record are only read.
-        self.in_order: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
-
-    def hold(self, decoders: "dict[str, Callable[[Any], Any]]") -> None:
-        """Find out how a row is taken apart, of which some columns have to be read."""
-        self.places = {name: place for place, name in enumerate(self.names) if name not in decoders}
-        self.held = tuple([_HELD + name if name in decoders else name for name in self.names])
-
-    def _find_out(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]]":
-        kind, names = self._kind, self.names
-        places = sorted(range(len(names)), key=names.__getitem__)
-        self.sorted = tuple([names[place] for place in places])
-        # What goes unsaid of each column: null, or what its kind says, of which null is something else.
-        defaults, unsaid = kind._column_defaults(), dict(kind.unsaid)
-        self.unsaid = tuple([unsaid.get(name, None if defaults.get(name) is None else _SAID) for name in self.sorted])
-        self._named = self._find_named()
-        self.in_order = itemgetter(*places) if len(places) > 1 else lambda row: tuple([row[place] for place in places])
-        return self.in_order
-
-    def said(self, row: "tuple[Any, ...]") -> "Iterator[tuple[str, Any, Any]]":
-        """Return each column by its name, in their order, with what goes unsaid of it."""
-        in_order = self.in_order or self._find_out()
-        return zip(self.sorted, in_order(row), self.unsaid, strict=True)
-
-    def _find_named(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]] | None":
-        """Find where in a row stands what an entry names; None where the kind has a way of its own to tell."""
-        kind, names = self._kind, self.names
-        own = [getattr(kind, name).__func__ for name in ("stream_of", "id_of", "task_of")]
-        usual = [getattr(Record, name).__func__ for name in ("stream_of", "id_of", "task_of")]
-        wanted = (kind.stream_column, *kind.identity, "group_id", kind.task_column, "redacted")
-        if (
-            own != usual
-            or len(kind.identity) > 1
-            or not {kind.identity[0], kind.home or kind.stream_column} <= {*names, kind.home}
-        ):
-            return None
-        # Behind the row stands the null of columns that it has not.
-        return itemgetter(*[names.index(name) if name in names else len(names) for name in wanted])
-
-    def named(self, row: "tuple[Any, ...]") -> "tuple[str, str, str | None, str | None, bool]":
-        """Return a row's stream, id, group and task, and whether it says itself that something was redacted."""
-        kind = self._kind
-        if self.in_order is None:
-            self._find_out()
-        if self._named is not None:
-            stream, record_id, group_id, task_id, redacted = self._named((*row, None))
-            return kind.home or str(stream), str(record_id), group_id, task_id, bool(redacted)
-        image = dict(zip(self.names, row, strict=True))
-        return (
-            kind.stream_of(image),
-            kind.id_of(image),
-            image.get("group_id"),
-            kind.task_of(image),
-            bool(image.get("redacted")),
-        )
-
-    def image(self, row: "tuple[Any, ...]") -> str:
-        """Write a row as canonical JSON, without what goes unsaid."""
-        # By types too: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
-        said = {
-            name: value
-            for name, value, unsaid in self.said(row)
-            if value is not unsaid and (value != unsaid or type(value) is not type(unsaid))
-        }
-        return to_json_in_order(said)
 
 
 class Page(list["T"]):

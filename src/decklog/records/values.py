@@ -1,7 +1,6 @@
 """Values on their way to a column: checked, redacted, and written as text or JSON. The one place where that is done."""
 
 import json
-import json.encoder
 from datetime import UTC, datetime
 from enum import Enum
 from sys import getsizeof
@@ -14,7 +13,7 @@ from decklog.core.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
 from decklog.core.lazy_regex import prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
@@ -46,20 +45,10 @@ def _fingerprint(key: str) -> str:
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
-def _made_once(*, sorts: bool) -> "Callable[[Any, int], Sequence[str]] | None":
-    """Make what the encoder makes anew for each value; not every Python has it."""
-    make: Any = getattr(json.encoder, "c_make_encoder", None)
-    quote = json.encoder.encode_basestring
-    return None if make is None else make(None, _encoder.default, quote, None, ":", ",", sorts, False, False)
-
-
-_encode_sorted, _encode_plain = _made_once(sorts=True), _made_once(sorts=False)
-
-
 def to_json(value: "Any") -> str:
     """Write a value as canonical JSON: sorted keys, no blanks, text as it is."""
     try:
-        text = _encoder.encode(value) if _encode_sorted is None else "".join(_encode_sorted(value, 0))
+        text = _encoder.encode(value)
     except RecursionError:
         raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it") from None
     except (TypeError, ValueError) as problem:
@@ -67,16 +56,6 @@ def to_json(value: "Any") -> str:
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it")
     return text
-
-
-def to_json_in_order(values: "dict[str, Any]") -> str:
-    """Write columns of a row, which stand in the order of their names, as `to_json` does."""
-    if _encode_plain is None:
-        return to_json(values)
-    try:
-        return "".join(_encode_plain(values, 0))
-    except (TypeError, ValueError):
-        return to_json(values)  # which says what is wrong with them
 
 
 def _depth(value: "Any") -> int:

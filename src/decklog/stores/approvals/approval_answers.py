@@ -77,7 +77,7 @@ def read(db: "Database", now: "datetime", most: int, digest: str | None, rule: s
 
 
 def _asked_at(approval: Approval) -> str:
-    held = approval.as_held("asked_at")
+    held = approval.raw("asked_at")
     return held if isinstance(held, str) else to_text(held)
 
 

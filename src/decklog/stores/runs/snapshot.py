@@ -117,7 +117,8 @@ class Past:
             run_id=run_id,
             seq=until - start,
             records={
-                table: [self._classes[table].from_text(text) for text in texts] for table, texts in self._newest(told).items()
+                table: [self._classes[table].from_image(from_json(text)) for text in texts]
+                for table, texts in self._newest(told).items()
             },
             recent=entries_between(self._db, max(start, until - _RECENT), until) if recent else [],
             _tried=[text for table, _, text in told if table == "tasks" and _UNTRIED not in text],

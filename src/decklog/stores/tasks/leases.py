@@ -496,6 +496,6 @@ class Leases(Store):
         task = changed[0]
         for claim in claims():
             claim.follow(task, fence)
-        if task.as_held("reservation_id") is not None and task.state != TaskState.RUNNING:
+        if task.raw("reservation_id") is not None and task.state != TaskState.RUNNING:
             self._settle(task)
         return task
