@@ -118,7 +118,7 @@ class Decklog(Blocks):
             db = open_sqlite(path_of(text), allow_network_fs=allow_network_fs, clock=clock, **common)
         return cls(db, clock=db.clock, ids=ids or Ids(db.clock))
 
-    # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
+    # The stores, in an order in which none refers to a later one. A verb that needs another store declares it as a
     # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
 
     @once
@@ -382,7 +382,7 @@ class Decklog(Blocks):
         return {record.table: record for name in STORES for record in store_class(name).records}
 
     def _audits(self) -> "dict[str, Audit]":
-        """Name what each store has to say of the tables that no entry tells."""
+        """Return the audits of tables that no entry describes, by store."""
         return {f"what {name} derives": store.audit for name, store in self._stores()}
 
     def rebuild(self, *, words: bool = False) -> None:
@@ -421,13 +421,13 @@ class Decklog(Blocks):
         self.close()
 
 
-# A new kind of record is one more property of `Decklog`; whatever needs to know them all finds them here.
+# A new store is one more property of `Decklog`; code that needs all stores reads them here.
 STORES: dict[str, str] = {name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, once)}
 
 
 @cache
 def store_class(name: str) -> "type[Store]":
-    """Import a store's class. A store is only told what it works with, so one of no database shows which class it is."""
+    """Import and return a store's class."""
     nothing: Any = None
     found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
     return found

@@ -1,7 +1,7 @@
-"""How a verb leaves the loop: to the writer that shares commits, to a few threads, or to the thread of its transaction.
+"""Run verbs outside of the event loop: by the shared writer, by a thread pool, or by the thread of a transaction.
 
-A verb that is cancelled before it begins never happens. One that is under way is waited for, so that nothing happens behind
-the back of whoever has been told of the cancellation.
+A verb that is cancelled before it starts does not run. A running verb is awaited, so that a cancelled caller knows that nothing
+happens afterwards.
 """
 
 import os
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
     Route = Callable[[Callable[[], Any]], Future[Any]]
 
-# Reads on SQLite never wait for anybody: a few threads keep a processor busy.
+# Reads on SQLite never block: a few threads keep a CPU busy.
 _READERS = 4
 
 
 class _Withdrawn(Exception):
-    """Undoes a job that nobody wants any more."""
+    """Raised to roll back a job whose caller is gone."""
 
 
 class Job:
-    """One job on its way, which may be withdrawn until it begins."""
+    """A submitted job that can be withdrawn until it starts."""
 
     def __init__(self, act: "Callable[[], Any]") -> None:
         self._act = act
@@ -49,29 +49,29 @@ class Job:
         return self._act()
 
     def withdraw(self) -> bool:
-        """Make sure that it never runs; False when it has begun."""
+        """Prevent it from running; return False if it has started."""
         with self._deciding:
             self._is_withdrawn = not self._has_begun
             return self._is_withdrawn
 
     def decide(self) -> None:
-        """Roll the transaction back if the caller is gone; from here on the outcome is the caller's. Called last in it."""
+        """Roll back if the caller is gone. Called last in the transaction."""
         with self._deciding:
             if self._is_withdrawn:
                 raise _Withdrawn
             self._is_decided = True
 
     def take_back(self) -> bool:
-        """Make sure that it is rolled back; False when its outcome is decided."""
+        """Have it rolled back; return False if it is too late."""
         with self._deciding:
             self._is_withdrawn = not self._is_decided
             return self._is_withdrawn
 
 
 async def outcome(job: Job, route: "Route", *, undo: "Callable[[Any], Awaitable[None]] | None" = None) -> "Any":
-    """Return the outcome of a job once it is settled.
+    """Return the outcome of a job.
 
-    When the caller is cancelled, `undo` gets what came of the job, or None.
+    If the caller is cancelled, `undo` is called with the result, or None.
     """
     future, done = _sent(job, route)
     try:
@@ -116,7 +116,7 @@ async def handed(act: "Callable[[], Any]", write: "Callable[[Callable[[], Any]],
 
 
 async def insisted(job: Job, route: "Route") -> "tuple[Future[Any], bool]":
-    """Wait until a job is settled, whoever cancels meanwhile; give its outcome, and whether somebody did."""
+    """Wait for a job even if cancelled; return its future and whether it was cancelled."""
     future, done = _sent(job, route)
     was_cancelled = await done.insist()
     return future, was_cancelled
@@ -134,7 +134,7 @@ def _result(future: "Future[Any]") -> "Any":
 
 
 class LogCalls:
-    """The ways into one log, and the threads that work for its tasks: never more than a few, however many tasks there are."""
+    """Routes the verbs of one log, with a bounded number of threads."""
 
     def __init__(self, log: "Decklog") -> None:
         self.log = log
@@ -143,7 +143,7 @@ class LogCalls:
         self._reset()
 
     def _reset(self) -> None:
-        """Start with no threads and nobody waiting, as a new process does."""
+        """Reset threads and queues, as in a new process."""
         self._process = os.getpid()
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._queues = Queues()
@@ -151,24 +151,24 @@ class LogCalls:
 
     @property
     def queues(self) -> Queues:
-        """Those who wait for the same."""
+        """Queues of tasks that wait for the same thing."""
         self._notice_fork()
         return self._queues
 
     @property
     def turns(self) -> Turns:
-        """The transactions that tasks may hold open at the same time."""
+        """Limits the transactions that tasks keep open at the same time."""
         self._notice_fork()
         return self._turns
 
     def _notice_fork(self) -> None:
         if self._process != os.getpid():
-            # The threads, and those who waited, stayed with the parent.
+            # Threads and waiting tasks stayed in the parent process.
             self._opening = Lock()
             self._reset()
 
     def _size(self, name: str) -> int:
-        """Return the most threads of a pool. All pools together fit into the connections."""
+        """Return the size of a pool. All pools together use at most the available connections."""
         most = self.log.db.most_transactions
         if most == 1:
             return _READERS
@@ -187,7 +187,7 @@ class LogCalls:
             return self._pools[name]
 
     def route(self, through: str, transaction: "AsyncTransaction | None") -> "Route":
-        """Choose the way of a verb: where it belongs, and where it can't keep others from theirs."""
+        """Choose where a verb runs."""
         if transaction is not None:
             return transaction.submit
         if self.log.is_in_transaction:
@@ -196,14 +196,14 @@ class LogCalls:
                 hint="Use `async with log.transaction()`, or the plain verbs inside of the plain transaction.",
             )
         if through == "write" and not self.log.db.locks_rows:
-            # What waits for the one writer needs no thread, and shares its commit with all who wait.
+            # Jobs for the shared writer need no thread and share a commit.
             self.check_open()
             return self.log.db.submit
         pool = self._pool("reader" if through == "read" else "worker")
         return lambda job: pool.submit(copy_context().run, job)
 
     def shut(self) -> None:
-        """End the threads, after what they have begun."""
+        """End the threads after their current jobs."""
         with self._opening:
             self._is_closed = True
             pools, self._pools = self._pools, {}
@@ -212,7 +212,7 @@ class LogCalls:
 
 
 def alone(act: "Callable[[], Any]") -> "Future[Any]":
-    """Run something in a thread of its own."""
+    """Run a function in a new thread."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="decklog")
     try:
         return pool.submit(copy_context().run, act)

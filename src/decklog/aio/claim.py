@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class AsyncClaim:
     """Holds a claimed task.
 
-    As an asynchronous context manager it keeps the lease alive from a task of its own, finishes the task when the block ends,
-    fails it when the block raises, and gives it back unharmed when the block is cancelled. What the block already ended stays
-    so. What is written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
+    As an asynchronous context manager it extends the lease in the background, finishes the task when the block ends, fails it
+    when the block raises, and releases it when the block is cancelled. A task that the block has ended stays ended. Writes in
+    the block belong to the task and raise `LeaseLost` once the lease is lost.
     """
 
     # What workers use most of the task, with its types; `__getattr__` has the rest.
@@ -95,7 +95,7 @@ class AsyncClaim:
         return task
 
     async def _end(self, verb: str, **arguments: "Any") -> "Task":
-        """End the task, whoever cancels meanwhile: half an end would leave it to nobody until its lease is over."""
+        """End the task even if cancelled meanwhile: a half-ended task would be blocked until its lease expires."""
         self._claim.check_valid()
         task: Task
         with self._resting():
@@ -151,7 +151,7 @@ class AsyncClaim:
 
 
 class _Keeper:
-    """Extends a claim's lease from a task of its own. Nobody waits for it: it may wait for what its claim's task holds."""
+    """Extends a claim's lease in a background task. Do not await it: it may wait for a lock of the claim's task."""
 
     def __init__(self, claim: AsyncClaim) -> None:
         self._claim = claim
@@ -182,7 +182,7 @@ class _Keeper:
             try:
                 await self._claim._extend()
                 kept = time.monotonic()
-            except Exception as problem:  # noqa: BLE001 - whatever it is, the worker hears of it
+            except Exception as problem:  # noqa: BLE001 - any error is passed to the worker
                 if self._is_over(problem, time.monotonic() - kept > seconds):
                     return
 

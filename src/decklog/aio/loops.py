@@ -1,4 +1,4 @@
-"""The loop that runs here: asyncio's, also under anyio, or trio's. What differs between them is in this module alone."""
+"""Adapter for the running event loop: asyncio (also under anyio) or trio."""
 
 import sys
 from contextlib import nullcontext
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Signal(Protocol):
-        """Something that happens once. It may be set in any thread, and is awaited in the loop it was made in."""
+        """A one-time event. Any thread may set it; its own loop awaits it."""
 
         def set(self) -> None: ...
         @property
         def is_set(self) -> bool: ...
         async def wait(self, seconds: float | None = None) -> None:
-            """Wait until it has happened, or the time is over."""
+            """Wait until it is set, or until the timeout."""
 
         async def insist(self) -> bool:
-            """Wait until it has happened, whoever cancels meanwhile; say whether somebody did."""
+            """Wait until it is set, even if cancelled; return whether it was cancelled."""
 
 
 def _trio() -> "Any":
-    """Give trio, where it runs this."""
+    """Return the trio module if trio runs this code, else None."""
     trio = sys.modules.get("trio")
     return trio if trio is not None and trio.lowlevel.in_trio_run() else None
 
 
 def signal() -> "Signal":
-    """Make a signal of the loop that runs here."""
+    """Create a signal for the running loop."""
     trio = _trio()
     return _AsyncioSignal() if trio is None else _TrioSignal(trio)
 
@@ -46,7 +46,7 @@ def current_task() -> object:
 
 
 def is_cancellation(problem: BaseException | None) -> bool:
-    """Return whether an error is nothing but a caller who no longer waits."""
+    """Return whether an error is a cancellation."""
     if (trio := _trio()) is not None:
         return isinstance(problem, trio.Cancelled)
     import asyncio
@@ -55,16 +55,16 @@ def is_cancellation(problem: BaseException | None) -> bool:
 
 
 def cancellation() -> BaseException:
-    """Make the error of a task that was cancelled while it could not stop."""
+    """Create the error of a cancelled asyncio task."""
     import asyncio
 
     return asyncio.CancelledError()
 
 
 def cancel_later(problem: BaseException) -> None:
-    """Raise a cancellation that was caught again where this task waits next."""
+    """Raise a caught cancellation again at the next await of this task."""
     if _trio() is not None:
-        return  # trio does so
+        return  # trio does this itself
     import asyncio
 
     task = asyncio.current_task()
@@ -78,7 +78,7 @@ _tasks: "set[Any]" = set()
 
 
 def spawn(run: "Callable[[], Awaitable[None]]", name: str, context: "Context") -> None:
-    """Start a task that nobody waits for; it must let no error out."""
+    """Start a background task. It must handle all its errors."""
     if (trio := _trio()) is not None:
         trio.lowlevel.spawn_system_task(run, name=name, context=context)
         return
@@ -159,4 +159,4 @@ class _TrioSignal:
     async def insist(self) -> bool:
         with self._trio.CancelScope(shield=True):
             await self._event.wait()
-        return False  # trio says so itself, wherever the task waits next
+        return False  # trio raises Cancelled at the next await

@@ -117,7 +117,7 @@ class AsyncStore:
         return AsyncClaim(self, result) if isinstance(result, Claim) else result
 
     async def _insist(self, verb: str, /, *args: "Any", **kwargs: "Any") -> "tuple[Any, bool]":
-        """Have a verb done whoever cancels meanwhile; give what comes of it, and whether somebody did."""
+        """Run a verb even if cancelled; return its result and whether it was cancelled."""
         act = partial(getattr(self._store, verb), *args, **kwargs)
         future, was_cancelled = await insisted(Job(act), self._calls.route("write", present(self._calls.log)))
         return future.result(), was_cancelled
@@ -186,7 +186,7 @@ class VerbWaiter:
 
 
 class Following:
-    """An iterator that has no end of its own. Whoever is cancelled while it waits may go on with it later, and misses nothing."""
+    """An endless iterator. A caller that was cancelled may continue later and misses nothing."""
 
     def __init__(self, store: AsyncStore, steps: "Generator[Any, Any, None]") -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Transactions that a task holds open while it awaits. Each has a thread of its own, from its beginning to its end."""
+"""Transactions that a task keeps open while it awaits. Each runs in its own thread."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

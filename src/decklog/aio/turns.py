@@ -1,4 +1,4 @@
-"""Taking turns in the loop: those who wait hold no thread, and are served in the order they came."""
+"""A fair semaphore for async tasks: waiting tasks hold no thread."""
 
 from collections import deque
 from threading import Lock
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Turns:
-    """So many may go at the same time; the others wait."""
+    """Admits `places` holders at a time, in order of arrival."""
 
     def __init__(self, places: int) -> None:
         self.places = places
@@ -20,7 +20,7 @@ class Turns:
         self._gate = Lock()
 
     async def take(self, seconds: float | None = None) -> bool:
-        """Wait for a turn, or until the time is over; say whether it came."""
+        """Wait for a turn or a timeout; return whether it came."""
         with self._gate:
             if self._free and not self._waiting:
                 self._free -= 1
@@ -36,7 +36,7 @@ class Turns:
         return not self._left(turn)
 
     def _left(self, turn: "loops.Signal") -> bool:
-        """Wait no longer; False when the turn has come."""
+        """Stop waiting; return False if the turn has come."""
         with self._gate:
             if turn not in self._waiting:
                 return False
@@ -44,7 +44,7 @@ class Turns:
             return True
 
     async def wait_for_all(self) -> None:
-        """Wait until everybody who came before has had a turn, and nobody has one."""
+        """Wait until all earlier holders are done."""
         taken = 0
         try:
             for _ in range(self.places):
@@ -63,7 +63,7 @@ class Turns:
 
 
 class Queues:
-    """One queue for each thing that is waited for; only the first in it looks whether it has come."""
+    """One queue per key; only its first waiter polls."""
 
     def __init__(self) -> None:
         self._gate = Lock()

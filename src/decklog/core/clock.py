@@ -19,7 +19,7 @@ class Clock:
 
 
 class ManualClock(Clock):
-    """A clock that moves only when told to."""
+    """A clock that moves only when `advance` is called."""
 
     def __init__(self, start: datetime | None = None) -> None:
         self._now = start or datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ _CENT = 10_000
 
 
 def dollars(microdollars: int, *, exact: bool = False) -> str:
-    """Write micro-dollars for people: `$16.97`, `$1,250.00`, and `$0.0042` for less than a cent; exactly if that is asked for."""
+    """Write micro-dollars for people: `$16.97`, `$1,250.00`, and `$0.0042` for less than a cent; all digits if `exact`."""
     sign, amount = "-" if microdollars < 0 else "", abs(microdollars)
     if not exact:
         # Half a cent goes up; of less than a cent two digits tell enough, and something is never written as nothing.
@@ -38,7 +38,7 @@ def compact(number: int) -> str:
 
 
 def span(passed: "timedelta") -> str:
-    """Write a time that passed, in the largest unit that says enough: `41 s`, `12 min`, `2 h`, `3 d`."""
+    """Format a duration in its largest useful unit: `41 s`, `12 min`, `2 h`, `3 d`."""
     seconds = max(0, int(passed.total_seconds()))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size * (2 if unit == "d" else 1):

@@ -1,6 +1,6 @@
-"""Forks: every open database is told of one, since no engine's connection may be used on both sides of it.
+"""Fork safety: open databases are notified of a fork, because no connection may be used in both processes.
 
-Nor may a thread be in the middle of what holds locks of a library: the child would find them held for ever.
+A fork waits while a thread holds locks of a library: the child could never release them.
 """
 
 import os
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 else:
 
     class once:
-        """What is made when it is first asked for, by one thread, and kept with its owner, as by `functools.cached_property`.
+        """A `functools.cached_property` that is computed by one thread and safe to fork.
 
-        Until Python 3.12 that has a lock of its own, and a child that was forked meanwhile would wait for it for ever.
+        The lock of `cached_property` before Python 3.12 would stay locked in a child forked meanwhile.
         """
 
         def __init__(self, make: "Callable[[Any], Any]") -> None:
@@ -150,7 +150,7 @@ os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_c
 
 
 class ForkGate:
-    """Lets a fork wait until no thread is in the middle of something: a child inherits every lock that is held, for ever."""
+    """Delays a fork until no thread holds a lock that the child would inherit locked."""
 
     def __init__(self) -> None:
         from threading import Condition  # which most calls do without

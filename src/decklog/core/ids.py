@@ -98,7 +98,7 @@ class Ids:
         return f"{prefix}_{_base32(number)}"
 
     def several(self, prefix: str, count: int) -> list[str]:
-        """Make so many at once, each greater than the one before."""
+        """Return `count` new ids, each greater than the one before."""
         milliseconds = int(self._clock.now().timestamp() * 1000)
         with self._lock:
             numbers = [self._next(milliseconds) for _ in range(count)]

@@ -16,7 +16,7 @@ _HAS_PROC = os.path.exists("/proc/self/stat")
 
 
 class Stat:
-    """What the system says of a process at one moment."""
+    """State of a process at one moment, as the system reports it."""
 
     __slots__ = ("group", "name", "parent", "pid", "session", "state", "ticks")
 
@@ -55,7 +55,7 @@ def _stat_from_proc(pid: int) -> Stat | None:
 
 
 def _stat_from_ps(pid: int) -> Stat | None:
-    """Ask ps, where there is no /proc, as on macOS. Processes of one second can't be told apart there."""
+    """Run ps where there is no /proc, as on macOS. Start times have a resolution of one second there."""
     import subprocess
     import time
 
@@ -72,7 +72,7 @@ def _stat_from_ps(pid: int) -> Stat | None:
 
 
 def _told(path: str) -> str:
-    """Read what the kernel tells in a few words; a file object takes five times as many calls for it."""
+    """Read a small file of /proc with one system call."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(handle, 4096).decode("utf-8", "replace")
@@ -159,7 +159,7 @@ class Identity:
         except OSError:
             return False
         try:
-            # The handle pins whoever has the number now, so what is checked is what gets the signal.
+            # The handle pins the process that has this number now: the process that was checked gets the signal.
             if not self.is_alive():
                 return False
             signal.pidfd_send_signal(handle, number)

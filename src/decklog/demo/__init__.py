@@ -34,7 +34,7 @@ PLAN: list[dict[str, object]] = [
 WORKERS = ("ada", "bo", "cy")
 LEASE_SECONDS = 1.5
 _PATIENCE_SECONDS = 60.0
-# So many entries has the smallest of large logs.
+# Number of entries in the smallest large log.
 SMALLEST = 500
 
 

@@ -1,6 +1,6 @@
-"""A large log for pictures, measurements and a first look: a month of a team's runs, written by the verbs that agents call.
+"""A large log for screenshots, benchmarks and demos: a month of a team's runs, written through the public verbs.
 
-It is the same log for the same seed and the same end, on whatever machine it is made; and it is valid: `verify` proves it.
+The same seed and end give the same log on every machine, and `verify` accepts it.
 """
 
 import random
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 DAYS = 30
-# So many entries has a run of usual length.
+# Number of entries in a typical run.
 _USUAL = 900
 # How the newest runs stand when somebody looks, the newest first.
 _NEWEST = ("needs you", "running", "completed", "running", "quiet", "paused", "failed", "completed")
 
 
 class MovedClock(Clock):
-    """A clock that stands where the story is."""
+    """A clock that follows the simulated time."""
 
     def __init__(self, now: datetime) -> None:
         self.time = now

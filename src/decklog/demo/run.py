@@ -1,4 +1,4 @@
-"""One run of a large demonstration, from its beginning to where it stands when somebody looks."""
+"""One run of the large demo log, from its start to its current state."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from decklog.stores.tasks.claim import Claim
 
     class Moved(Protocol):
-        """A clock that stands where it is put."""
+        """A clock that shows the time it was set to."""
 
         time: datetime
 
@@ -138,7 +138,7 @@ class BigRun:
                 claim.release("somebody else knows this part better")
 
     def _work_on(self, claim: "Claim", count: int) -> None:
-        """Write what an agent says, thinks and does, and what it costs."""
+        """Write messages, thoughts, tool calls and costs of an agent."""
         task, agent = claim.task, str(claim.task.worker)
         entries: list[dict[str, Any]] = [self._entry(task, agent, "interaction", self._one_of("said", title=task.title))]
         for place in range(count):
@@ -195,7 +195,7 @@ class BigRun:
             verdict = Verdict.GRANTED if self._dice.random() < 0.8 else Verdict.DENIED
             self._log.approvals.decide(asked.id, verdict, by="manager", rationale="as planned")
 
-    # Where it stands
+    # Current state
 
     def _end(self, ending: str, until: datetime) -> None:
         match ending:

@@ -1,8 +1,8 @@
-"""Which of the logs that lie in folders this user said yes to.
+"""Logs in directories that this user trusts.
 
-A folder's log may have come with a clone or an archive, may be another user's, or may have been put there by a command of an
-agent; who uses it believes what it says of budgets, approvals and trust. So one is used only if this user made it there with
-`decklog init`, or accepted it. What was accepted stands in the user's own settings, where no repository and no sandbox reaches.
+A log in a directory may come from a clone, an archive, another user or an agent, and its budgets, approvals and trust would be
+believed. It is used only if this user created it with `decklog init` or accepted it. The list of accepted logs is in the user's
+settings, which no repository or sandbox can write.
 """
 
 import os

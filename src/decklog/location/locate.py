@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FOLDER = ".decklog"
 FILE = "decklog.db"
 ADDRESS = "address"
-# Suffix of the folder beside a log in which hooks leave events.
+# Suffix of the directory next to a log in which hooks leave events.
 SPOOL = "spool"
 
 
@@ -25,7 +25,7 @@ class LogLocation:
     def __init__(self, target: str, reason: str, *, is_named: bool = False, folder: str | None = None) -> None:
         self.target = target
         self.reason = reason
-        # The one whose `.decklog` says so.
+        # The directory with the `.decklog` that names the log.
         self.folder = folder
         # By this call or the environment, rather than found.
         self.is_named = is_named
@@ -50,7 +50,7 @@ class LogLocation:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether this user may not write it: its file, or in a folder where no file can be made one of those beside it."""
+        """Whether this user can't write the log file or create files next to it."""
         if self.is_server or not os.path.exists(self.path):
             return False
         folder = os.path.dirname(os.path.abspath(self.path))
@@ -148,7 +148,7 @@ def of_session(folder: str, environment: "Mapping[str, str]", named: str | None 
         return None
     if place.exists:
         return place
-    # The log file is away, for example during a restore. A spool says that sessions are recorded here: keep their events.
+    # The log file is missing, for example during a restore. A spool shows that sessions are recorded here: keep their events.
     if not os.path.isdir(beside(place, SPOOL)):
         return None
     holder = None if place.is_named else os.path.dirname(os.path.dirname(os.path.abspath(place.path)))
@@ -179,7 +179,7 @@ def users_own() -> LogLocation:
 
 
 def beside(place: LogLocation, name: str) -> str:
-    """Name a folder that goes with a log: beside its file, or beside the address that led to a server, or the user's own."""
+    """Return the path of a directory that belongs to a log: next to its file or address file, or in the user's directory."""
     if not place.is_server:
         return f"{os.path.abspath(place.path)}-{name}"
     from hashlib import sha256
@@ -257,7 +257,7 @@ def _points_back(git_folder: str, pointer: str) -> bool:
 
 
 def outside_of(folder: str) -> str:
-    """Return the place of a folder's log in the user's data folder, out of reach of whoever may write to the folder."""
+    """Return the location of a directory's log in the user's data directory, which other writers of the directory can't reach."""
     import hashlib
 
     real = os.path.realpath(folder)

@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 PATH = "/mcp"
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_CONNECTIONS = 200
-# A client that says nothing for so long begins a new session; its task would be another's by then anyway.
+# Idle time after which a client gets a new session. Its task's lease would have expired by then.
 _IDLE_SECONDS = 24 * 3600.0
 _MOST_SESSIONS = 1000
 
@@ -63,7 +63,7 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(server: Server[Any], taken: socket.socket, token: Token, ready: Callable[[str], None]) -> None:
-    """Answer on a port until the process is told to end; `ready` is told the address."""
+    """Serve on a port until the process is stopped; call `ready` with the address."""
     port = taken.getsockname()[1]
     app = server.streamable_http_app(
         streamable_http_path=PATH,

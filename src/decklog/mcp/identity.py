@@ -1,8 +1,8 @@
 """Which agent a request comes from.
 
-A server on standard input belongs to the program that started it, and is that agent as its commands are: by the environment, by
-the session, by the program. Codex keeps its environment from servers, and names its thread with each call instead. On HTTP the
-server's environment says nothing of a client: it is known by its session, or by the name that it sends.
+A server on standard input belongs to the program that started it: the environment, the session and the program identify the
+agent. Codex does not pass its environment and sends its thread id with each call instead. On HTTP a client is identified by its
+session, or by the name that it sends.
 """
 
 import os
@@ -20,7 +20,7 @@ _HTTP = "http "
 
 
 def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[Worker, Mapping[str, str]]:
-    """Tell who calls, and what its environment says of run and task."""
+    """Return the calling agent, with run and task from its environment."""
     program = _program(context)
     if context.request is not None:
         return _over_http(context.request.headers, program), {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog.core.errors import Invalid
 
-# A record that is shown goes into a conversation; whoever needs more of a text has the command line.
+# Long texts are cut because they enter the conversation; the CLI shows all of them.
 _LONGEST = 20_000
 
 
@@ -39,7 +39,7 @@ def sendable(value: Any) -> Any:
 
 
 def paged(data: dict[str, Any], page: Any) -> dict[str, Any]:
-    """Put the cursor of a page beside what it has; none at the end."""
+    """Return the items of a page with its cursor, which is null at the end."""
     return data if page.next is None else {**data, "next": base64.urlsafe_b64encode(str(page.next).encode()).decode()}
 
 

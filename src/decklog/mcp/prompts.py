@@ -1,4 +1,4 @@
-"""Prompts that a person chooses: hand work over, take it up again, review it. What the log says is quoted as data."""
+"""Prompts that a person chooses: hand work over, resume it, review it. Texts from the log are quoted as data."""
 
 import json
 from typing import Any

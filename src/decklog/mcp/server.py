@@ -1,4 +1,4 @@
-"""The server: answers a client's requests from a log, one thread a call, whatever comes."""
+"""The server: answers requests of a client from a log, one thread per call."""
 
 import json
 import time
@@ -116,7 +116,7 @@ class Answering:
         return types.GetPromptResult(messages=[message])
 
     async def within(self, context: Any, named: dict[str, Any], job: Callable[[Caller], R], *, waits: bool = False) -> R:
-        """Run a job for whoever calls, in a thread that is not waited for once nobody wants its answer."""
+        """Run a job for the caller in a thread; do not wait for it after a cancellation."""
         limit = self._limits.setdefault(waits, anyio.CapacityLimiter(_THREADS))
         who, environment = caller(context, self._environment)
 
@@ -133,7 +133,7 @@ class Answering:
 
 
 def _guarded(work: Callable[[], R]) -> R:
-    """Run a job; what fails in a way that nobody foresaw is an error of ours, told as one."""
+    """Run a job; report an unexpected exception as an internal error."""
     try:
         return work()
     except (DecklogError, KeyboardInterrupt):
@@ -145,7 +145,7 @@ def _guarded(work: Callable[[], R]) -> R:
 
 
 def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:
-    """Use a tool, and renew the lease of whoever does, since it is at work; say so when the task is its own no more."""
+    """Call a tool and extend the lease of its caller; warn if the caller has lost its task."""
     answer = tool.run(me, **given)
     claim = None if me.is_given_a_task else me.claims.load()
     if claim is not None and claim.is_open:
@@ -154,7 +154,7 @@ def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:
         except (LeaseLost, NotFound) as problem:
             answer.notes.append(f"lost: {problem.message}")
         except DecklogError as problem:
-            # What was asked for is done: told as a failure, it would be done again.
+            # The call succeeded: an error would make the client repeat it.
             answer.warnings.append(f"the lease was not renewed: {problem.message}")
     return answer
 

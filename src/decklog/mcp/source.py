@@ -16,7 +16,7 @@ class LogSource:
         self._open = opened
 
     def get(self) -> tuple[Decklog, str]:
-        """Return the log, and the folder beside it where claims are remembered."""
+        """Return the log and the directory where claims are remembered."""
         with self._lock:
             if self._open is None:
                 place = locate(self._named)

@@ -52,11 +52,11 @@ def _problem(text: str) -> str | None:
 
 
 def _id_in(text: str) -> str | int | None:
-    """Find out which request an unreadable line is, as far as it can be told."""
+    """Return the id of the request in an invalid line, if it can be found."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
-        # Nested too deeply, which only arguments can be: the number stands before or behind them, as most clients write it.
+        # Only arguments can be nested too deeply: the id is before or after them.
         named = _ID.search(text.partition('"params"')[0]) or _ID.search(text.rpartition("}")[0][-100:])
         told = json.loads(f"{{{named[0]}}}") if named else None
     found = told.get("id") if isinstance(told, dict) else None

@@ -1,4 +1,4 @@
-"""What an agent is told of its situation in the words of tools."""
+"""Describe an agent's situation in terms of the tools."""
 
 from decklog.agents.prime import Prime, Wording
 from decklog.shortcuts.caller import Caller
@@ -16,7 +16,7 @@ TOOLS = Wording(
 
 
 def situation(me: Caller) -> str:
-    """Return where an agent stands: its task, what waits for it, what may be spent, what was learned."""
+    """Return an agent's situation: task, messages, budget and lessons."""
     claim = me.claim()
     task_id = claim.task_id if claim is not None else None
     prime = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id, wording=TOOLS)

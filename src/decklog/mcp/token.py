@@ -14,7 +14,7 @@ _MOST_BYTES = 1000
 
 
 class Token:
-    """A token, which is compared and never shown; `is_new` says that nobody knows it yet."""
+    """A token that is compared and never shown; `is_new` is true if it was just created."""
 
     def __init__(self, text: str, *, is_new: bool = False) -> None:
         if len(text) < _FEWEST_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
@@ -29,7 +29,7 @@ class Token:
         return "Token(…)"
 
     def is_shown_by(self, authorization: bytes) -> bool:
-        """Compare what a request shows, in the same time whatever it shows."""
+        """Compare the token of a request in constant time."""
         kind, _, shown = authorization.partition(b" ")
         return kind.lower() == b"bearer" and hmac.compare_digest(shown.strip(), self.text.encode())
 
@@ -38,7 +38,7 @@ def find_token(path: str | None, environment: MutableMapping[str, str], variable
     """Return the token of a file, which is made with a new one if it is not there; or of the environment; or a new one."""
     if path is not None:
         return _of_file(os.path.expanduser(path))
-    # Taken out: whatever is started from here has no use for it.
+    # Removed: child processes must not see it.
     given = environment.pop(variable, None)
     return Token(secrets.token_urlsafe(32), is_new=True) if given is None else Token(given.strip())
 

@@ -1,6 +1,6 @@
-"""What a tool is to a client: its name, what it takes and gives as small schemas, and what it does to the log.
+"""A tool as clients see it: name, input and output schemas, and whether it writes.
 
-The schemas are read from the functions' signatures. They go into every conversation, so they say no more than is needed.
+The schemas are read from the functions' signatures. They enter every conversation, so they are short.
 """
 
 import math
@@ -46,11 +46,11 @@ class McpTool:
 
     @property
     def waits(self) -> bool:
-        """Whether it may be told to wait."""
+        """Whether it accepts a waiting time."""
         return "wait" in self.takes
 
     def described(self) -> Described:
-        """Describe the tool as clients are told of it."""
+        """Return the tool's description for clients."""
         taken = self.takes
         accepted: dict[str, Any] = {"type": "object"}
         if taken:

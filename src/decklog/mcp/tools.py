@@ -1,7 +1,6 @@
-"""The tools: the verbs of the short way, and what an agent without a shell needs besides.
+"""The tools: the shortcut verbs, and what an agent without a shell needs.
 
-None of them approves, promotes, raises a budget or changes what the manager alone may change: there is no such verb here, and
-the operations of the manager refuse whoever comes by this way.
+None of them approves, promotes or raises a budget, and operations of the owner refuse calls from here.
 """
 
 from pathlib import Path
@@ -118,7 +117,7 @@ def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> 
 
 
 def _record(me: Caller, record_id: str) -> tuple[str, Any]:
-    """Find whatever has an id: an entry by STREAM:NUMBER, or one of what an agent is told the ids of."""
+    """Return the record with an id: an entry by STREAM:NUMBER, or a record whose ids agents see."""
     log = me.log
     places: dict[str, Any] = {
         "run": log.runs.get,

@@ -1,4 +1,4 @@
-"""Tells people what happened: finds what rules tell of, and sends each notice once."""
+"""Notify people of events that match rules; send each notice once."""
 
 from decklog.notify.round import Round
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from decklog import Decklog
 
-# Older news than this are told to nobody.
+# Older events are not reported.
 NEWS = timedelta(days=7)
 _MOST = 200
 

@@ -1,4 +1,4 @@
-"""One round: find what is to be told, and send what is due."""
+"""One round: find events to report and send the notices that are due."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Sending one notice: by a command, a webhook or the desktop. Each is bounded in time, and says whether it may be tried again."""
+"""Send one notice by a command, a webhook or the desktop, with a timeout; report whether a retry makes sense."""
 
 import hmac
 import json
@@ -86,7 +86,7 @@ def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes
 
 
 def _posted(connection: HTTPConnection, path: str, headers: dict[str, str], body: bytes) -> SendOutcome:
-    """Post once. Redirects are not followed: whoever could redirect could have the notice sent anywhere."""
+    """Send one POST request. Redirects are not followed: they could send the notice anywhere."""
     try:
         connection.request("POST", path, body, headers)
         answer = connection.getresponse()

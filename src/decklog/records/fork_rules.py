@@ -109,7 +109,7 @@ class ForkRule:
 
     `fields` names the fields that are not copied as they are; a path such as `task.depends_on` leads into a JSON column. The
     record's own id and its run are always those of the copy. `same_ids` names the other columns with ids, which mean the same in
-    the fork. `left_out` says which records are not copied, and `is_left_out` finds them.
+    the fork. `left_out` describes the records that are not copied; `is_left_out` finds them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Marks a store's methods as operations; every surface is derived from what is marked here."""
+"""Mark methods of stores as operations. The CLI, MCP and async interfaces are derived from them."""
 
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         def write(self, job: "Callable[[], R]") -> "R": ...
 
 
-# Refuses to write once a lease is lost; set for as long as somebody works on a task that has been claimed.
+# Raises LeaseLost; set inside the block of a claim.
 lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", default=None)
-# Set while a surface of agents runs a call: what is for the manager alone is refused there, whoever calls it on the way.
+# True while an agent's call runs: operations of the owner are refused, also when another operation calls them.
 of_an_agent: "ContextVar[bool]" = ContextVar("decklog_of_an_agent", default=False)
 _late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
 
@@ -45,14 +45,14 @@ class Operation:
         hands_out: bool = False,
     ) -> None:
         self.name = name
-        # Whether the caller gets something that nobody else can use up or give back.
+        # Whether the caller gets something that only it can use or return.
         self.hands_out = hands_out
         self.writes = writes
         self.manager_only = manager_only
         self.function = function
-        # How it runs: in one `read` or `write`, in transactions of its own (`none`), or step by step (`answer`, `follow`).
+        # In one `read` or `write` transaction, in several (`none`), or step by step (`answer`, `follow`).
         self.through = through
-        # Begins a verb that runs step by step, for callers who take the steps themselves.
+        # Starts the generator of a stepwise verb, for async callers.
         self.steps = steps
 
     @property
@@ -61,7 +61,7 @@ class Operation:
 
 
 class WaitStep:
-    """What a verb that waits asks for before it goes on; a thread takes the steps one by one, a task awaits each."""
+    """A step of a verb that waits. A thread runs the steps; an async task awaits them."""
 
     __slots__ = ("how", "job", "patience", "queue", "seconds", "stream", "undo")
 
@@ -78,32 +78,32 @@ class WaitStep:
     ) -> None:
         self.how = how
         self.job = job
-        # What to do with the outcome, or with None, when whoever asked for it does not wait to the end.
+        # Called with the outcome, or None, if the caller is cancelled.
         self.undo = undo
         self.seconds = seconds
         self.stream = stream
-        # What is waited for, where one can have it only, and how long in all: of several tasks only the first need look.
+        # Tasks that wait for the same thing share a queue; only the first polls. `patience` is the time limit.
         self.queue = queue
         self.patience = patience
 
 
 def reading(job: "Callable[[], Any]") -> WaitStep:
-    """Ask for what a job finds in one consistent moment."""
+    """Return a step that runs a job in one read transaction."""
     return WaitStep("read", job)
 
 
 def writing(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> WaitStep:
-    """Ask for what comes of a job in a transaction of its own."""
+    """Return a step that runs a job in one write transaction."""
     return WaitStep("write", job, undo=undo)
 
 
 def calling(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> WaitStep:
-    """Ask for what another verb answers."""
+    """Return a step that calls another verb."""
     return WaitStep("none", job, undo=undo)
 
 
 def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, patience: float = 0.0) -> WaitStep:
-    """Ask to go on once something may have been committed to a stream, or to any, or the time is over."""
+    """Return a step that waits for a commit to a stream, or to any, or for a timeout."""
     return WaitStep("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
 
 
@@ -136,7 +136,7 @@ def _taken(db: "Any", step: WaitStep) -> "Any":
 
 
 def _answer(db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
-    """Take steps one after the other, in this thread, until they come to an answer."""
+    """Run the steps of a verb in this thread and return its result."""
     found: Any = None
     while True:
         try:
@@ -148,7 +148,7 @@ def _answer(db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
 
 
 def _followed(db: "Any", steps: "Generator[WaitStep | list[R], Any, None]") -> "Iterator[R]":
-    """Take steps in this thread, and give what comes in lists between them."""
+    """Run the steps of a verb in this thread and yield the items of its lists."""
     found: Any = None
     while True:
         try:
@@ -194,13 +194,13 @@ def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "fro
 
 
 def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
-    """Write in one transaction, which is refused when whoever writes has lost the task that it writes for."""
+    """Run a job in one write transaction; raise LeaseLost if the task's lease is lost."""
     check = lease.get()
     if check is None:
         return db.write(job)
 
     def checked() -> "R":
-        # What the job calls in its turn is part of the same act: the task may be its own no more, once it has ended it.
+        # Nested verbs belong to the same act: the job may have finished the task.
         token = lease.set(None)
         try:
             check(db)
@@ -212,13 +212,13 @@ def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
 
 
 def even_late(db: "Database", job: "Callable[[], R]") -> "R":
-    """Write in one transaction, whoever has the task by now; the job hears from `is_late` when it is another."""
+    """Run a job in one write transaction even after the lease is lost; `is_late` is then true."""
     check = lease.get()
     if check is None:
         return db.write(job)
 
-    def told() -> "R":
-        # What the job calls in its turn is part of the same act, and no more refused than the job itself.
+    def marked() -> "R":
+        # Nested verbs belong to the same act and are not refused either.
         tokens = lease.set(None), _late.set(_has_lost(check, db))
         try:
             return job()
@@ -226,7 +226,7 @@ def even_late(db: "Database", job: "Callable[[], R]") -> "R":
             lease.reset(tokens[0])
             _late.reset(tokens[1])
 
-    return db.write(told)
+    return db.write(marked)
 
 
 def _has_lost(check: "Callable[[Any], None]", db: "Any") -> bool:
@@ -238,12 +238,12 @@ def _has_lost(check: "Callable[[Any], None]", db: "Any") -> bool:
 
 
 def is_late() -> bool:
-    """Return whether whoever writes has lost the task that it writes for."""
+    """Return whether this job writes for a task whose lease is lost."""
     return _late.get()
 
 
 def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "Any":
-    """Run what only the manager may, under the manager's proof where one is bound."""
+    """Run an operation of the owner, with a signature if an owner key is registered."""
     arguments = {**dict(zip(function.__code__.co_varnames[1:], args, strict=False)), **kwargs}
     return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
 
@@ -279,7 +279,7 @@ def _operation(
                 return store._db.write(job)
             return even_late(store._db, job) if late else within_lease(store._db, job)
         except OverflowError as problem:
-            # Times and columns have their limits, and only a number that the caller gave can be beyond them.
+            # Only a number from the caller can exceed the limits of times and columns.
             raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
 
     def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
@@ -300,12 +300,12 @@ def _operation(
 
 
 def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
-    """Mark a verb that only reads; all its statements see one consistent moment."""
+    """Mark a verb that reads in one transaction."""
     return _operation(function, "read", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
 def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
-    """Mark a reading verb that opens its own transactions, because it waits or gives its results bit by bit."""
+    """Mark a reading verb that opens its own transactions, because it waits or yields results."""
     return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
@@ -322,12 +322,12 @@ def waits_to_write(function: "Callable[Concatenate[S, P], Generator[WaitStep, An
 def follows(
     function: "Callable[Concatenate[S, P], Generator[WaitStep | list[R], Any, None]]",
 ) -> "Callable[Concatenate[S, P], Iterator[R]]":
-    """Mark a reading verb that has no end of its own: it yields its steps, and in lists what the caller gets one by one."""
+    """Mark a reading verb that does not end: it yields steps, and lists of items for the caller."""
     return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
 def prepares_to_write(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
-    """Mark a verb that checks what it writes before it asks for its one transaction (`within_lease`): nobody waits for that."""
+    """Mark a verb that prepares its write outside of its transaction (`within_lease`), so that others do not wait for it."""
     return _operation(function, "write", writes=True, manager_only=False, prepares=True)  # type: ignore[no-any-return]
 
 
@@ -353,13 +353,12 @@ if TYPE_CHECKING:
         ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
 
 
-# Marks a verb that writes: it runs in one transaction, all of it or nothing. `manager_only` keeps it off every surface that
-# agents reach, and where a manager is bound it runs only under the manager's proof; `late` lets it write after a lease was lost.
-# `hands_out` rolls it back for a task that is cancelled while it awaits: a grant, say, is used by who gets it and by nobody else.
+# Mark a verb that writes in one transaction. `manager_only`: agents can't call it, and it needs a signature if an owner key is
+# registered. `late`: it may write after a lease was lost. `hands_out`: it is rolled back if the awaiting task is cancelled.
 writes: "Marker" = _marker("write")
 
-# Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses. One that is for
-# the manager alone asks for its proof itself.
+# Mark a writing verb that opens its own transactions, because it waits between them or records refusals. With `manager_only` it
+# asks for the signature itself.
 writes_in_steps: "Marker" = _marker("none")
 
 

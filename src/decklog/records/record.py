@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses to rows and back, and the one place where images of older schemas are brought up to date."""
+"""Convert between rows, entry payloads and frozen dataclasses; older payloads are upcast here."""
 
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
@@ -45,12 +45,12 @@ def _decoder(annotation: "Any") -> "Callable[[Any], Any] | None":
 
 
 def default_of(field: "Field[Any]") -> "Any":
-    """Return a field's default, or MISSING; a list or a dictionary is only read, and written as JSON, so that one serves all."""
+    """Return a field's default, or MISSING."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _as_column(default: "Any") -> "Any":
-    """Write a field's default as its column holds it."""
+    """Return a field's default as its column stores it."""
     if default is MISSING or default is None:
         return None
     if isinstance(default, Enum):
@@ -74,7 +74,7 @@ def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
 
 
 def _is_its_own_text(decode: "Callable[[Any], Any]") -> bool:
-    """Return whether a column's text is what JSON shows of it, as for times and enumerations."""
+    """Return whether a column's text is also its JSON form, as for times and enumerations."""
     return decode is from_text or (isinstance(decode, type) and issubclass(decode, Enum))
 
 
@@ -89,38 +89,37 @@ def _keys_of(record_class: "type[Record]", names: "tuple[str, ...]") -> "tuple[s
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A row as it was read. `table` names its table, `identity` its primary key, `home` its stream when it has no run."""
+    """A row of `table` with the primary key `identity`. `home` is its stream if it belongs to no run."""
 
     # Not annotated in the body: dataclasses would take them for fields.
     table = ""
     identity = ("id",)  # type: tuple[str, ...]
     home = None  # type: str | None
-    # The column that names the stream where there is no home, and the one that names the task which a change is about.
+    # The column with the stream, for records without a home, and the column with the task that a change is about.
     stream_column = "run_id"
     task_column = "task_id"  # type: str | None
-    # True for what is made while somebody works on a task: a new record takes its `task_id` from the context.
+    # True if a new record takes its `task_id` from the claim in whose context it is created.
     is_work = False
-    # What a fork of its run does with the record; every record without a home has its own rule.
+    # How a fork of the run copies the record. Every record without a home needs a rule.
     fork = None  # type: ForkRule | None
-    # True for what only the manager may change, in whole or in part: `needs_proof` says which changes.
+    # True if some or all changes need the signature of the owner; `needs_proof` decides which.
     is_managed = False
-    # True where a verb compares the row with its newest entry before it writes the next one.
+    # True if a verb compares the row with its newest entry before it writes the next one.
     is_guarded = False
-    # What an image leaves out: columns with the value that most rows have, and for which no image that lacks the column can mean
-    # another. What stands here stands for good, whatever the field's default becomes: entries of the past were written by it.
+    # Columns that an image leaves out when they have this value. Never change an entry of this list: old images rely on it.
     unsaid = ()  # type: tuple[tuple[str, str | int], ...]
-    # The column with the digest of bytes that are kept beside the row; with a second one, only where that is empty.
+    # The column with the digest of bytes stored with the row. With a second column: only where that one is null.
     keeps = ()  # type: tuple[str, ...]
-    # The columns that undo may give the value they had before; a record that names none is never taken back.
+    # Columns that undo restores. A record without any can't be undone.
     restores = ()  # type: tuple[str, ...]
-    # Those that may have changed with them, and go on from what they are.
+    # Columns that may have changed too and keep their current value.
     kept_on_undo = ("updated_at",)  # type: tuple[str, ...]
-    # True on what an idempotent verb gives back when there was nothing left to do.
+    # True on the result of an idempotent verb that had nothing left to do.
     already = False
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """Name the fields, which are the columns."""
+        """Return the names of the columns, which are the fields."""
         cached: tuple[str, ...] | None = cls.__dict__.get("_columns")
         if cached is None:
             cached = tuple(field.name for field in fields(cls))
@@ -185,16 +184,15 @@ class Record:
 
     @classmethod
     def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
-        """Return what an entry of any age says of a record as today's columns.
+        """Return the payload of an entry of any schema version as current columns.
 
-        A column that an entry does not name has its field's default: null, which entries leave out, or what the migration that
-        added the column later gave to every row; or the value that goes unsaid of such records. A record whose columns were
-        renamed or split says here what became of the old ones, and then asks this one.
+        A missing column gets its field's default, which is also what the migration that added it wrote, or its `unsaid` value.
+        A record whose columns were renamed or split overrides this, maps the old names and calls the base.
         """
         defaults = cls._column_defaults()
         columns = {**defaults, **image}
         if len(columns) > len(defaults):
-            # It names what is no column any more.
+            # Drop columns that no longer exist.
             columns = {name: columns[name] for name in defaults}
         return columns
 
@@ -262,22 +260,22 @@ class Record:
 
     @classmethod
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
-        """Name the stream that tells this record's story: its run, or the kind's own."""
+        """Return the stream of this record: its run, or the `home` of its class."""
         return cls.home or str(values[cls.stream_column])
 
     @classmethod
     def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
-        """Return whether only the manager makes a record of what it was before, if anything, into what an entry says."""
+        """Return whether a change needs the signature of the owner. `_before` is None for a new record."""
         return cls.is_managed
 
     @classmethod
     def why_not_undone(cls, _before: "Mapping[str, Any]", _after: "Mapping[str, Any]", _db: "Any") -> "str | None":
-        """Return why what a record became can't be taken back, although all that changed could be restored; None when it can."""
+        """Return why a change can't be undone although its columns could be restored; None if it can."""
         return None
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
-        """Return the digest of the bytes that are kept beside the row of such an image."""
+        """Return the digest of the bytes stored with this row, or None."""
         digest, *inline = cls.keeps
         return image.get(digest) if all(image.get(name) is None for name in inline) else None
 
@@ -292,7 +290,7 @@ class Record:
 
     @classmethod
     def fork_rule(cls) -> "ForkRule":
-        """Return what a fork does with such a record; raise where nobody decided."""
+        """Return the fork rule of this record; raise TypeError if it has none."""
         rule: ForkRule | None = cls.__dict__.get("fork")
         if rule is None:
             raise TypeError(f"{cls.__name__} has no `fork`: decide what a fork does with it")
@@ -300,14 +298,14 @@ class Record:
 
     @classmethod
     def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """Set the fields of a fork's copy that its rule calls computed."""
+        """Return the image of a copy with its `Computed` fields set."""
         return image
 
     @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Return what a fork has of these, true of all else that is told of its run.
+        """Return the records of a fork, made consistent with its other records.
 
-        A fork may begin at an entry in the middle of what one verb wrote.
+        A fork may begin between two entries of one verb.
         """
         return images
 
@@ -344,8 +342,8 @@ def _jsonable(value: "Any") -> "Any":
 class Page(list["T"]):
     """A list of records and the cursor after which the next page starts (None at the end).
 
-    `not_indexed` counts the entries that a search by words has not looked at, because they are not indexed yet. `is_cut` is true
-    where a search stopped before the page was full, because a prefix has too many words; `next` goes on from there.
+    `not_indexed` counts entries that a search skipped because they are not indexed yet. `is_cut` is true if a search stopped
+    before the page was full because a prefix matches too many words; continue with `next`.
     """
 
     def __init__(
@@ -358,12 +356,12 @@ class Page(list["T"]):
 
     @property
     def warnings(self) -> list[str]:
-        """What a surface shows besides the records."""
+        """Warnings to show with the records."""
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
 
 def search_warnings(not_indexed: int, stopped_at: "str | None") -> list[str]:
-    """Warn that a search by words has not looked at some entries."""
+    """Return warnings about entries that a search has skipped."""
     warnings = []
     if not_indexed:
         warnings.append(f"{not_indexed:,} entries are not indexed yet and were not searched; index them: decklog journal index")

@@ -1,4 +1,4 @@
-"""Values on their way to a column: checked, redacted, and written as text or JSON. The one place where that is done."""
+"""Check, redact and encode values for columns."""
 
 import json
 from datetime import UTC, datetime
@@ -25,18 +25,18 @@ _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
 _SHORT_TEXT = 256
 _LONGEST_KEPT = 8192
-# What is seldom said twice is not remembered.
+# Columns not worth caching.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
-# By this a verb knows what was done before: two that differ must not become one, whatever is taken out of them.
+# Idempotency keys must stay distinct after redaction.
 _KEY = "key"
 
-# So few are looked at once more if another of them holds a secret.
+# Scan at most this many texts again if one of them holds a secret.
 _FEW_TEXTS = 8
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
 
 
 def _fingerprint(key: str) -> str:
-    """Tell keys apart that hold a secret. It is made slowly, so that a weak one can't be found by trying many."""
+    """Return a slow hash that keeps keys with secrets distinct and can't be guessed by brute force."""
     from hashlib import scrypt
 
     return scrypt(key.encode(), salt=b"decklog key", n=2**12, r=8, p=1, dklen=6).hex()
@@ -75,29 +75,27 @@ from_json = json.loads
 
 
 class Values:
-    """Turns Python values into column values: checks them, and takes the secrets out."""
+    """Converts Python values to column values: checks and redacts them."""
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_bytes: int = 0) -> None:
         self.limit_bytes = limit_bytes
-        # Ids and names come again and again; what was found clean once is not looked through again.
+        # Ids and names known to be clean.
         self._clean: set[str] = set()
-        # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
-        # many of them, and is worth having the rules warm.
+        # Importers also cache long texts, up to this many bytes: the same file is often read twice.
         self._remembered_bytes = self._room = remembered_bytes
-        # Of each name the last text that is seldom said twice, and what became of it: who compares before writing binds it again.
+        # The last text of each column in `_SAID_ONCE` with its result: a verb that compares before it writes binds it twice.
         self._last: dict[str, tuple[str, tuple[str, bool]]] = {}
-        # What was looked through together and is clean: texts, and JSON values, held so that no other takes their place. A value
-        # counts as clean once, and for no longer than its batch: whoever gave it may put something else into it.
+        # Texts and JSON values of the current batch that are clean. A value counts once: its owner may change it afterwards.
         self._page: set[str] = set()
         self._held: dict[int, Any] = {}
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
-        """Make every parameter fit for a column; also say whether anything was redacted."""
+        """Return parameters as column values, and whether anything was redacted."""
         bound = dict(parameters)
         return bound, self.bind_into(bound, parameters)
 
     def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
-        """Replace, in what is to be bound, each parameter that is not fit for a column as it is; say whether any was redacted."""
+        """Replace the values in `bound` that need conversion; return whether anything was redacted."""
         redacted = False
         clean, page = self._clean, self._page
         for name, value in parameters.items():
@@ -141,8 +139,8 @@ class Values:
         return (value, False) if value in self._page or value in self._clean else self._new_text(name, value)
 
     def _new_text(self, name: str, value: str) -> tuple[str, bool]:
-        """Check and redact a text that is not known to be clean."""
-        if len(value) >= SHORTEST_ID and " " not in value:  # most of what is looked at are sentences
+        """Check and redact a text that is not in a cache."""
+        if len(value) >= SHORTEST_ID and " " not in value:  # sentences are no ids
             if is_ours(value):
                 self.vouch(value)
                 return value, False
@@ -171,7 +169,7 @@ class Values:
         return value, False
 
     def look_through(self, rows: "Iterable[Mapping[str, Any]]") -> None:
-        """Scan the texts and JSON values of many rows at once: what is clean is not scanned again when the rows are bound."""
+        """Scan the values of many rows at once; clean ones are not scanned again when the rows are bound."""
         texts: set[str] = set()
         held: list[tuple[Any, list[str]]] = []
         for row in rows:
@@ -183,7 +181,7 @@ class Values:
                     texts.update(strings)
         self._page, self._held = set(), {}
         known = texts & self._clean
-        # Numbers that nobody chose are all different: to look at them makes the tables of the rules grow without end.
+        # Random ids are all different: scanning them would fill the caches of the rules.
         known.update([text for text in texts if len(text) >= SHORTEST_ID and is_theirs(text)])
         most = self.limit_bytes // 4
         left = [
@@ -199,23 +197,23 @@ class Values:
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
 
     def clean_texts(self, texts: "set[str]") -> set[str]:
-        """Return those of many texts that hold no secret; what was just scanned is not scanned again."""
+        """Return the texts without secrets."""
         known = texts & self._page
         return known | redaction.clean_texts(texts - known)
 
     def are_clean(self, name: str, column: "list[Any]") -> bool:
-        """Return whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
+        """Return whether a column of texts needs no change. Where all differ, only scanned ones count."""
         if not _TEXT_OR_NOTHING.issuperset(map(type, column)):
             return False
         left = [text for text in set(column) if text is not None and text not in self._page and text not in self._clean]
         return len(left) <= _FEW_TEXTS and all(self.text(name, text) == (text, False) for text in left)
 
     def let_go(self) -> None:
-        """Forget which JSON values are clean: from here on they are their owners' to change."""
+        """Forget clean JSON values, because their owners may change them from now on."""
         self._held = {}
 
     def _is_storable(self, text: str) -> bool:
-        """Return whether any database takes a text as it is."""
+        """Return whether both engines can store a text."""
         if len(text) > self.limit_bytes // 4 or "\x00" in text:
             return False
         try:
@@ -224,8 +222,8 @@ class Values:
             return False
 
     def _remember(self, text: str) -> None:
-        """Remember that a long text holds no secret, for as long as there is room."""
-        # One character beyond Latin-1 doubles what a text takes, one beyond the first plane doubles it again.
+        """Cache a long text as clean while there is room."""
+        # A character outside Latin-1 doubles the size in memory, one outside the basic plane doubles it again.
         size = getsizeof(text)
         self._room -= size
         if self._room < 0:
@@ -234,7 +232,7 @@ class Values:
         self._clean.add(text)
 
     def vouch(self, name: str) -> None:
-        """Remember that a short text holds no secret."""
+        """Cache a short text as clean."""
         if len(self._clean) >= _NAMES_KEPT:
             self._clean.clear()
         self._clean.add(name)
@@ -242,7 +240,7 @@ class Values:
     def json(self, name: str, value: "Any") -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""
         if not value and isinstance(value, (list, dict)):
-            # Most lists and objects of most records are empty; braces alone would have the whole redactor loaded.
+            # Most values are empty; do not load the redactor for them.
             return ("[]" if isinstance(value, list) else "{}"), False
         text = to_json(value)
         if "\\u0000" in text and _NUL.search(text):
@@ -253,7 +251,7 @@ class Values:
             self._fits(name, len(text.encode()))
         if self._held.pop(id(value), None) is value:
             return text, False
-        # But for the ids in them, most small values have been seen before. A name decides about its value, so names stay.
+        # Except for ids, most small values repeat.
         known = without_theirs(text) if len(text) <= _SHORT_JSON else text
         if known in self._clean:
             return text, False

@@ -38,7 +38,7 @@ def redact(text: str) -> str:
 def scan(text: str) -> tuple[str, bool]:
     """Redact a text, and return whether anything changed."""
     if len(text) < _SHORTEST and text.replace("_", "").replace("-", "").isalnum():
-        # One short word: nothing beside it names a secret, and no token is so short. The matcher need not be loaded for it.
+        # One short word can't hold a secret. Do not load the matcher for it.
         return text, False
     return default_redactor().scan(text)
 

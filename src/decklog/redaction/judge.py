@@ -19,7 +19,7 @@ _LISTS = {name: frozenset(words.split()) for name, words in load_table("words.to
 BENIGN, STOP, NOUNS, HOLDERS = (_LISTS[name] for name in ("benign", "stop", "secret_nouns", "holders"))
 _PARTS = _LISTS["placeholder_parts"]
 _MASK = frozenset("*xX.•-_#?0…●· ")
-# A value that only stands for another one: a variable, a template, a mask, an instruction.
+# A placeholder: a variable, a template, a mask, an instruction.
 _PLACEHOLDER = Lazy(
     r"""(?ix)
     ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_.]{2,}\d?%)$ | ^%[a-z]/[\w./-]+$ | ^%24(?:%7b)?\w+(?:%7d)?$
@@ -173,7 +173,7 @@ def has_shape(shape: str, value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value only stands for one: `<token>`, `${VAR}`, `***`, `changeme`."""
+    """Return whether a value is a placeholder: `<token>`, `${VAR}`, `***`, `changeme`."""
     bare = value.strip().strip("\"'`").rstrip(",;")
     if not bare or bare == "~" or bare.lower() in BENIGN:
         return True

@@ -15,7 +15,7 @@ _NOWHERE = (-1, -1)
 # Combinations of keywords remembered with the entries they lead to.
 _MOST_KNOWN = 4_096
 _NOTHING: frozenset[int] = frozenset()
-# Until so many bytes are searched, keywords are looked for one by one: a short command then need not build their table.
+# Search keywords one by one up to this many bytes; build the table only for more.
 _BYTES_WITHOUT_TABLE = 8_000
 _COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
 

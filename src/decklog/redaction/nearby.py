@@ -89,7 +89,7 @@ def _has_word(line: str) -> bool:
 
 
 def _is_apart(value: str, line: str, place: int, header: str) -> bool:
-    """Return whether a value below a word for a secret is alone in its line or in a column of its own."""
+    """Return whether a value below a word for a secret is alone on its line or in its column."""
     alone = line.strip(" \t\"'`*.,;>|-") == value.strip(" \t\"'`*.,;>|-")
     return alone or _is_column(header, line, place) or bool(_CALLED_WITH.match(line))
 

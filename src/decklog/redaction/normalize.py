@@ -11,7 +11,7 @@ _ESCAPE = (
     r"(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
     r"|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
 )
-# By itself it is found much faster, because it begins with a literal.
+# A separate pattern is much faster, because it begins with a literal.
 _ESCAPES = Lazy(f"({_ESCAPE})")
 _NOISE = Lazy(
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
@@ -116,7 +116,7 @@ def _has_noise(text: str) -> bool:
 
 
 def _decode(noise: str) -> str:
-    """Return the character an escape stands for, or nothing."""
+    """Return the character of an escape sequence, or nothing."""
     if noise[0] == "%":
         return chr(int(noise[1:], 16))
     if noise == "\r\n":

@@ -12,7 +12,7 @@ from decklog.redaction.matcher import BytePattern, KeywordSet
 from decklog.redaction.normalize import TextView, join_lines, normalize, strip_prefixes, wrapped_end
 from decklog.redaction.rules import RedactionRule, load_table, shipped_rules
 
-# Later rounds find what only shows once a marker stands beside it.
+# Later rounds find values that match only next to a marker.
 _MOST_ROUNDS = 3
 _SHORT = 8_192
 # A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
@@ -198,7 +198,7 @@ class Redactor:
     def _find_in_view(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
         found = [one for index in rules for one in self._find_by_rule(index, view, known)]
-        # Prefixes matter where lines are read, not for a token that is known wherever it stands.
+        # Prefixes matter for whole lines, not for tokens that match anywhere.
         reads_lines = self._reads_lines(view, present, rules)
         stripped = strip_prefixes(view) if reads_lines and ("\n" in view.text or _may_have_prefix(view.text)) else None
         if stripped is None:
@@ -354,7 +354,7 @@ def _containers(value: Any) -> list[Any]:
 
 
 def _name_of(node: dict[Any, Any], key: Any) -> str:
-    """Return the name of an object's value: its key, or the name beside it in `{"name": …, "value": …}`."""
+    """Return the name of an object's value: its key, or the sibling `name` in `{"name": …, "value": …}`."""
     if key in ("value", "Value"):
         beside = node.get("name", node.get("key", node.get("Name", node.get("Key"))))
         return beside if isinstance(beside, str) else "value"

@@ -13,7 +13,7 @@ DONE, REFUSED, PENDING = 0, 6, 7
 
 
 class ShortcutAnswer:
-    """An answer; `reason` says why there is no data."""
+    """An answer; `reason` explains missing data."""
 
     def __init__(
         self,

@@ -35,12 +35,12 @@ class Surface:
         self.unclear = unclear
         # Reads a text that comes behind the call, where there is such a place.
         self.read_input = read_input
-        # Whether what is asked about may be the name of a file: only of a caller's own file system.
+        # Whether an argument may name a file: only on the caller's file system.
         self.reads_files = reads_files
 
 
 class Meant:
-    """What a call means: as it says itself, and otherwise as the environment says."""
+    """The arguments of a call, with defaults from the environment."""
 
     def __init__(self, named: "Mapping[str, object]", environment: "Mapping[str, str]") -> None:
         def given(name: str) -> str | None:
@@ -51,7 +51,7 @@ class Meant:
         self.agent_id = given("agent_id")
         self.run_id = given("run_id")
         self.task_id = given("task_id")
-        # The number of a claim without its task says nothing.
+        # A claim number without its task is useless.
         self.fence = given("fence") if self.task_id else None
 
 
@@ -95,7 +95,7 @@ class Caller:
         return self.of_task(task, int(self._fence), None)
 
     def of_task(self, task: "Task", fence: int, lease_seconds: float | None) -> Remembered:
-        """Make what is to be remembered of a task that is held from now on."""
+        """Return the claim to remember for a task."""
         return Remembered(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
 
     def must_have(self, *, or_ended: bool = False) -> Remembered:
@@ -117,7 +117,7 @@ class Caller:
         return claim if claim is None or self.run_id in (None, claim.run_id) else None
 
     def keep(self, claim: Remembered) -> None:
-        """Remember a claim, unless whoever started this worker keeps it."""
+        """Remember a claim, unless the program that started this worker does."""
         if self._fence is None:
             self.claims.keep(claim)
 
@@ -144,7 +144,7 @@ class Caller:
     # The run
 
     def find_run(self, claim: Remembered | None = None) -> str | None:
-        """Name the run that this call is about: as it says, that of its task, the last one, or the only one under way."""
+        """Return the run of this call: the named one, its task's, the last one, or the only running one."""
         last = claim or self.claims.load()
         if self.run_id is not None or last is not None:
             return self.run_id or (None if last is None else last.run_id)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from decklog.shortcuts.caller import Caller
 
-# By how a task stands; what a person has to look at stands out.
+# Symbols by status; those that need a person are prominent.
 _MARKS = {"needs you": "!", "failed": "!", "quiet": "?", "running": ">", "idle": " ", "held": "-", "done": "x", "cancelled": "~"}
 _SHOWN = 30
 _SUCH_AS = 'Such as: [{"title": "one"}, "two"]'

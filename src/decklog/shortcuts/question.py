@@ -19,7 +19,7 @@ class ShortcutQuestion:
         self._about = self._content(whole) if reads_files and about is not None else whole
 
     def _content(self, about: bytes) -> bytes:
-        """Read the file that was named; what names none is itself what is asked about."""
+        """Return the content of the named file, or the text if it names none."""
         if not about or b"\0" in about or not os.path.isfile(about):
             return about
         self._subject = os.fsdecode(about)
@@ -33,7 +33,7 @@ class ShortcutQuestion:
         return f"ask:{about_task}:{digest[:16]}"
 
     def arguments(self) -> "dict[str, Any]":
-        """Return what is asked about as the approvals take it: text where it is text."""
+        """Return the subject of the question as approvals expect it: text if it is text."""
         try:
             about: str | bytes = self._about.decode()
         except UnicodeDecodeError:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from decklog import Approval, ClaimExplanation, Task
     from decklog.agents.context.claims import Remembered
 
-# Nothing will come any more; whatever else keeps a task away may pass.
+# No task will ever be ready; all other reasons may pass.
 _OVER = ("run_over", "all_done", "no_run")
 _PATIENCE_SECONDS = 10.0
 _ANSWERS = 5

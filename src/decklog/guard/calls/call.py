@@ -32,7 +32,7 @@ class ToolCall:
         self._afterwards.append(action)
 
     def keep_traces(self) -> None:
-        """Leave everything as it is for whoever has to find out what happened."""
+        """Keep all files for a later investigation."""
         self._afterwards.clear()
 
     def tidy(self) -> None:

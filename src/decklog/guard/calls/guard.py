@@ -1,4 +1,4 @@
-"""The guard before an act: what trust permits, what the policy says of a command, and what a person approved."""
+"""Check an action before it runs: trust, command policy and approvals."""
 
 import hashlib
 import shlex
@@ -13,7 +13,7 @@ from decklog.records.values import to_json
 Command = list[str] | str
 # What trust calls the running of a command.
 _COMMAND = "run_cli"
-# Says why commits must not be handed to others, given what a command publishes and the root; None lets it.
+# Returns why a command must not publish its commits, or None.
 Gate = Callable[[Sequence[Publication], str], str | None]
 
 
@@ -34,7 +34,7 @@ class TrustAccess(Protocol):
 
 
 class Unrestricted:
-    """Permits every action: for a program that keeps rules of its own about who may do what."""
+    """Permits every action, for programs with their own access control."""
 
     def may(self, action: str) -> Mapping[str, Any]:
         return {"action": action, "allowed": True, "reason": "this toolbox was opened without trust"}
@@ -129,7 +129,7 @@ class Guard:
         if asked and str(asked[0].state) in ("open", "denied"):
             question = asked[0]
         else:
-            # What is used up, over or taken back is asked about anew, once, whoever calls at the same time.
+            # Ask again, once, if an approval is used up, expired or revoked.
             question = self._ask(about, verdict, key=f"command:{digest}:{asked[0].id if asked else 'first'}")
         details = {"rule": verdict.rule, "decision": "ask", "digest": digest, "approval_id": question.id}
         if str(question.state) == "denied":

@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
 def to_data(value: Any) -> Any:
-    """Return a value as plain JSON; what JSON has no form for is told by its representation."""
+    """Return a value as plain JSON; other types as their repr."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):

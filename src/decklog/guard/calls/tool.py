@@ -18,7 +18,7 @@ PROVIDED = ("root", "call")
 
 @dataclass(frozen=True)
 class EffectCheck:
-    """What a check found: the effect happened (with its result), did not (False), or can't be told (None)."""
+    """Result of a check: the side effect happened (with its result), did not (False), or is unknown (None)."""
 
     happened: bool | None
     result: Any = None
@@ -31,8 +31,8 @@ Check = Callable[["Effect"], EffectCheck]
 class Tool:
     """One tool of a toolbox.
 
-    `action` is what trust is asked about. A tool that `changes` something goes through an effect when its call names a step:
-    `guard` may refuse before anything is written down, `expect` gives the facts a `look` after a crash compares with.
+    `action` is the permission that trust checks. A tool that `changes` something records a side effect if its call has a step:
+    `guard` may refuse first, and `expect` returns the facts that `look` compares after a crash.
     """
 
     function: Callable[..., Any]

@@ -81,7 +81,7 @@ class AccessRules:
 
     `allowed` and `forbidden` are a task's own and bind writing; no `allowed` means everything. `secrets`
     binds reading and writing. A file with more than one hard link is refused unless `allow_hardlinks`,
-    because nothing tells whether its other name lies outside the root.
+    because its other name may be outside of the root.
     """
 
     allowed: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from decklog.guard.files.text import Form, decode, lines_of
 
 @dataclass(frozen=True)
 class FileText:
-    """What was read of a file. `encoding` says how the bytes were decoded; lines are counted from 1."""
+    """Text of a file. `encoding` is the one used to decode it; lines count from 1."""
 
     path: str
     text: str
@@ -46,7 +46,7 @@ def read_file(
 ) -> FileText:
     """Read a file, or its lines from `start_line` to `end_line`, both counted from 1 and included.
 
-    Bytes that are not UTF-8 are read as Latin-1, so nothing is lost and nothing fails; `encoding` tells.
+    Bytes that are not UTF-8 are read as Latin-1, so nothing is lost; see `encoding`.
     Lines past the end are simply not there.
     """
     _refuse_bad_range(start_line, end_line)

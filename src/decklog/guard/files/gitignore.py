@@ -90,7 +90,7 @@ class IgnoreFile:
 
     @cached_property
     def _any(self) -> Any:
-        # One pass tells the common case, that no line speaks about the path.
+        # Common case: no line matches the path.
         return compile_regex(f"(?s){'|'.join(p.regex for p in self._patterns)}", ignore_case=self.ignore_case)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""One pending change of a file: the new bytes lie beside it until a rename puts them in its place."""
+"""A pending change of a file: the new bytes are in a temporary file until a rename replaces the original."""
 
 import os
 import secrets
@@ -47,7 +47,7 @@ class PendingFile:
             return None
 
     def prepare(self, data: bytes | None, *, is_executable: bool | None) -> None:
-        """Write the new bytes beside the file; None means that the file is to be removed."""
+        """Write the new bytes to a temporary file; None removes the file."""
         if self._before is not None:
             self._ground.rules.judge_file(self.path, Op.WRITE, self._before)
         elif data is None:

@@ -46,5 +46,5 @@ def _name(side: str, path: str) -> str:
     if any(char in '"\\' or char < " " for char in path):
         body = "".join(f"\\{ord(char):03o}" if char in '"\\' or char < " " else char for char in name)
         return f'"{body}"'
-    # The tab tells a reader where a name with spaces ends.
+    # The tab marks the end of a name with spaces.
     return f"{name}\t" if " " in name else name

@@ -44,7 +44,7 @@ def check_snippet(language: str, judge: "Judging", word: Word, use: Use) -> None
 
 
 def _is_harmless(judge: "Judging", code: str, language: str) -> bool:
-    """Return whether code only computes and prints, beside the files it names, which are judged apart."""
+    """Return whether code only computes and prints. Files it names are judged separately."""
     patterns = judge.policy.patterns
     if patterns("substitution").fullmatch(code.strip()):
         return True

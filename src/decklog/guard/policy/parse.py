@@ -58,7 +58,7 @@ def parse(source: bytes) -> Node:
 
 
 def is_tangled(text: str) -> bool:
-    """Return whether text has so many unquoted operators that the parser's error recovery, which is quadratic, takes long."""
+    """Return whether a text has too many unquoted operators for the parser, whose error recovery is quadratic."""
     if len(text) <= MOST_OPERATORS:
         return False
     return len(_OPERATORS.findall(_QUOTED.sub("", _without_heredocs(text)))) > MOST_OPERATORS

@@ -118,7 +118,7 @@ class _Visitor:
         return None
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Remember what an imported name stands for; report risky names imported from their module."""
+        """Record the target of an imported name; report risky imports."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 root = alias.name.split(".")[0]

@@ -229,7 +229,7 @@ class Reader:
                 call.assigned[name] = Word(value, word.taint)
                 self.scope.assign(name, call.assigned[name])
         if any(word.text.startswith("-") and "n" in word.text for word in call.argv[1:]):
-            # A name reference stands for another variable.
+            # A name reference is an alias of another variable.
             for name, word in call.assigned.items():
                 self.scope.assign(name, self.scope.value(word.text) if word.text.isidentifier() else UNKNOWN_WORD)
         return self.reviewer.review(call, self.scope)
@@ -400,7 +400,7 @@ class Reader:
             return self.reviewer.review(call, self.scope) if self.reviewer.knows(name) else output
         alias = self.scope.aliases.get(name)
         if alias is not None:
-            # A script uses aliases only if told to, and never for a quoted name.
+            # A script expands aliases only with expand_aliases, and never for a quoted name.
             self.reviewer.review(call.inner([*(Word(part) for part in split_words(alias)), *call.argv[1:]]), self.scope)
             if not self.reviewer.knows(name):
                 return Word(UNKNOWN)

@@ -1,6 +1,6 @@
-"""Which parts of a tree are for everybody, and which for their owner alone.
+"""Split a directory tree into parts that everybody may read and parts that only their owner may.
 
-A sandbox that runs as root is refused nothing by a file's mode, so it is told what a user would be refused.
+File modes do not restrict root, so a sandbox that runs as root must exclude the private parts itself.
 """
 
 import os

@@ -16,7 +16,7 @@ LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 UNIX, NETLINK = 1, 16
 IO_URING_SETUP = 425
-# The other numbering of system calls that an x86 kernel may know, with socket calls of its own.
+# The x32 system call numbers of x86 kernels, which include socket calls.
 X32 = 0x40000000
 # By machine: its name to the kernel, and its numbers of `socket` and `seccomp`.
 MACHINES = {"x86_64": (0xC000003E, 41, 317), "aarch64": (0xC00000B7, 198, 277)}
@@ -47,7 +47,7 @@ def refuse_network() -> None:
 
 
 def _steps(architecture: int, socket: int) -> list[bytes]:
-    """Write the filter: each test jumps over so many steps where it holds, and over so many where it does not."""
+    """Build the filter; each test has a jump distance for true and one for false."""
     return [
         _step(LOAD, ARCHITECTURE),
         _step(IF_EQUAL, architecture, 0, 9),

@@ -34,7 +34,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Matches:
-    """The matching lines by path and line; `truncated` says that there are more than were asked for."""
+    """The matching lines by path and line; `truncated` is true if there are more."""
 
     matches: tuple[Match, ...]
     truncated: bool

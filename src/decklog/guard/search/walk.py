@@ -110,7 +110,7 @@ class _Walk:
         try:
             fd = self.root.open_exact(prefix + IGNORE_FILE, os.O_RDONLY)
         except OSError:
-            # Missing, a link (which git does not read either) or not ours to read: it says nothing.
+            # Missing, a link (git ignores those too) or not readable: no rules.
             return None
         try:
             return os.read(fd, LARGEST_IGNORE_FILE).decode("utf-8", "replace")

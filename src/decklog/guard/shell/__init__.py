@@ -1,1 +1,1 @@
-"""Commands and background processes, and a supervisor that outlives whoever started them."""
+"""Commands and background processes, each with a supervisor that outlives its starter."""

@@ -1,4 +1,4 @@
-"""Background processes for an agent: start, list, read, stop. They outlive whoever started them, and are found again."""
+"""Start, list, read and stop background processes of an agent. They outlive their starter and can be found again."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""How a forked process becomes a command: its handles, its folder, what holds it in, and last of all its program.
+"""Turn a forked process into a command: file descriptors, directory, sandbox, then exec.
 
-From where it is held in on nothing may be imported any more: Python's own modules may lie out of the command's reach.
+Import nothing after entering the sandbox: Python's modules may be outside of it.
 """
 
 import json
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def become(spec: "dict[str, Any]", out: int, err: int, trouble: int) -> None:
-    """Turn this process into the command of an order; what prevents it is told on a pipe."""
+    """Execute the command of an order in this process; write an error to the pipe `trouble`."""
     try:
         os.setsid()
         given = os.open(spec["input"] or "/dev/null", os.O_RDONLY)
         for source, target in ((given, 0), (out, 1), (err, 2)):
             os.dup2(source, target)
         os.fchdir(spec["cwd_fd"])
-        # Handlers end with this program; what it had been told to ignore would be ignored by the next one too.
+        # Exec resets handlers, but ignored signals would stay ignored.
         signal.set_wakeup_fd(-1)
         held = spec["landlock"]
         if held is not None:
@@ -37,13 +37,13 @@ def become(spec: "dict[str, Any]", out: int, err: int, trouble: int) -> None:
 
 
 def _execute(argv: list[str], env: dict[str, str]) -> None:
-    """Run the first program of a name that can be run, as `os.execvpe` does; that one imports."""
+    """Execute the first match on PATH, like `os.execvpe`, but without imports."""
     problem = None
     for path in _candidates(argv[0], env):
         try:
             os.execve(path, argv, env)
         except OSError as error:
-            # That one can't be run says more than that there is none.
+            # Prefer "can't be run" to "not found".
             if problem is None or isinstance(problem, (FileNotFoundError, NotADirectoryError)):
                 problem = error
     assert problem is not None
@@ -51,7 +51,7 @@ def _execute(argv: list[str], env: dict[str, str]) -> None:
 
 
 def _candidates(program: str, env: dict[str, str]) -> list[str]:
-    """List where a program may lie; the last place also where there is none, to be told so by the kernel."""
+    """Return the paths to try; the last one even if it is missing, for the kernel's error."""
     if "/" in program:
         return [program]
     places = [os.path.join(folder, program) for folder in env.get("PATH", os.defpath).split(":")]

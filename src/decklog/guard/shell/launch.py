@@ -1,4 +1,4 @@
-"""Start a command under a supervisor, and wait for what the supervisor tells."""
+"""Start a command under a supervisor and read its status."""
 
 import errno
 import json
@@ -33,10 +33,10 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchOrder:
-    """What a supervisor is to run. `bound` ends it with its starter; `detached` lets what it started outlive it.
+    """A command for a supervisor. `bound`: it ends with its starter. `detached`: its child processes may outlive it.
 
-    With `grace_seconds`, a bound command outlives its starter by so long, for another to adopt it. `input` is a file that it
-    reads as its standard input.
+    With `grace_seconds`, a bound command outlives its starter for that time and can be adopted. `input` is the file for its
+    standard input.
     """
 
     mark: str
@@ -55,7 +55,7 @@ class LaunchOrder:
 
     @property
     def is_tied(self) -> bool:
-        """Whether it ends with its starter at once. What may be adopted is not bound by a line that only its starter holds."""
+        """Whether it ends at once with its starter. A command that can be adopted is not tied to its starter's pipe."""
         return self.bound and not self.grace_seconds
 
     def as_line(self, status_fd: int, rules_fd: int | None) -> bytes:
@@ -93,7 +93,7 @@ class Supervised:
     _has_ended: bool = False
 
     def wait(self, while_waiting: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Wait for the end of the command and give how it ended."""
+        """Wait for the end of the command and return how it ended."""
         message = self._status.next("ended", while_waiting)
         if message is None:
             end_process_tree(self.mark)
@@ -107,11 +107,11 @@ class Supervised:
         return ended
 
     def output(self) -> Output:
-        """Read what is kept of the output so far."""
+        """Return the output so far."""
         return read_output(self.folder)
 
     def let_go(self) -> None:
-        """Stop listening; a bound command that still runs is ended by this, and waited for."""
+        """Close the status pipe. This ends a bound command that still runs, and waits for it."""
         is_ending = self._status.is_binding and not self._has_ended
         self._status.close()
         end = time.monotonic() + _END_SECONDS
@@ -120,7 +120,7 @@ class Supervised:
 
 
 class _Status:
-    """The line from the supervisor, and for a bound command the line whose end the supervisor takes for our death."""
+    """The status pipe of a supervisor and, for a bound command, the pipe whose end signals our death."""
 
     def __init__(self, read: int, control: Any) -> None:
         self._read = read
@@ -240,7 +240,7 @@ def _worded(problem: dict[str, Any], program: str) -> Exception:
 
 
 def end_process_tree(mark: str, seconds: float = 10.0) -> int:
-    """Kill everything that carries a mark until nothing is left; say how many were met."""
+    """Kill all processes with a mark until none is left; return their number."""
     met, end = 0, time.monotonic() + seconds
     while (left := process_tree.carriers(mark)) and time.monotonic() < end:
         met = max(met, len(left))
@@ -250,7 +250,7 @@ def end_process_tree(mark: str, seconds: float = 10.0) -> int:
 
 
 def adopt(folder: Path) -> None:
-    """Have this process taken for the starter of a command whose own starter has died."""
+    """Make this process the starter of a command whose starter has died."""
     new = folder / f"{ADOPTED}.{os.getpid()}"
     new.write_text(Identity.own().as_text(), encoding="utf-8")
     new.rename(folder / ADOPTED)

@@ -1,4 +1,4 @@
-"""Output of a command as it is read: decoded tolerantly, both streams in the order they arrived."""
+"""Read the stored output of a command: both streams in order of arrival."""
 
 import codecs
 import os
@@ -10,7 +10,7 @@ from decklog.guard.shell.spool import HEAD, STREAMS
 
 @dataclass(frozen=True)
 class Chunk:
-    """A passage of output from one stream."""
+    """A part of the output from one stream."""
 
     stream: str
     text: str
@@ -18,7 +18,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Output:
-    """What was kept of a command's output, in the order it arrived, and how many bytes were not."""
+    """The stored output of a command in order of arrival, and the number of bytes left out."""
 
     chunks: tuple[Chunk, ...]
     cut_bytes: int
@@ -29,7 +29,7 @@ class Output:
 
 
 def read_output(folder: str | Path) -> Output:
-    """Read what a spool keeps, also while it is being written."""
+    """Read the output; the command may still be running."""
     pieces = sorted(
         (number, place, stream, data)
         for stream in STREAMS
@@ -80,7 +80,7 @@ class _Reader:
     def _add(self, stream: str, text: str) -> None:
         if not text:
             return
-        # No journal and no terminal takes a NUL byte.
+        # NUL bytes can't be stored or shown.
         text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
         if self.texts and self.texts[-1][0] == stream:
             self.texts[-1][1].append(text)

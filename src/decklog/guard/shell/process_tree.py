@@ -1,4 +1,4 @@
-"""The processes that came of one command: found by their ancestry, and by a mark that they all inherit."""
+"""Find the processes of a command by their ancestry and by an inherited environment variable."""
 
 import os
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ MARK = "DECKLOG_PROCESS"
 
 
 def everyone() -> "Iterator[Stat]":
-    """Yield every process that can be seen."""
+    """Yield all visible processes."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := stat_of(int(name))) is not None:
             yield found
 
 
 def descendants(ancestor: int) -> list[Stat]:
-    """List the living processes below one, children before grandchildren."""
+    """List the live descendants of a process, children before grandchildren."""
     children: dict[int, list[Stat]] = {}
     for one in everyone():
         children.setdefault(one.parent, []).append(one)
@@ -33,10 +33,10 @@ def descendants(ancestor: int) -> list[Stat]:
 
 
 def carriers(mark: str) -> list[Stat]:
-    """List the living processes that carry a mark in the environment they were started with.
+    """List the live processes with a mark in their initial environment.
 
-    This finds what has left its process group and lost its parents. A process started with an environment wiped clean does
-    not carry it, nor can one of another user be read.
+    This also finds processes that have left their group and lost their parents, but not those with a cleared environment or
+    of another user.
     """
     wanted = f"{MARK}={mark}".encode()
     return [one for one in everyone() if not one.is_dead and wanted in _environment(one.pid)]
@@ -52,7 +52,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def strike(members: list[Stat], number: int) -> int:
-    """Send a signal to each of these very processes; say how many got it."""
+    """Send a signal to exactly these processes; return how many got it."""
     hit = 0
     for member in members:
         identity = Identity.of(member.pid)

@@ -1,4 +1,4 @@
-"""Run a command for an agent: judged first, held in, watched to its end, and all of it on record."""
+"""Run a command for an agent: check it, sandbox it, wait for its end and record it."""
 
 import json
 import os
@@ -31,9 +31,9 @@ SHOWN_CHARACTERS = 4000
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that ran to its end. `chunks` is its output in the order of arrival.
+    """A finished command. `chunks` is its output in order of arrival.
 
-    `exit_code` is None when a signal ended it; `leftovers` counts the processes it left behind, which were ended too.
+    `exit_code` is None if a signal ended it; `leftovers` counts child processes that were still running and were ended.
     """
 
     exit_code: int | None
@@ -46,7 +46,7 @@ class Ran:
 
     @property
     def output(self) -> str:
-        """Everything it wrote."""
+        """All output."""
         return "".join(chunk.text for chunk in self.chunks)
 
     @property
@@ -59,13 +59,13 @@ class Ran:
 
 
 def order_for(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.LaunchOrder:
-    """Write out what a supervisor is to run."""
+    """Build the order for the supervisor."""
     require_linux()
     place = place_of(call, cwd)
     chosen = environment(call.commands.passed, env)
     if chosen.withheld:
         call.notes["withheld"] = list(chosen.withheld)
-    # What runs on after the toolbox is closed keeps a scratch directory of its own.
+    # A detached command outlives the toolbox and needs its own scratch directory.
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
     site = CommandContext(call.root.path, scratch, chosen.values, call.log.db.file)
     held = sandbox.hold(call.commands.sandbox.settled(), argv_of(command), site, os.path.join(site.root, place))
@@ -90,7 +90,7 @@ def argv_of(command: Command) -> list[str]:
 
 
 def place_of(call: ToolCall, cwd: str) -> str:
-    """Return the directory a command runs in, from the root and free of links."""
+    """Return the working directory of a command, relative to the root, without links."""
     place = call.root.place(cwd, Op.LIST)
     if place.found is None or not os.path.isdir(os.path.join(call.root.path, place.path)):
         raise Invalid(f"{cwd!r} is not a directory to run in", hint="Name one beneath the root.", cwd=cwd)
@@ -98,7 +98,7 @@ def place_of(call: ToolCall, cwd: str) -> str:
 
 
 def check_command(command: Command) -> None:
-    """Refuse what is no command at all."""
+    """Raise Invalid for an empty or unusable command."""
     words = [command] if isinstance(command, str) else command
     if not words or not words[0].strip():
         raise Invalid("The command is empty", hint="Give a program and its arguments, or a shell string.", field="command")
@@ -107,7 +107,7 @@ def check_command(command: Command) -> None:
 
 
 def guard_command(call: ToolCall, arguments: dict[str, Any]) -> None:
-    """Judge a command before anything of it is done."""
+    """Check a command before it runs."""
     command = arguments["command"]
     check_command(command)
     seconds = arguments.get("timeout_seconds")
@@ -126,9 +126,9 @@ def run(
 ) -> Ran:
     """Run a command and wait for its end: a list of arguments, or a string for bash.
 
-    It is judged first: some commands are denied, some wait for a person's approval. An exit code other than 0 is a normal
-    result. When the time is over the command and everything it started is ended and `TimedOut` is raised; nothing it started
-    outlives it. Standard input is empty. `env` adds variables to the few that are passed on.
+    The policy may deny it or ask a person first. A non-zero exit code is a normal result. After the timeout the command and
+    its child processes are ended and `TimedOut` is raised. Standard input is empty. `env` adds variables to the few that are
+    passed on.
     """
     started = time.monotonic()
     order = order_for(
@@ -137,7 +137,7 @@ def run(
         cwd,
         env,
         timeout_seconds=timeout_seconds,
-        # A step's command is let finish when its starter dies: then its end is known, and it need not run again.
+        # The command of a step continues when its starter dies, so that its result is known and it need not run again.
         bound=call.step is None,
         durable=call.step is not None,
     )
@@ -172,7 +172,7 @@ def _late(ran: Ran, seconds: float, ended: dict[str, Any]) -> TimedOut:
 
 
 class _Stream:
-    """Puts output on record while the command runs, as much of its beginning as is kept."""
+    """Records the output while the command runs."""
 
     def __init__(self, call: ToolCall, folder: Path) -> None:
         self._call = call
@@ -185,7 +185,7 @@ class _Stream:
             return
         self._next = time.monotonic() + STREAM_SECONDS
         text = read_output(self._folder).text
-        # Whole lines, and redacted together with all that came before: half of a secret looks like no secret.
+        # Redact whole lines together with all earlier ones: half of a secret is not recognized.
         clean = redaction.redact(text[: text.rfind("\n") + 1])
         if clean.startswith(self._said) and len(clean) > len(self._said):
             self._call.say("run.output", {"text": clean[len(self._said) :]})
@@ -196,19 +196,19 @@ class _Stream:
 
 
 def expect_command(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts by which a command that was begun can be found again."""
+    """Return the facts that identify a started command after a crash."""
     folder = call.commands.folder(call.mark)
     return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
 
 
 def look_for_run(call: ToolCall, effect: "Effect") -> EffectCheck:
-    """Find out what became of a command whose starter died."""
+    """Return the outcome of a command whose starter died."""
     mark, folder = str(effect.facts["mark"]), Path(str(effect.facts["folder"]))
     if process_tree.carriers(mark):
         raise StillPending(
             f"{effect.tool} of step {effect.step!r} is still running", hint="Call it again when it is over.", effect_id=effect.id
         )
-    # Nobody is left who could write: what the files say now is final.
+    # No process is left to write: the files are final.
     ended = read_note(folder, "ended.json")
     if ended is None and (read_note(folder, "started.json") is not None or not folder.is_dir()):
         return EffectCheck(None)
@@ -219,7 +219,7 @@ def look_for_run(call: ToolCall, effect: "Effect") -> EffectCheck:
 
 
 def read_note(folder: Path, name: str) -> dict[str, Any] | None:
-    """Read a file that a supervisor left; None when there is none."""
+    """Read a file written by a supervisor; return None if it is missing."""
     try:
         note: dict[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Output of a command on its way to disk: the beginning and the end of each stream, and what came in between is counted.
+"""Store the output of a command: the beginning and the end of each stream; the middle is only counted.
 
-Each stream has one file for its beginning and two that take turns for its end. Every piece carries the time when it arrived, in
-nanoseconds, which orders the pieces of both streams, and its place in its stream, which shows where something was left out.
+Each stream has one file for its beginning and two alternating files for its end. Each chunk has its arrival time in nanoseconds,
+which orders both streams, and its offset in the stream, which shows gaps.
 """
 
 import os
@@ -14,20 +14,20 @@ HEAD = struct.Struct(">QQI")
 
 
 class OutputSpool:
-    """Takes the output of one command and keeps at most about `cap` bytes of each stream."""
+    """Writes the output of one command, about `cap` bytes of each stream at most."""
 
     def __init__(self, folder: str, cap: int) -> None:
         self._arrived = 0
         self._streams = {name: _Stream(os.path.join(folder, name), max(cap, 4)) for name in STREAMS}
 
     def take(self, stream: str, data: bytes) -> None:
-        """Keep one piece of output, or what there is room for."""
-        # Never the same twice, and never back: the order counts, whatever the clock does.
+        """Write one chunk of output, or as much as fits."""
+        # Strictly increasing, even if the clock goes back.
         self._arrived = max(self._arrived + 1, time.time_ns())
         self._streams[stream].take(self._arrived, data)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for stream in self._streams.values():
             stream.close()
 
@@ -51,7 +51,7 @@ class _Stream:
         if room:
             self._write(arrived, data[:room])
             data = data[room:]
-        # Of a large piece only its end can stay: the rest would be overwritten at once.
+        # Skip the part of a large chunk that would be overwritten at once.
         skipped = max(len(data) - 2 * self._quarter, 0)
         self._place += skipped
         data = data[skipped:]

@@ -1,8 +1,8 @@
-"""The supervisor: a small process beside each command that outlives whoever started it.
+"""The supervisor: a small process that runs one command and outlives its starter.
 
-It starts the command in a session of its own, keeps its output and its exit code, and ends its whole process tree: as the nearest
-"subreaper" it inherits every orphan below it, so that no grandchild gets away by leaving its group. It runs in a fresh
-interpreter with the standard library alone, because it must start fast and must not share a lock with the program it serves.
+It starts the command in a new session, stores its output and exit code, and ends its whole process tree. As the "subreaper" it
+adopts every orphan, so that no grandchild escapes by leaving its group. It uses only the standard library, to start fast and to
+share no lock with its starter.
 """
 
 import ctypes
@@ -32,47 +32,47 @@ ADOPTED = "adopted.json"
 # The handles that come with an order, in this order. Rules only come where Landlock holds the command in.
 HANDLES = ("status_fd", "cwd_fd", "rules_fd")
 
-# What wakes the supervisor, and what is not to end it. None is ignored outright: the command would go on ignoring it.
+# Signals that wake the supervisor instead of ending it. Ignoring them would make the command ignore them too.
 HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 _libc = ctypes.CDLL(None)
 
-# How a process tree is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
+# Default stages to end a process tree: the signal, and the seconds to wait.
 BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
 
 
 def main() -> None:
-    """Read what to run from standard input, and keep it."""
+    """Read an order from standard input and run it."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
-        # Whoever started us died before it said what to do: nothing was done, and nothing will be.
+        # The starter died before it sent the order: do nothing.
         return
     spec = json.loads(line.decode())
     if os.fork():
-        # The starter waits for this process alone; the supervisor itself belongs to nobody.
+        # The starter waits for this process only; the supervisor has no parent.
         os._exit(0)
     supervise(spec)
 
 
 def supervise(spec: "dict[str, Any]") -> None:
-    """Keep a command from its start to its end."""
+    """Run a command from start to end."""
     os.setsid()
     Supervisor(spec).run()
 
 
 def _name_of(number: int) -> str:
-    """Name a signal as `signal.Signals` does; those of the real-time range have numbers only."""
+    """Return the name of a signal; real-time signals have only a number."""
     names = sorted(name for name, value in vars(signal).items() if value == number and name.startswith("SIG") and name[3] != "_")
     return names[0] if names else f"SIG{number}"
 
 
 def _pass(*_: object) -> None:
-    """Let a signal be: whoever polls has been woken by it."""
+    """Do nothing: the signal has woken the poll."""
 
 
 class Supervisor:
-    """Looks after one command from start to end."""
+    """Runs one command from start to end."""
 
     def __init__(self, spec: "dict[str, Any]") -> None:
         self.spec = spec
@@ -99,7 +99,7 @@ class Supervisor:
         self.output_error: str | None = None
 
     def run(self) -> None:
-        """Run the command to its end and tell how it ended."""
+        """Run the command and report how it ended."""
         _libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._listen()
         supervisor = Identity.own().as_text()
@@ -124,7 +124,7 @@ class Supervisor:
     # Starting
 
     def _listen(self) -> None:
-        """Turn signals into something that can be waited for."""
+        """Make signals wake the poll."""
         self.wake, write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(write, False)
@@ -144,7 +144,7 @@ class Supervisor:
         self.poll.unregister(handle)
 
     def _start(self) -> "dict[str, Any] | None":
-        """Start the command; give what kept it from starting."""
+        """Start the command; return the error if it can't be started."""
         out, err, trouble = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -180,7 +180,7 @@ class Supervisor:
         return CHECK_SECONDS if self.stages or self.left_since is not None else POLL_SECONDS
 
     def _is_over(self) -> bool:
-        """Return whether nothing of the process tree is left."""
+        """Return whether the whole process tree has ended."""
         if self.code is None or self.is_alone:
             return self.is_alone
         left = process_tree.descendants(os.getpid())
@@ -189,7 +189,7 @@ class Supervisor:
         return not left
 
     def _mind_leftovers(self, count: int) -> None:
-        """End what an attached command leaves behind, unless it is only a moment late."""
+        """End child processes that outlive an attached command by more than a moment."""
         now = time.monotonic()
         if self.left_since is None:
             self.left_since = now
@@ -203,7 +203,7 @@ class Supervisor:
             self._end(self._asked_stages(), "stopped")
 
     def _asked_stages(self) -> "tuple[tuple[int, float], ...]":
-        """Read how to stop from the file that whoever asks leaves in the folder."""
+        """Read the requested stages from stop.json."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
                 return tuple((int(number), float(seconds)) for number, seconds in json.loads(file.read()))
@@ -211,7 +211,7 @@ class Supervisor:
             return BRISK
 
     def _end(self, stages: "tuple[tuple[int, float], ...]", reason: str) -> None:
-        """Begin to end the process tree; a harder way than the one under way takes over."""
+        """Start ending the process tree; fewer stages replace the current ones."""
         if self.stages and len(stages) >= len(self.stages):
             return
         self.reason = reason
@@ -227,7 +227,7 @@ class Supervisor:
     def _signal(self, number: int) -> int:
         members = process_tree.descendants(os.getpid())
         if number != signal.SIGKILL:
-            # Bubblewrap dies of the first signal and takes the command with it before that could tidy up.
+            # Bubblewrap exits on the first signal and kills the command before it can clean up.
             members = [one for one in members if one.name != "bwrap"]
         return process_tree.strike(members, number)
 
@@ -238,14 +238,14 @@ class Supervisor:
             self.deadline = None
             self._end(BRISK, "timed_out")
         if self.stages and self.stages[0][0] == signal.SIGKILL:
-            # What forked while it was being struck is struck again until nothing is left.
+            # Repeat for processes that were forked meanwhile.
             self._signal(signal.SIGKILL)
         elif self.stages and now > self.stage_ends:
             self.stages.pop(0)
             self._next_stage()
 
     def _mind_starter(self, now: float) -> None:
-        """End what nobody waits for any more: at once, or when nobody has adopted it within the grace."""
+        """End a command whose starter died: at once, or after the grace period without an adopter."""
         if self.starter is None or self.starter.is_alive() is not False:
             self.orphaned_at = None
             return
@@ -258,7 +258,7 @@ class Supervisor:
             self._end(BRISK, "abandoned")
 
     def _adopter(self) -> Identity | None:
-        """Read who wants to be taken for the starter from the file that an adopter leaves in the folder."""
+        """Return the process that wants to adopt the command, or None."""
         try:
             with open(os.path.join(self.folder, ADOPTED), encoding="utf-8") as file:
                 return Identity.from_text(file.read())
@@ -281,7 +281,7 @@ class Supervisor:
         try:
             self.spool.take(stream, data)
         except OSError as error:
-            # A full disk must not end the supervisor: the process tree would be left to itself.
+            # A full disk must not end the supervisor: nothing would end the process tree.
             self.output_error = error.strerror
 
     def _reap(self) -> None:
@@ -289,7 +289,7 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                # Whatever loses its parents becomes a child of this process: without one, nothing is left.
+                # Orphans become children of this process: without children the tree has ended.
                 self.is_alone = True
                 return
             if pid == 0:
@@ -320,11 +320,11 @@ class Supervisor:
         try:
             os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
         except OSError:
-            # Whoever asked is gone; the files tell the next one.
+            # The starter is gone; the files keep the state.
             return
 
     def _note(self, name: str, content: "dict[str, Any]") -> None:
-        """Write a file in the folder, all of it or nothing."""
+        """Write a file atomically."""
         path = os.path.join(self.folder, name)
         text = json.dumps(content).encode()
         handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""A definition or an import met in a source file, whatever the language."""
+"""A definition or an import in a source file of any language."""
 
 from dataclasses import dataclass
 from enum import StrEnum

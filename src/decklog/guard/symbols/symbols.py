@@ -14,7 +14,7 @@ from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
 
 @dataclass(frozen=True)
 class Symbol:
-    """Where a symbol is. `qualname` says what it belongs to: `Class.method`, `package.module.name`."""
+    """Location of a symbol. `qualname` includes its parents: `Class.method`, `package.module.name`."""
 
     path: str
     line_number: int

@@ -1,4 +1,4 @@
-"""What a file tool is going to change, known before it does: so that a look at the files tells whether it happened."""
+"""Expected changes of a file tool, recorded before it runs, so that recovery can check whether it ran."""
 
 import hashlib
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def digest(data: bytes | None) -> str | None:
-    """Digest a file's bytes; None stands for no file."""
+    """Return the digest of a file's bytes; None if there is no file."""
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
@@ -58,7 +58,7 @@ def of_patch(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def look_at_files(call: ToolCall, effect: "Effect") -> EffectCheck:
-    """Compare the files with what they were before and should be after; what is neither can't be told."""
+    """Compare files with their expected states before and after; return an unknown outcome if they match neither."""
     files = effect.facts["files"]
     assert isinstance(files, dict)
     now = {path: digest(_present(call.root, path)) for path in files}

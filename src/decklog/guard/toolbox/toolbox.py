@@ -32,16 +32,16 @@ Critic = Callable[[str, dict[str, Any], Any], list[str]]
 # How much of one text goes on record; the digest of the rest does too.
 LONGEST_TEXT = 1024 * 1024
 LONGEST_SHOWN = 10_000
-# What an error tells of the guard that raised it.
+# Details of the guard that raised an error.
 _DECISION = ("decision", "rule", "digest", "approval_id")
 
 
 class Toolbox:
     """Gives an agent its tools: `box.call("read_file", {"path": "a.py"})`, or `box.read_file("a.py")`.
 
-    Approvals and trust are the log's own unless others are given. A call that names a `step` happens once: repeated, it gives
-    its first result. `gate` says why commits must not be handed to others; `decklog.review.publishing` has the repository's.
-    `critic` looks at what a tool has just changed (`decklog.review.critique`); what it said of the last call is in `critique`.
+    Approvals and trust default to the log's. A call with a `step` happens once: repeated, it returns its first result. `gate`
+    returns why commits must not be published (see `decklog.review.publishing`). `critic` reviews what a tool has just changed
+    (see `decklog.review.critique`); `critique` has its findings on the last call.
     """
 
     def __init__(
