@@ -1,0 +1,1 @@
+"""Provenance of lines: who wrote a line, and why."""
