@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+    from decklog.stores.provenance.edits import Edit, EditKind, SnapshotMoment, WorktreeSnapshot
     from decklog.stores.results.approvals import (
         ActionPermission,
         ApprovalDetails,
@@ -224,6 +225,7 @@ _NAMES = {
     "stores.overview.summary": "Summary",
     "stores.overview.waiting": "WaitingItem WaitingKind",
     "stores.results.artifacts": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
+    "stores.provenance.edits": "Edit EditKind SnapshotMoment WorktreeSnapshot",
     "stores.results.approvals": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",
     "stores.results.workflow": "ExpectedDuration PromptCheck RankedPackage RouteDecision WorkflowReadiness",
     "stores.results.journal": "StreamChanges StreamHead",

@@ -1,1 +1,1 @@
-"""Provenance of lines: who wrote a line, and why."""
+"""Who wrote a line: edits captured as git objects, and origins of lines computed from them."""

@@ -5,12 +5,12 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.formats.entire import find_branch, read_checkpoints, read_transcript
-from tests.provenance.repositories import TestRepository
+from tests.provenance.text_repositories import TextFolder
 
 CHECKPOINT = "a3b2c4d5e6f7"
 
 
-def write_branch(repository: TestRepository, files: dict[str, str]) -> None:
+def write_branch(repository: TextFolder, files: dict[str, str]) -> None:
     """Write Entire's branch from paths and texts, without a worktree."""
     stream = "commit refs/heads/entire/checkpoints/v1\ncommitter E <e@example.org> 1767225600 +0000\ndata 1\nx\n"
     for path, text in files.items():
@@ -46,11 +46,11 @@ def checkpoint_files() -> dict[str, str]:
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> TestRepository:
-    return TestRepository(tmp_path / "repo")
+def repository(tmp_path: Path) -> TextFolder:
+    return TextFolder(tmp_path / "repo")
 
 
-def test_checkpoint_is_read_with_its_sessions_and_commits(repository: TestRepository) -> None:
+def test_checkpoint_is_read_with_its_sessions_and_commits(repository: TextFolder) -> None:
     write_branch(repository, checkpoint_files())
     repository.commit(a="0")
     named = repository.commit(f"Add a function\n\nEntire-Checkpoint: {CHECKPOINT}", a="1")
@@ -63,34 +63,34 @@ def test_checkpoint_is_read_with_its_sessions_and_commits(repository: TestReposi
     assert (second.agent, second.program, second.model, second.files, second.transcript) == ("Cursor", None, None, (), ())
 
 
-def test_parts_of_a_transcript_are_joined_in_order(repository: TestRepository) -> None:
+def test_parts_of_a_transcript_are_joined_in_order(repository: TextFolder) -> None:
     write_branch(repository, checkpoint_files())
     (found,) = read_checkpoints(repository.folder)
     assert read_transcript(repository.folder, found.sessions[0]) == b'{"n": 0}\n{"n": 1}\n{"n": 2}\n'
 
 
-def test_commit_of_the_metadata_is_no_commit_of_the_session(repository: TestRepository) -> None:
+def test_commit_of_the_metadata_is_no_commit_of_the_session(repository: TextFolder) -> None:
     write_branch(repository, checkpoint_files())
     repository.commit(a="0")
     (found,) = read_checkpoints(repository.folder)
     assert found.commits == ()
 
 
-def test_branch_of_a_remote_is_found(repository: TestRepository, tmp_path: Path) -> None:
+def test_branch_of_a_remote_is_found(repository: TextFolder, tmp_path: Path) -> None:
     write_branch(repository, checkpoint_files())
     repository.commit(a="0")
-    clone = TestRepository(tmp_path / "clone")
+    clone = TextFolder(tmp_path / "clone")
     clone.git("fetch", "-q", str(repository.folder), "entire/checkpoints/v1:refs/remotes/origin/entire/checkpoints/v1")
     assert find_branch(clone.folder) == "refs/remotes/origin/entire/checkpoints/v1"
     assert [one.id for one in read_checkpoints(clone.folder)] == [CHECKPOINT]
 
 
-def test_repository_without_the_branch_is_refused(repository: TestRepository) -> None:
+def test_repository_without_the_branch_is_refused(repository: TextFolder) -> None:
     with pytest.raises(NotFound, match="entire/checkpoints/v1"):
         list(read_checkpoints(repository.folder))
 
 
-def test_broken_metadata_names_its_checkpoint(repository: TestRepository) -> None:
+def test_broken_metadata_names_its_checkpoint(repository: TextFolder) -> None:
     write_branch(repository, {**checkpoint_files(), f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/metadata.json": "{"})
     with pytest.raises(Invalid, match=CHECKPOINT):
         list(read_checkpoints(repository.folder))

@@ -6,19 +6,19 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.formats.git_notes import read_note, read_notes, resolve_commit, write_notes
-from tests.provenance.repositories import TestRepository
+from tests.provenance.text_repositories import TextFolder
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TestRepository:
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TextFolder:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    found = TestRepository(tmp_path / "repo")
+    found = TextFolder(tmp_path / "repo")
     found.git("config", "user.name", "Ada")
     found.git("config", "user.email", "ada@example.org")
     return found
 
 
-def test_written_notes_are_read_by_git_and_by_us(repository: TestRepository) -> None:
+def test_written_notes_are_read_by_git_and_by_us(repository: TextFolder) -> None:
     first, second = repository.commit(a="1\n"), repository.commit(a="2\n")
     assert write_notes(repository.folder, {first: "one\n", second: "two ä\n"}) == 2
     assert repository.git("notes", "--ref=ai", "show", second) == "two ä"
@@ -26,13 +26,13 @@ def test_written_notes_are_read_by_git_and_by_us(repository: TestRepository) -> 
     assert read_note(repository.folder, first) == "one\n"
 
 
-def test_notes_of_git_are_read(repository: TestRepository) -> None:
+def test_notes_of_git_are_read(repository: TextFolder) -> None:
     first = repository.commit(a="1\n")
     repository.git("notes", "--ref=ai", "add", "-m", "by git", first)
     assert dict(read_notes(repository.folder)) == {first: "by git\n"}
 
 
-def test_second_write_keeps_other_notes_and_replaces_its_own(repository: TestRepository) -> None:
+def test_second_write_keeps_other_notes_and_replaces_its_own(repository: TextFolder) -> None:
     first, second = repository.commit(a="1\n"), repository.commit(a="2\n")
     repository.git("notes", "--ref=ai", "add", "-m", "by git", first)
     write_notes(repository.folder, {second: "old\n"})
@@ -41,14 +41,14 @@ def test_second_write_keeps_other_notes_and_replaces_its_own(repository: TestRep
     assert repository.git("rev-list", "--count", "refs/notes/ai") == "3"
 
 
-def test_many_notes_are_read_after_git_fans_them_out(repository: TestRepository) -> None:
+def test_many_notes_are_read_after_git_fans_them_out(repository: TextFolder) -> None:
     commits = [repository.commit(a=f"{number}\n") for number in range(60)]
     notes = {commit: f"{number}\n" for number, commit in enumerate(commits)}
     write_notes(repository.folder, notes)
     assert dict(read_notes(repository.folder)) == notes
 
 
-def test_repository_without_notes_has_none(repository: TestRepository) -> None:
+def test_repository_without_notes_has_none(repository: TextFolder) -> None:
     first = repository.commit(a="1\n")
     assert dict(read_notes(repository.folder)) == {}
     assert read_note(repository.folder, first) is None
@@ -56,9 +56,9 @@ def test_repository_without_notes_has_none(repository: TestRepository) -> None:
     assert repository.git("for-each-ref", "refs/notes") == ""
 
 
-def test_only_the_ref_of_notes_changes(repository: TestRepository) -> None:
+def test_only_the_ref_of_notes_changes(repository: TextFolder) -> None:
     first = repository.commit(a="1\n")
-    repository.write("a", "staged\n")
+    repository.put("a", "staged\n")
     repository.git("add", "a")
     kept = {name: (repository.folder / ".git" / name).read_bytes() for name in ("HEAD", "index", "config", "logs/HEAD")}
     before = repository.git("for-each-ref")
@@ -67,12 +67,12 @@ def test_only_the_ref_of_notes_changes(repository: TestRepository) -> None:
     assert [line for line in repository.git("for-each-ref").split("\n") if "notes/ai" not in line] == [before]
 
 
-def test_short_commit_id_is_refused(repository: TestRepository) -> None:
+def test_short_commit_id_is_refused(repository: TextFolder) -> None:
     with pytest.raises(Invalid):
         write_notes(repository.folder, {"HEAD": "text"})
 
 
-def test_unknown_revision_is_not_found(repository: TestRepository) -> None:
+def test_unknown_revision_is_not_found(repository: TextFolder) -> None:
     first = repository.commit(a="1\n")
     assert resolve_commit(repository.folder, "HEAD") == first
     with pytest.raises(NotFound):
@@ -81,7 +81,7 @@ def test_unknown_revision_is_not_found(repository: TestRepository) -> None:
         resolve_commit(repository.folder, "--help")
 
 
-def test_notes_travel_by_push_and_fetch(repository: TestRepository, tmp_path: Path) -> None:
+def test_notes_travel_by_push_and_fetch(repository: TextFolder, tmp_path: Path) -> None:
     first = repository.commit(a="1\n")
     write_notes(repository.folder, {first: "one\n"})
     subprocess.run(["git", "clone", "-q", "--bare", repository.folder, tmp_path / "shared"], check=True)
