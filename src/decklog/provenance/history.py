@@ -7,19 +7,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
-from decklog.provenance.formats.git_notes import run_git
 from decklog.provenance.formats.ranges import Span
+from decklog.provenance.git import GitRepository
 
 _MARK = b"\x01commit "
 _FORM = "--format=%x01commit %H%x00%P%x00%an <%ae>%x00%aI%x00%s"
 _PATCH = (
-    *("-p", "-U0", "-c", "-M", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--indent-heuristic"),
-    *("--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules", "--no-show-signature"),
+    *("-p", "-U0", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-indent-heuristic"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules"),
 )
+_LOG = ("-c", "-M", "--no-show-signature")
 _SETTINGS = ("-c", "core.quotePath=true", "-c", "diff.algorithm=myers", "-c", "log.showRoot=true")
 _HUNK = re.compile(rb"(@@+) (?:-\d+(?:,\d+)? )+\+(\d+)(?:,(\d+))? @@+")
+_SIMPLE_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b'"': b'"', b"\\": b"\\"}
 
@@ -31,6 +32,10 @@ class FileChange:
     path: str
     old_path: str
     blob: str | None = None
+    # The blob before; None for a new file, and for a merge, which has several.
+    old_blob: str | None = None
+    # The heads of the hunks, as git wrote them.
+    hunks: list[bytes] = field(default_factory=list)
     added: list[Span] = field(default_factory=list)
     removed: int = 0
 
@@ -38,6 +43,17 @@ class FileChange:
     def added_lines(self) -> int:
         """How many lines the commit added."""
         return sum(end - start + 1 for start, end in self.added)
+
+    def replaced_by(self, line: int) -> tuple[int, int]:
+        """Return the first of the old lines that the change of an added line replaced, and how many there are."""
+        for hunk in self.hunks:
+            found = _SIMPLE_HUNK.match(hunk)
+            if found is None:
+                continue
+            old, old_count, new, new_count = (1 if part is None else int(part) for part in found.groups())
+            if new <= line < new + new_count:
+                return old, old_count
+        return 0, 0
 
 
 @dataclass
@@ -52,16 +68,22 @@ class CommitChanges:
     files: list[FileChange] = field(default_factory=list)
 
 
-def read_changes(repo: str | Path, *revisions: str, oldest_first: bool = False) -> Iterator[CommitChanges]:
+def read_changes(repo: GitRepository, *revisions: str, oldest_first: bool = False) -> Iterator[CommitChanges]:
     """Yield the commits that `git log` has for some revisions, the newest first unless told otherwise."""
     order = ("--reverse", "--topo-order") if oldest_first else ()
-    out = run_git(repo, *_SETTINGS, "log", _FORM, *_PATCH, *order, *revisions, "--")
+    out = repo.call(*_SETTINGS, "log", _FORM, *_LOG, *_PATCH, *order, *revisions, "--")
     yield from _parse_log(out)
 
 
-def read_commit(repo: str | Path, commit: str) -> CommitChanges:
+def read_commit(repo: GitRepository, commit: str) -> CommitChanges:
     """Return one commit with its files."""
     return next(read_changes(repo, "--max-count=1", commit))
+
+
+def read_uncommitted(repo: GitRepository, path: str) -> FileChange | None:
+    """Return what the worktree's file changes compared with HEAD; None where that is nothing."""
+    out = repo.call(*_SETTINGS, "diff", *_PATCH, "HEAD", "--", path)
+    return next(_parse_patch(out), None)
 
 
 def _parse_log(out: bytes) -> Iterator[CommitChanges]:
@@ -93,8 +115,9 @@ def _parse_head(lines: list[bytes]) -> FileChange:
     for line in lines[1:]:
         name, _, value = line.partition(b" ")
         if name == b"index":
-            blob = value.split(b" ")[0].partition(b"..")[2].decode()
-            change.blob = blob if blob.strip("0") else None
+            old, _, new = value.split(b" ")[0].decode().partition("..")
+            change.blob = new if new.strip("0") else None
+            change.old_blob = old if old.strip("0") and "," not in old else None
         elif line.startswith(b"rename from "):
             change.old_path = _unquote(line.removeprefix(b"rename from "))
         elif line.startswith(b"rename to "):
@@ -137,6 +160,7 @@ def _take_hunks(change: FileChange, lines: list[bytes]) -> None:
         if line.startswith(b"@@"):
             if (found := _HUNK.match(line)) is not None:
                 width, number = len(found[1]) - 1, int(found[2])
+                change.hunks.append(line)
             continue
         columns = line[:width]
         if not columns or columns[:1] == b"\\":

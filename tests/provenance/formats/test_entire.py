@@ -54,7 +54,7 @@ def test_checkpoint_is_read_with_its_sessions_and_commits(repository: TextFolder
     write_branch(repository, checkpoint_files())
     repository.commit(a="0")
     named = repository.commit(f"Add a function\n\nEntire-Checkpoint: {CHECKPOINT}", a="1")
-    (found,) = read_checkpoints(repository.folder)
+    (found,) = read_checkpoints(repository.repository)
     assert (found.id, found.branch, found.files) == (CHECKPOINT, "main", ("a.py", "b.py"))
     assert found.commits == (named,)
     first, second = found.sessions
@@ -65,14 +65,14 @@ def test_checkpoint_is_read_with_its_sessions_and_commits(repository: TextFolder
 
 def test_parts_of_a_transcript_are_joined_in_order(repository: TextFolder) -> None:
     write_branch(repository, checkpoint_files())
-    (found,) = read_checkpoints(repository.folder)
-    assert read_transcript(repository.folder, found.sessions[0]) == b'{"n": 0}\n{"n": 1}\n{"n": 2}\n'
+    (found,) = read_checkpoints(repository.repository)
+    assert read_transcript(repository.repository, found.sessions[0]) == b'{"n": 0}\n{"n": 1}\n{"n": 2}\n'
 
 
 def test_commit_of_the_metadata_is_no_commit_of_the_session(repository: TextFolder) -> None:
     write_branch(repository, checkpoint_files())
     repository.commit(a="0")
-    (found,) = read_checkpoints(repository.folder)
+    (found,) = read_checkpoints(repository.repository)
     assert found.commits == ()
 
 
@@ -81,16 +81,16 @@ def test_branch_of_a_remote_is_found(repository: TextFolder, tmp_path: Path) -> 
     repository.commit(a="0")
     clone = TextFolder(tmp_path / "clone")
     clone.git("fetch", "-q", str(repository.folder), "entire/checkpoints/v1:refs/remotes/origin/entire/checkpoints/v1")
-    assert find_branch(clone.folder) == "refs/remotes/origin/entire/checkpoints/v1"
-    assert [one.id for one in read_checkpoints(clone.folder)] == [CHECKPOINT]
+    assert find_branch(clone.repository) == "refs/remotes/origin/entire/checkpoints/v1"
+    assert [one.id for one in read_checkpoints(clone.repository)] == [CHECKPOINT]
 
 
 def test_repository_without_the_branch_is_refused(repository: TextFolder) -> None:
     with pytest.raises(NotFound, match="entire/checkpoints/v1"):
-        list(read_checkpoints(repository.folder))
+        list(read_checkpoints(repository.repository))
 
 
 def test_broken_metadata_names_its_checkpoint(repository: TextFolder) -> None:
     write_branch(repository, {**checkpoint_files(), f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/metadata.json": "{"})
     with pytest.raises(Invalid, match=CHECKPOINT):
-        list(read_checkpoints(repository.folder))
+        list(read_checkpoints(repository.repository))

@@ -8,11 +8,11 @@ name their checkpoint in the trailer `Entire-Checkpoint`. Entire records files o
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.provenance.formats.git_notes import read_blobs, run_git
+from decklog.provenance.formats.git_notes import read_blobs
+from decklog.provenance.git import GitRepository
 
 BRANCH = "entire/checkpoints/v1"
 TRAILER = "Entire-Checkpoint"
@@ -50,10 +50,10 @@ class EntireCheckpoint:
     commits: tuple[str, ...]
 
 
-def find_branch(repo: str | Path) -> str:
+def find_branch(repo: GitRepository) -> str:
     """Return the ref of Entire's branch: the local one, or that of a remote; raise NotFound where there is none."""
     words = ("for-each-ref", "--format=%(refname)", f"refs/heads/{BRANCH}", f"refs/remotes/*/{BRANCH}")
-    found = run_git(repo, *words).decode().split()
+    found = repo.call(*words).decode().split()
     if not found:
         raise NotFound(
             f"there is no branch {BRANCH}",
@@ -62,7 +62,7 @@ def find_branch(repo: str | Path) -> str:
     return found[0]
 
 
-def read_checkpoints(repo: str | Path, ref: str | None = None) -> Iterator[EntireCheckpoint]:
+def read_checkpoints(repo: GitRepository, ref: str | None = None) -> Iterator[EntireCheckpoint]:
     """Yield all checkpoints of the branch, by their ids."""
     tree = _list_tree(repo, ref or find_branch(repo))
     folders: dict[str, dict[str, str]] = {}
@@ -80,24 +80,24 @@ def read_checkpoints(repo: str | Path, ref: str | None = None) -> Iterator[Entir
             yield _checkpoint(folder.replace("/", ""), files, texts, commits)
 
 
-def read_transcript(repo: str | Path, session: EntireSession) -> bytes:
+def read_transcript(repo: GitRepository, session: EntireSession) -> bytes:
     """Return a session's transcript, its parts joined."""
     parts = [content for _, content in read_blobs(repo, session.transcript)]
     return b"".join(part if part.endswith(b"\n") else part + b"\n" for part in parts)
 
 
-def _list_tree(repo: str | Path, ref: str) -> dict[str, str]:
-    lines = run_git(repo, "ls-tree", "-r", "-z", "--full-tree", ref).decode(errors="surrogateescape").split("\0")
+def _list_tree(repo: GitRepository, ref: str) -> dict[str, str]:
+    lines = repo.call("ls-tree", "-r", "-z", "--full-tree", ref).decode(errors="surrogateescape").split("\0")
     found = (line.partition("\t") for line in lines if line)
     return {path: facts.split(" ")[2] for facts, _, path in found}
 
 
-def _commits_by_checkpoint(repo: str | Path) -> dict[str, list[str]]:
+def _commits_by_checkpoint(repo: GitRepository) -> dict[str, list[str]]:
     """Return the commits of branches, remotes and tags that name each checkpoint, the newest first."""
     form = f"--format=%H%x1f%(trailers:key={TRAILER},valueonly,separator=%x1f)"
     words = ("log", "--branches", "--remotes", "--tags", f"--grep={TRAILER}:", form)
     found: dict[str, list[str]] = {}
-    for line in run_git(repo, *words).decode(errors="replace").split("\n"):
+    for line in repo.call(*words).decode(errors="replace").split("\n"):
         commit, *checkpoints = line.split("\x1f")
         for checkpoint in filter(None, (one.strip() for one in checkpoints)):
             found.setdefault(checkpoint, []).append(commit)

@@ -1,41 +1,27 @@
 """Notes of commits, read and written in bulk by the git program."""
 
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
-from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.provenance.git import GitFailed, GitRepository
 
 AI_REF = "refs/notes/ai"
 # Git resolves HEAD and branches by names; only full ids are commits here.
 _HEX = frozenset("0123456789abcdef")
 
 
-def run_git(repo: str | Path, *words: str, given: bytes = b"", accepted: tuple[int, ...] = (0,)) -> bytes:
-    """Run git in a repository and return what it printed; raise Unavailable where it failed."""
-    try:
-        done = subprocess.run(["git", "-C", str(repo), *words], input=given, capture_output=True, check=False)
-    except FileNotFoundError:
-        raise Unavailable("git is not installed, or not on the PATH", hint="Install git.") from None
-    if done.returncode not in accepted:
-        reason = done.stderr.decode(errors="replace").strip()
-        raise Unavailable(f"git {words[0]} failed: {reason or f'exit code {done.returncode}'}")
-    return done.stdout
-
-
-def resolve_commit(repo: str | Path, revision: str) -> str:
+def resolve_commit(repo: GitRepository, revision: str) -> str:
     """Return the full id of a commit; raise NotFound where there is none."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    found = run_git(repo, *words, accepted=(0, 1, 128)).decode().strip()
-    if not found:
+    found = repo.resolve(f"{revision}^{{commit}}")
+    if found is None:
         raise NotFound(f"there is no commit {revision}", hint="List commits: git log --oneline")
     return found
 
 
-def read_blobs(repo: str | Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def read_blobs(repo: GitRepository, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the contents of objects by one process; raise NotFound for one that is gone."""
     names = list(blobs)
-    out = run_git(repo, "cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
+    out = repo.call("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
     place = 0
     for name in names:
         end = out.index(b"\n", place)
@@ -47,40 +33,40 @@ def read_blobs(repo: str | Path, blobs: Iterable[str]) -> Iterator[tuple[str, by
         place = start + size + 1
 
 
-def read_notes(repo: str | Path, *, ref: str = AI_REF) -> Iterator[tuple[str, str]]:
+def read_notes(repo: GitRepository, *, ref: str = AI_REF) -> Iterator[tuple[str, str]]:
     """Yield every commit that has a note, with the note's text."""
-    listed = run_git(repo, "notes", f"--ref={ref}", "list", accepted=(0, 1)).decode().split("\n")
+    listed = repo.call("notes", f"--ref={ref}", "list", accepted=(0, 1)).decode().split("\n")
     pairs = [line.split(" ") for line in listed if line]
     texts = dict(read_blobs(repo, (note for note, _ in pairs)))
     for note, commit in pairs:
         yield commit, texts[note].decode(errors="replace")
 
 
-def read_note(repo: str | Path, commit: str, *, ref: str = AI_REF) -> str | None:
+def read_note(repo: GitRepository, commit: str, *, ref: str = AI_REF) -> str | None:
     """Return the note of a commit, or None."""
-    out = run_git(repo, "notes", f"--ref={ref}", "list", commit, accepted=(0, 1)).decode().strip()
+    out = repo.call("notes", f"--ref={ref}", "list", commit, accepted=(0, 1)).decode().strip()
     return None if not out else next(text for _, text in read_blobs(repo, [out])).decode(errors="replace")
 
 
-def write_notes(repo: str | Path, notes: Mapping[str, str], *, ref: str = AI_REF, subject: str = "Write notes") -> int:
+def write_notes(repo: GitRepository, notes: Mapping[str, str], *, ref: str = AI_REF, subject: str = "Write notes") -> int:
     """Write notes by full commit ids as one commit of the notes ref, replacing those that are there."""
     if not notes:
         return 0
     if wrong := [commit for commit in notes if len(commit) not in (40, 64) or not set(commit) <= _HEX]:
         raise Invalid(f"not a full commit id: {wrong[0]}")
-    who = run_git(repo, "var", "GIT_COMMITTER_IDENT").decode().strip()
-    tip = run_git(repo, "rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)).decode().strip()
+    who = repo.call("var", "GIT_COMMITTER_IDENT").decode().strip()
+    tip = repo.resolve(ref)
     stream = b"".join(_import_stream(notes, ref, subject, who, tip))
     try:
-        run_git(repo, "fast-import", "--quiet", "--date-format=raw", "--done", given=stream)
-    except Unavailable as problem:
-        if "Not updating" in problem.message:
+        repo.call("fast-import", "--quiet", "--date-format=raw", "--done", given=stream)
+    except GitFailed as problem:
+        if "Not updating" in str(problem):
             raise Conflict(f"{ref} changed while notes were written", hint="Run the command again.") from None
         raise
     return len(notes)
 
 
-def _import_stream(notes: Mapping[str, str], ref: str, subject: str, who: str, tip: str) -> Iterator[bytes]:
+def _import_stream(notes: Mapping[str, str], ref: str, subject: str, who: str, tip: str | None) -> Iterator[bytes]:
     yield f"feature done\ncommit {ref}\ncommitter {who}\n".encode()
     yield _data(subject)
     if tip:
