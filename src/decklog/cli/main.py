@@ -50,6 +50,12 @@ COMMANDS = {
     "sessions": ("sessions", "List, search and read recorded sessions of coding agents, and go on with one."),
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
+    "why": (
+        "origins.why",
+        "Show why a line is as it is: its prompt, tool call, task, checks, approval, cost and earlier version.",
+    ),
+    "commit": ("origins.commit", "Show a commit by origin: files, shares of agents and people, sessions, tasks and cost."),
+    "stats": ("origins.stats", "Count lines written and kept by agents and people, and the cost of each kept line."),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (
