@@ -56,6 +56,10 @@ COMMANDS = {
     ),
     "commit": ("origins.commit", "Show a commit by origin: files, shares of agents and people, sessions, tasks and cost."),
     "stats": ("origins.stats", "Count lines written and kept by agents and people, and the cost of each kept line."),
+    "notes": (
+        "origins.notes",
+        "Exchange the origins of lines as Git AI notes or Agent Trace records; import Entire's branch.",
+    ),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (

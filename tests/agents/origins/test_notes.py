@@ -188,7 +188,8 @@ def test_own_evidence_is_not_replaced_by_a_note(log: Decklog, folder: TextFolder
     before = origins(folder, log)
     write_notes(folder.repository, {commit: EVERY_KIND.replace("src/main.rs", "a").replace("9,12-20", "8").replace("5-8", "5-7")})
     import_notes(folder.repository, log)
-    assert origins(folder, log) == before
+    assert before[7] == ("unknown", None)
+    assert origins(folder, log) == [*before[:7], ("agent", "codex:c3")]
 
 
 def test_note_that_names_lines_behind_the_end_is_left_out(log: Decklog, folder: TextFolder) -> None:
