@@ -50,6 +50,10 @@ COMMANDS = {
     "sessions": ("sessions", "List, search and read recorded sessions of coding agents, and go on with one."),
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
+    "blame": (
+        "provenance",
+        "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
+    ),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (
