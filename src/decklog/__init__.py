@@ -313,6 +313,8 @@ __all__ = [
     "Denied",
     "Dependency",
     "DiskFull",
+    "Edit",
+    "EditKind",
     "Effect",
     "EffectOutcome",
     "EffectState",
@@ -428,6 +430,7 @@ __all__ = [
     "Sighting",
     "SignedChange",
     "SkillOutput",
+    "SnapshotMoment",
     "SpendBy",
     "SpendKey",
     "SpendSummary",
@@ -481,6 +484,7 @@ __all__ = [
     "WorkflowTransition",
     "WorkflowVersion",
     "Workload",
+    "WorktreeSnapshot",
     "open",
 ]
 

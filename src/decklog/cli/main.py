@@ -60,6 +60,10 @@ COMMANDS = {
         "origins.notes",
         "Exchange the origins of lines as Git AI notes or Agent Trace records; import Entire's branch.",
     ),
+    "blame": (
+        "provenance",
+        "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
+    ),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (

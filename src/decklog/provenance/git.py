@@ -16,6 +16,8 @@ _SETTINGS = {
     "maintenance.auto": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
+    # A shared part of an index would be written into the user's git directory.
+    "core.splitIndex": "false",
 }
 _WORDS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
 _VARIABLES = {
@@ -32,6 +34,7 @@ _VARIABLES = {
 _SECONDS = 60.0
 # Files and folders in a git directory that exist while an operation waits for its user.
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_START")
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
@@ -103,6 +106,17 @@ class GitRepository:
         lines = self.call("cat-file", "--batch-check=%(objectname)", given=given).splitlines()
         found = [line.decode(errors="replace") for line in lines]
         return [None if line.endswith((" missing", " ambiguous")) else line for line in found]
+
+    def head(self) -> str | None:
+        """Return the commit that is checked out; None before the first one."""
+        # Read as git writes it, to save a process; other forms are for git to read.
+        try:
+            named = _line_of(os.path.join(self.git_dir, "HEAD"))
+            if named.startswith("ref: "):
+                named = _line_of(os.path.join(self.common_dir, named.removeprefix("ref: ")))
+        except OSError:
+            named = ""
+        return named if _HASH.fullmatch(named) else self.resolve("HEAD^{commit}")
 
     @cached_property
     def identity(self) -> str:
@@ -209,6 +223,11 @@ def _git_dir(path: str) -> str | None:
         return None
     found = os.path.normpath(os.path.join(os.path.dirname(path), named))
     return found if kind == "gitdir" and os.path.isdir(found) else None
+
+
+def _line_of(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.readline().strip()
 
 
 def _common_dir(git_dir: str) -> str:
