@@ -64,6 +64,10 @@ COMMANDS = {
         "provenance",
         "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
     ),
+    "rewind": (
+        "origins.rewind",
+        "Restore the worktree to the state before an agent's turn; the present state is saved first.",
+    ),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (
