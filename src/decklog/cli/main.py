@@ -64,6 +64,7 @@ COMMANDS = {
         "provenance",
         "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
     ),
+    "attribute": ("origins.attribute", "Write the note of a squash merge from the notes of the merged commits; a step for CI."),
     "rewind": (
         "origins.rewind",
         "Restore the worktree to the state before an agent's turn; the present state is saved first.",

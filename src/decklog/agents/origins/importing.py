@@ -23,7 +23,7 @@ from decklog.provenance.git import GitFailed
 from decklog.stores.runs.run import ENDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from decklog.log import Decklog
     from decklog.provenance.formats.ranges import Span
@@ -60,10 +60,14 @@ class ImportSummary:
         return {**vars(self), "lines": dict(self.lines), "sessions": sorted(self.sessions)}
 
 
-def import_notes(repo: "GitRepository", log: "Decklog", *, dry_run: bool = False) -> ImportSummary:
-    """Import all Git AI notes of a repository."""
+def import_notes(
+    repo: "GitRepository", log: "Decklog", *, commits: "Container[str] | None" = None, dry_run: bool = False
+) -> ImportSummary:
+    """Import the Git AI notes of a repository, or of some commits."""
     taken = _AttributionImport(repo, log, dry_run)
     for commit, text in read_notes(repo):
+        if commits is not None and commit not in commits:
+            continue
         try:
             note = parse_note(text)
         except Invalid as problem:
