@@ -4,21 +4,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from decklog.agents.origins.commit_story import KINDS
+from decklog.agents.origins.line_facts import cost_text, facts_of
 from decklog.agents.origins.statistics import LineStatistics, cells_of
 from decklog.cli.screens.lines import Line, Piece, cells, fit, wrapped
 from decklog.cli.styles import BAD, DIM, GOOD, PLAIN, STRONG
 from decklog.core.characters import revealed
-from decklog.core.figures import counted, dollars
+from decklog.core.figures import counted
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from decklog.agents.origins.commit_story import CommitStory, SessionShare
-    from decklog.agents.origins.costs import WorkCost
-    from decklog.agents.origins.edit_story import EditStory
     from decklog.agents.origins.line_story import LineStory
-    from decklog.journal.entry import Entry
-    from decklog.provenance.attribution import Origin
 
 _LABEL = 10
 # Lines of a text that are shown; the entry has the rest.
@@ -31,54 +28,12 @@ def line_screen(story: "LineStory", places: int) -> list[Line]:
     line = story.line
     head = f"{line.path}:{line.final_line}"
     lines: list[Line] = [[Piece(f"{head}  ", STRONG), Piece(fit(line.text, max(20, places - cells(head) - 2)).rstrip())]]
-    lines += _labelled("origin", _origin(story.origin), places, STRONG)
-    for one in story.stories:
-        lines += _edit_lines(one, places)
-    if story.is_committed:
-        facts = line.facts
-        lines += _labelled("commit", f"{line.commit[:10]} by {facts.get('author', '')}: {facts.get('summary', '')}", places)
-    else:
-        lines += _labelled("commit", "not committed", places)
-    for one_line in story.previous:
-        lines += _labelled("before", f"{one_line.text}  ({_origin(one_line.origin)}, {one_line.commit[:10]})", places, DIM)
-    if story.later is not None:
-        later = story.later
-        lines += _labelled("later", f"changed in {later.commit[:10]} by {later.author}: {later.subject}", places)
-    if not story.stories and story.origin.kind == "unknown":
-        lines += _labelled("note", "no recorded edit wrote this line; unknown is not a person", places, DIM)
+    for fact in facts_of(story):
+        style = STRONG if fact.label == "origin" else DIM if fact.label in ("before", "note") else PLAIN
+        if fact.label == "tests":
+            style = GOOD if fact.text.startswith("ok:") else BAD
+        lines += _labelled(fact.label, fact.text, places, style, end=f"  ({fact.entry})" if fact.entry else "")
     return lines
-
-
-def _edit_lines(story: "EditStory", places: int) -> Iterator[Line]:
-    edit = story.edit
-    if edit.session is None:
-        return
-    model = f", {story.model}" if story.model else ""
-    how = "" if edit.kind.value == "tool" else f", {edit.kind.value}"
-    yield from _labelled("session", f"{edit.session}{model}{how}, {edit.edited_at:%Y-%m-%d %H:%M} UTC", places)
-    yield from _entry_lines("prompt", story.prompt, places)
-    yield from _entry_lines("said", story.said, places)
-    yield from _entry_lines("call", story.call, places)
-    if story.task is not None:
-        task = story.task
-        yield from _labelled("task", f"{task.id} {task.title} ({task.state.value}), run {task.run_id}", places)
-    elif story.run is not None:
-        yield from _labelled("run", f"{story.run.id} {story.run.goal}", places)
-    if story.test is not None:
-        outcome = story.test.outcome or "no result"
-        yield from _labelled("tests", f"{outcome}: {story.test.command}", places, GOOD if outcome == "ok" else BAD)
-    for review in story.reviews[:1]:
-        confidence = "" if review.confidence is None else f", confidence {review.confidence}"
-        yield from _labelled("review", f"{review.verdict.value}{confidence} ({review.id})", places)
-    for approval in story.approvals[:2]:
-        yield from _labelled("approved", f"by {approval.decided_by}: {approval.question or approval.subject or ''}", places)
-    yield from _labelled("cost", f"{_cost(story.cost)} for the whole {'task' if story.task else 'session'}", places)
-
-
-def _entry_lines(label: str, entry: "Entry | None", places: int) -> Iterator[Line]:
-    if entry is None:
-        return
-    yield from _labelled(label, entry.body or "", places, end=f"  ({entry.id})")
 
 
 def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str = "") -> Iterator[Line]:
@@ -91,21 +46,6 @@ def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str =
         head = f"  {label:<{_LABEL}}" if number == 0 else " " * (_LABEL + 2)
         last = Piece(end if number == len(parts) - 1 and cells(part) + cells(end) <= room else "", DIM)
         yield [Piece(head, DIM), Piece(part, style), last]
-
-
-def _origin(origin: "Origin") -> str:
-    """Return an origin in words."""
-    if origin.kind == "agent":
-        return f"agent {' + '.join(origin.sessions)}"
-    if origin.kind == "mixed":
-        return f"mixed: {' + '.join(origin.sessions)} worked here at the same time"
-    return f"person {origin.person}" if origin.person else origin.kind
-
-
-def _cost(cost: "WorkCost") -> str:
-    if not cost.microdollars and cost.unpriced_calls:
-        return "unpriced"
-    return dollars(cost.microdollars)
 
 
 def commit_screen(story: "CommitStory", places: int) -> list[Line]:
@@ -129,7 +69,13 @@ def commit_screen(story: "CommitStory", places: int) -> list[Line]:
 
 
 def _session_line(one: "SessionShare", places: int) -> Line:
-    facts = [one.session, counted(one.lines, "line"), one.model, one.title and f"task {one.task_id} {one.title}", _cost(one.cost)]
+    facts = [
+        one.session,
+        counted(one.lines, "line"),
+        one.model,
+        one.title and f"task {one.task_id} {one.title}",
+        cost_text(one.cost),
+    ]
     return [Piece(fit("  " + ", ".join(str(fact) for fact in facts if fact), places).rstrip())]
 
 
