@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from decklog.agents.origins.costs import NO_COST
 from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def _edit_facts(story: "EditStory") -> Iterator[LineFact]:
         yield LineFact("review", f"{review.verdict.value}{confidence} ({review.id})")
     for approval in story.approvals[:_MOST_APPROVALS]:
         yield LineFact("approved", f"by {approval.decided_by}: {approval.question or approval.subject or ''}")
-    yield LineFact("cost", f"{cost_text(story.cost)} for the whole {'task' if story.task else 'session'}")
+    if story.cost != NO_COST:
+        yield LineFact("cost", f"{cost_text(story.cost)} for the whole {'task' if story.task else 'session'}")
 
 
 def _entry_facts(label: str, entry: "Entry | None") -> Iterator[LineFact]:
