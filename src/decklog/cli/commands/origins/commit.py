@@ -4,6 +4,7 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
+from decklog.cli.commands.origins.opening import opened
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.screens.lines import say
 from decklog.cli.show import show as show_data
@@ -21,10 +22,9 @@ def show(call: Invocation, rev: str) -> int:
     """Show the files of a commit, who wrote its lines, and the sessions behind them; HEAD unless named."""
     from decklog.agents.origins.commit_story import explain_commit
     from decklog.cli.screens.origins import commit_screen
-    from decklog.provenance.opening import git_failures, repository_at
 
-    with call.open(writing=False) as log, git_failures():
-        found = explain_commit(repository_at(), log, rev)
+    with opened(call) as (log, repo):
+        found = explain_commit(repo, log, rev)
         if call.json:
             return show_data(found.as_dict(), as_json=True)
         say(commit_screen(found, terminal.width()))

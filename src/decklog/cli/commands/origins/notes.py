@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.origins.opening import opened
 from decklog.cli.manager import for_the_manager
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import print_warnings, show
@@ -43,12 +44,10 @@ def export(call: Invocation, revisions: str, form: str, out: str | None, prompts
     Only lines of one session or one known person are attested. Mixed and unknown lines are left out of notes.
     """
     from decklog.agents.origins.exporting import export_notes
-    from decklog.provenance.opening import git_failures, repository_at
 
     if form == "agent-trace" and (prompts or force):
         raise WrongUsage("--prompts and --force are for Git AI notes; records of Agent Trace have no prompts")
-    with call.open(writing=False) as log, git_failures():
-        repo = repository_at()
+    with opened(call) as (log, repo):
         if form == "agent-trace":
             return _export_traces(call, repo, log, revisions, None if dry_run else out, is_shown=not dry_run)
         found = export_notes(repo, log, revisions, prompts=prompts, force=force, dry_run=dry_run)
@@ -112,10 +111,8 @@ def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> "di
     from decklog.agents.origins.entire_import import import_entire
     from decklog.agents.origins.importing import import_notes, import_traces
     from decklog.provenance.formats.agent_trace import parse_traces
-    from decklog.provenance.opening import git_failures, repository_at
 
-    with call.open() as log, git_failures():
-        repo = repository_at()
+    with opened(call, writing=True, create=not dry_run) as (log, repo):
         if form == "entire":
             return import_entire(repo, log, call.spool(), dry_run=dry_run).as_dict()
         if file is None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.origins.opening import opened
 from decklog.cli.commands.origins.paths import path_in
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
@@ -34,12 +35,10 @@ def rewind(call: Invocation, target: str | None, files: tuple[str, ...], dry_run
     It is refused during a merge or a rebase.
     """
     from decklog.agents.origins.rewinding import rewind as rewind_worktree
-    from decklog.provenance.opening import git_failures, repository_at
 
     if is_listed and (target or files or dry_run):
         raise WrongUsage("--list takes no other option")
-    with call.open() as log, git_failures():
-        repo = repository_at()
+    with opened(call, writing=True) as (log, repo):
         if is_listed:
             return _list(call, log, repo)
         plan = rewind_worktree(repo, log, target, files=[path_in(repo, name) for name in files], dry_run=dry_run)

@@ -4,6 +4,7 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
+from decklog.cli.commands.origins.opening import opened
 from decklog.cli.screens.lines import say
 from decklog.cli.show import show
 
@@ -23,10 +24,9 @@ def stats(call: Invocation, revisions: str, by: str, markdown: bool) -> int:
     """
     from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
     from decklog.cli.screens.origins import statistics_screen
-    from decklog.provenance.opening import git_failures, repository_at
 
-    with call.open(writing=False) as log, git_failures():
-        found = collect_statistics(repository_at(), log, revisions, StatisticsKey(by))
+    with opened(call) as (log, repo):
+        found = collect_statistics(repo, log, revisions, StatisticsKey(by))
     if call.json:
         return show(found.as_dict(), as_json=True)
     if markdown:

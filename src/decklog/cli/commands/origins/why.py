@@ -4,6 +4,7 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.origins.opening import opened
 from decklog.cli.commands.origins.paths import path_in
 from decklog.cli.screens.lines import say
 from decklog.cli.show import show
@@ -20,13 +21,11 @@ def why(call: Invocation, place: str, rev: str | None) -> int:
     """
     from decklog.agents.origins.line_story import explain_line
     from decklog.cli.screens.origins import line_screen
-    from decklog.provenance.opening import git_failures, repository_at
 
     name, _, number = place.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise WrongUsage(f"{place!r} is not FILE:LINE", hint="Such as: decklog why src/app.py:12")
-    with call.open(writing=False) as log, git_failures():
-        repo = repository_at()
+    with opened(call) as (log, repo):
         found = explain_line(repo, log, path_in(repo, name), int(number), rev)
         if call.json:
             return show(found.as_dict(), as_json=True)
