@@ -93,6 +93,7 @@ class Attribution:
         self.blamed = lru_cache(maxsize=256)(self._load_blame)
         self._parents = lru_cache(maxsize=65536)(self._load_parents)
         self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
+        self._past = lru_cache(maxsize=4096)(self._load_past)
         self._committed = lru_cache(maxsize=4096)(self._load_committed)
         self._under_way: set[tuple[_Content, int]] = set()
         self._known: dict[tuple[_Content, int], Origin] = {}
@@ -146,7 +147,7 @@ class Attribution:
             inherited = self._in_parents(content, line)
             if inherited is not None:
                 return inherited
-        return self._in_candidates(content, line) or UNKNOWN
+        return self._in_candidates(content, line) or self._in_copied(content, line) or UNKNOWN
 
     def _in_edit(self, edit: "Edit", line: int) -> Origin:
         """Return the origin of a line of what an edit wrote."""
@@ -190,6 +191,15 @@ class Attribution:
                     return self._in_edit(edit, old)
         return None
 
+    def _in_copied(self, content: _Content, line: int) -> Origin | None:
+        """Return the origin of a line of a file that a commit added as a copy of another one; None for any other file."""
+        if content.commit is None or any(self._blob_at(parent, content.path) for parent in content.parents):
+            return None
+        others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
+        known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
+        blamed = self.blamed(content.commit, known[0]).get(line) if known else None
+        return self.in_commit(blamed.commit, blamed.path, blamed.line) if blamed else None
+
     def _candidates(self, content: _Content, path: str) -> "list[Edit]":
         """Return the edits of a path that may be the past of a content, newest first."""
         found = [
@@ -206,12 +216,27 @@ class Attribution:
             return True
         if content.commit is not None and self.is_ancestor(content.commit, head):
             return False
-        for parent in content.parents:
-            if head != parent and self.is_ancestor(head, parent):
-                committed = [self._edit_of_blob(blob) for blob in self._committed(head, parent, path)]
-                if any(later is not None and later.id >= edit.id for later in committed):
-                    return False
-        return True
+        below = [parent for parent in content.parents if head != parent and self.is_ancestor(head, parent)]
+        return not any(edit.id in self._past(blob) for parent in below for blob in self._committed(head, parent, path))
+
+    def _load_past(self, blob: str) -> frozenset[str]:
+        """Return the edit of a blob and those that it was built on; where their chain has a gap, all that may be in it."""
+        newest = self._edit_of_blob(blob)
+        found = {newest.id} if newest is not None else set()
+        while newest is not None and newest.old_blob is not None:
+            older = self._edit_of_blob(newest.old_blob)
+            if older is None and newest.head and self._blob_at(newest.head, newest.old_path or newest.path) == newest.old_blob:
+                # It was built on what is committed.
+                break
+            if older is None or older.id >= newest.id:
+                found |= {one.id for one in self._edits_of_path(newest.path) if self._is_before(one, newest)}
+                break
+            found.add(older.id)
+            newest = older
+        return frozenset(found)
+
+    def _is_before(self, one: "Edit", other: "Edit") -> bool:
+        return one.id < other.id and (one.head is None or (other.head is not None and self.is_ancestor(one.head, other.head)))
 
     # What git and the log know
 
@@ -246,12 +271,14 @@ class Attribution:
 
     def _same_content(self, commit: str, blob: str) -> str | None:
         """Return a path of a commit with exactly this content; None if there is none."""
-        return self._paths_by_blob(commit).get(blob)
+        return next(iter(self._paths_by_blob(commit).get(blob, ())), None)
 
-    def _load_paths_by_blob(self, commit: str) -> dict[str, str]:
+    def _load_paths_by_blob(self, commit: str) -> dict[str, list[str]]:
         rows = self._repo.call("ls-tree", "-r", "-z", commit).decode(errors="surrogateescape").split("\0")
-        parts = (row.partition("\t") for row in rows if row)
-        return {head.split()[2]: path for head, _, path in parts}
+        found: dict[str, list[str]] = {}
+        for head, _, path in (row.partition("\t") for row in rows if row):
+            found.setdefault(head.split()[2], []).append(path)
+        return found
 
 
 def origin_of_edit(edit: "Edit") -> Origin:
