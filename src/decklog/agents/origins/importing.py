@@ -235,9 +235,8 @@ def _lines_by_author(authors: "list[tuple[Span, Author]]") -> dict[Author, set[i
             of_line.setdefault(line, []).append(author)
     found: dict[Author, set[int]] = {}
     for line, named in sorted(of_line.items()):
-        author = _joined(named)
-        if author is not None:
-            found.setdefault(author, set()).add(line)
+        if (joined := _joined(named)) is not None:
+            found.setdefault(joined, set()).add(line)
     return found
 
 

@@ -95,8 +95,10 @@ def _blame_line(repo: "GitRepository", log: "Decklog", path: str, number: int, r
 
 def _previous_lines(repo: "GitRepository", log: "Decklog", path: str, line: BlamedLine) -> list[BlamedLine]:
     """Return the lines that a line replaced, from the commit below its own."""
+    rev: str | None = "HEAD"
+    change, number = None, line.final_line
     if line.commit == UNCOMMITTED:
-        change, rev, number = read_uncommitted(repo, path), "HEAD", line.final_line
+        change = read_uncommitted(repo, path)
     else:
         commit = read_commit(repo, line.commit)
         change, rev, number = _file_of(commit, line.path), next(iter(commit.parents), None), line.line

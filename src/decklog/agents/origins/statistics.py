@@ -226,7 +226,7 @@ def _blamed_spans(out: bytes) -> Iterator[tuple[str, str, int, int]]:
         if name == "filename":
             yield commit, value, start, count
         elif len(name) in (40, 64) and value[:1].isdigit() and value.count(" ") == 2:
-            commit, (start, _, count) = name, map(int, value.split(" "))  # type: ignore[assignment]
+            commit, (start, _, count) = name, map(int, value.split(" "))
 
 
 def _total(rows: list[StatisticsRow]) -> StatisticsRow:
