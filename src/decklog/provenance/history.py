@@ -119,9 +119,9 @@ def _parse_head(lines: list[bytes]) -> FileChange:
             change.blob = new if new.strip("0") else None
             change.old_blob = old if old.strip("0") and "," not in old else None
         elif line.startswith(b"rename from "):
-            change.old_path = _unquote(line.removeprefix(b"rename from "))
+            change.old_path = unquote_path(line.removeprefix(b"rename from "))
         elif line.startswith(b"rename to "):
-            change.path = _unquote(line.removeprefix(b"rename to "))
+            change.path = unquote_path(line.removeprefix(b"rename to "))
         elif name == b"+++" and value != b"/dev/null":
             change.path = _without_prefix(value)
         elif name == b"---" and value != b"/dev/null":
@@ -133,17 +133,17 @@ def _paths_of(line: bytes) -> tuple[str, str]:
     """Return the paths of a `diff --git` line, which are the same where nothing else names them."""
     kind, _, rest = line.partition(b" ")
     if kind != b"git":
-        path = _unquote(rest)
+        path = unquote_path(rest)
         return path, path
     half = len(rest) // 2
     return _without_prefix(rest[:half]), _without_prefix(rest[half + 1 :])
 
 
 def _without_prefix(path: bytes) -> str:
-    return _unquote(path.removesuffix(b"\t"))[2:]
+    return unquote_path(path.removesuffix(b"\t"))[2:]
 
 
-def _unquote(path: bytes) -> str:
+def unquote_path(path: bytes) -> str:
     """Return a path that git may have quoted as C does."""
     if path[:1] == b'"' and path[-1:] == b'"':
         path = _ESCAPE.sub(_escaped, path[1:-1])

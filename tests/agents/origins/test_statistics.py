@@ -95,6 +95,16 @@ def test_mixed_lines_name_both_agents(log: Decklog, folder: TextFolder) -> None:
     folder.commit()
     found = collect_statistics(folder.repository, log, "HEAD~1..HEAD", StatisticsKey.AGENT)
     assert {row.key: dict(row.written) for row in found.rows} == {"claude + codex": {"mixed": 1}}
+    by_model = collect_statistics(folder.repository, log, "HEAD~1..HEAD", StatisticsKey.MODEL)
+    assert [row.key for row in by_model.rows] == ["(mixed)"]
+
+
+@pytest.mark.parametrize("path", ['quo"te', "tab\there", "näh", "a b", "back\\slash"])
+def test_kept_lines_of_odd_paths_are_counted(log: Decklog, folder: TextFolder, path: str) -> None:
+    record_text(log, folder, path, "1\n2\n", session="claude:s1")
+    folder.commit()
+    found = collect_statistics(folder.repository, log, "HEAD~1..HEAD", StatisticsKey.AGENT)
+    assert {row.key: (row.written.total(), row.kept.total()) for row in found.rows} == {"claude": (2, 2)}
 
 
 def test_unknown_range_is_not_found(log: Decklog, folder: TextFolder) -> None:

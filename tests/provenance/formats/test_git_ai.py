@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from decklog.core.errors import Invalid
 from decklog.provenance.formats.git_ai import (
-    AgentSession,
     Attestation,
     AuthorshipNote,
     KeyKind,
+    NotedSession,
     checkpoint_key,
     format_note,
     human_key,
@@ -172,7 +172,7 @@ spans = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9)), min_size=1).m
 )
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 agents = st.builds(
-    AgentSession,
+    NotedSession,
     tool=st.sampled_from(["claude", "codex", "pi"]),
     conversation=texts,
     model=texts,
@@ -186,7 +186,7 @@ def notes(draw: st.DrawFn) -> AuthorshipNote:
     sessions = draw(st.dictionaries(digits.map("s_{}".format), agents, max_size=3))
     humans = draw(st.dictionaries(digits.map("h_{}".format), texts, max_size=2))
     counts = dict.fromkeys(("total_additions", "total_deletions", "accepted_lines", "overriden_lines"), 7)
-    legacy = st.builds(lambda one: AgentSession(**{**vars(one), "extra": counts}), agents)
+    legacy = st.builds(lambda one: NotedSession(**{**vars(one), "extra": counts}), agents)
     prompts = draw(st.dictionaries(st.sampled_from(["abcdef0", "abcdef0123456789"]), legacy))
     keys = [*(f"{key}::t_{draw(digits)}" for key in sessions), *humans, *prompts]
     files = {}

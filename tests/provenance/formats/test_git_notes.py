@@ -43,9 +43,12 @@ def test_second_write_keeps_other_notes_and_replaces_its_own(repository: TextFol
 
 
 def test_many_notes_are_read_after_git_fans_them_out(repository: TextFolder) -> None:
-    commits = [repository.commit(a=f"{number}\n") for number in range(60)]
+    commit = "commit refs/heads/many\ncommitter A <a@example.org> {} +0000\ndata 1\nx\n"
+    repository.git("fast-import", "--quiet", given="".join(commit.format(1767225600 + number) for number in range(600)))
+    commits = repository.git("rev-list", "many").split()
     notes = {commit: f"{number}\n" for number, commit in enumerate(commits)}
     write_notes(repository.repository, notes)
+    assert len(repository.git("ls-tree", "--name-only", "refs/notes/ai").split()[0]) == 2
     assert dict(read_notes(repository.repository)) == notes
 
 

@@ -15,9 +15,9 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.formats.agent_trace import ContributorType, TraceConversation, TraceRange, TraceRecord
 from decklog.provenance.formats.git_ai import (
-    AgentSession,
     Attestation,
     AuthorshipNote,
+    NotedSession,
     checkpoint_key,
     format_note,
     human_key,
@@ -138,12 +138,12 @@ class NoteExport:
         model = self._model(edit.run_id)
         self.summary.sessions.add(session)
         self.summary.models.add(model)
-        known = note.sessions.setdefault(key, AgentSession(tool=tool, conversation=conversation, model=model))
+        known = note.sessions.setdefault(key, NotedSession(tool=tool, conversation=conversation, model=model))
         whole = checkpoint_key(key, edit.id)
         if self._prompts and (prompt := story_of(self._log, edit).prompt) is not None:
             self.summary.prompts += 1
             attributes = {**(known.custom_attributes or {}), f"prompt {whole.partition('::')[2]}": prompt.body or ""}
-            note.sessions[key] = AgentSession(**{**vars(known), "custom_attributes": attributes})
+            note.sessions[key] = NotedSession(**{**vars(known), "custom_attributes": attributes})
         return whole
 
     def _load_model(self, run_id: str | None) -> str:

@@ -14,7 +14,7 @@ from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import NotFound
 from decklog.core.figures import dollars
 from decklog.provenance.commit_origins import CommitOrigins
-from decklog.provenance.history import read_changes
+from decklog.provenance.history import read_changes, unquote_path
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -166,6 +166,8 @@ class _Collector:
             return f"({origin.kind})"
         if self._by is StatisticsKey.AGENT:
             return " + ".join(dict.fromkeys(session.partition(":")[0] for session in origin.sessions))
+        if origin.kind == "mixed":
+            return "(mixed)"
         edits = [self._edit(edit) for edit in origin.edits]
         if self._by is StatisticsKey.MODEL:
             return " + ".join(dict.fromkeys(self._model(edit.run_id) for edit in edits)) or "(no model)"
@@ -221,12 +223,13 @@ class _Collector:
 def _blamed_spans(out: bytes) -> Iterator[tuple[str, str, int, int]]:
     """Yield the spans of `git blame --incremental`: commit, path there, first line there, and how many."""
     commit, start, count = "", 0, 0
-    for row in out.decode(errors="surrogateescape").split("\n"):
-        name, _, value = row.partition(" ")
-        if name == "filename":
-            yield commit, value, start, count
-        elif len(name) in (40, 64) and value[:1].isdigit() and value.count(" ") == 2:
-            commit, (start, _, count) = name, map(int, value.split(" "))
+    for row in out.split(b"\n"):
+        name, _, value = row.partition(b" ")
+        if name == b"filename":
+            yield commit, unquote_path(value), start, count
+        elif len(name) in (40, 64) and value.count(b" ") == 2:
+            numbers = value.split(b" ")
+            commit, start, count = name.decode(), int(numbers[0]), int(numbers[2])
 
 
 def _total(rows: list[StatisticsRow]) -> StatisticsRow:

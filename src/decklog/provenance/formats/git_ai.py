@@ -46,7 +46,7 @@ class Attestation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentSession:
+class NotedSession:
     """A session of an agent. `extra` has fields that this version does not know."""
 
     tool: str
@@ -63,12 +63,12 @@ class AuthorshipNote:
 
     base_commit: str
     files: dict[str, tuple[Attestation, ...]] = field(default_factory=dict)
-    sessions: dict[str, AgentSession] = field(default_factory=dict)
-    prompts: dict[str, AgentSession] = field(default_factory=dict)
+    sessions: dict[str, NotedSession] = field(default_factory=dict)
+    prompts: dict[str, NotedSession] = field(default_factory=dict)
     humans: dict[str, str] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def session_of(self, key: str) -> AgentSession | None:
+    def session_of(self, key: str) -> NotedSession | None:
         """Return the session that a key names; None for people, and where the note has no record of it."""
         match kind_of_key(key):
             case KeyKind.SESSION:
@@ -185,16 +185,16 @@ def _objects(metadata: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict
     yield from found.items()
 
 
-def _parse_sessions(metadata: Mapping[str, Any], name: str) -> dict[str, AgentSession]:
+def _parse_sessions(metadata: Mapping[str, Any], name: str) -> dict[str, NotedSession]:
     return {key: _parse_session(one) for key, one in _objects(metadata, name)}
 
 
-def _parse_session(record: dict[str, Any]) -> AgentSession:
+def _parse_session(record: dict[str, Any]) -> NotedSession:
     agent = record.get("agent_id")
     if not isinstance(agent, dict):
         raise Invalid("a session of the note has no agent_id")
     human, custom = record.get("human_author"), record.get("custom_attributes")
-    return AgentSession(
+    return NotedSession(
         tool=str(agent.get("tool") or ""),
         conversation=str(agent.get("id") or ""),
         model=str(agent.get("model") or ""),
@@ -238,7 +238,7 @@ def quote_path(path: str) -> str:
     return f'"{path}"' if needs_quotes else path
 
 
-def _format_session(one: AgentSession) -> dict[str, Any]:
+def _format_session(one: NotedSession) -> dict[str, Any]:
     record: dict[str, Any] = {"agent_id": {"tool": one.tool, "id": one.conversation, "model": one.model}}
     if one.human_author is not None:
         record["human_author"] = one.human_author
@@ -248,7 +248,7 @@ def _format_session(one: AgentSession) -> dict[str, Any]:
     return record
 
 
-def _format_prompt(one: AgentSession) -> dict[str, Any]:
+def _format_prompt(one: NotedSession) -> dict[str, Any]:
     """Write a legacy prompt record, whose counts are required."""
     record = _format_session(one)
     return record | {name: record.get(name, 0) for name in _COUNTS}
