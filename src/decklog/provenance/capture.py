@@ -76,6 +76,7 @@ class Capture:
         self._calls.end_all(self._session)
 
     def _place(self, head: str | None) -> "dict[str, Any]":
+        self._repo.keep_identity()
         return {"repository": self._repo.identity, "top": self._repo.top, "head": head}
 
     # Tools that name their files

@@ -121,20 +121,25 @@ class GitRepository:
     @cached_property
     def identity(self) -> str:
         """The first commit of the checked out history; it is the same in all clones. Without a commit, the folder's digest."""
-        kept = os.path.join(self.common_dir, "decklog", "root")
         try:
-            with open(kept, encoding="ascii") as file:
-                return file.read()
+            return _line_of(self._kept_identity)
         except OSError:
             pass
         found = self.text("rev-list", "--first-parent", "--max-parents=0", "HEAD", "--", accepted=(0, 128)).split()
-        if not found:
-            return self.unborn_identity
-        os.makedirs(os.path.dirname(kept), exist_ok=True)
-        with open(f"{kept}.{os.getpid()}", "w", encoding="ascii") as file:
-            file.write(found[0])
-        os.replace(file.name, kept)
-        return found[0]
+        return found[0] if found else self.unborn_identity
+
+    def keep_identity(self) -> None:
+        """Remember the identity for the next process: a long history takes long to walk."""
+        if self.identity != self.unborn_identity and not os.path.exists(self._kept_identity):
+            os.makedirs(os.path.dirname(self._kept_identity), exist_ok=True)
+            fresh = f"{self._kept_identity}.{os.getpid()}"
+            with open(fresh, "w", encoding="ascii") as file:
+                file.write(self.identity)
+            os.replace(fresh, self._kept_identity)
+
+    @property
+    def _kept_identity(self) -> str:
+        return os.path.join(self.common_dir, "decklog", "root")
 
     @property
     def unborn_identity(self) -> str:
