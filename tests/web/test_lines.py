@@ -78,4 +78,4 @@ def test_dashboard_outside_of_a_repository_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answer = browser.get("/lines")
-    assert (answer.status, "in no git repository" in answer.text) == (404, True)
+    assert (answer.status, "in no git repository" in answer.text, str(tmp_path) in answer.text) == (404, True, False)

@@ -1,5 +1,6 @@
 """Lines: who wrote which line of the repository that the dashboard was started in."""
 
+import os
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.history import read_changes
-from decklog.provenance.opening import git_failures, repository_at
+from decklog.provenance.opening import git_failures
 from decklog.web.site import PageView, SiteRequest, command
 
 _COMMITS = 30
@@ -25,7 +26,7 @@ _MOST_FILES = 50
 def read(asked: SiteRequest) -> PageView:
     """List the newest commits, each with the share of every origin."""
     with git_failures():
-        repo = repository_at()
+        repo = _repository()
         commits = list(read_changes(repo, f"--max-count={_COMMITS}", "HEAD")) if repo.resolve("HEAD^{commit}") else []
         origins = CommitOrigins(repo, asked.log)
         for commit in commits:
@@ -36,8 +37,16 @@ def read(asked: SiteRequest) -> PageView:
             shares = shares_of(count_kinds(ranges))
             facts = {"commit": commit.commit, "subject": commit.subject, "author": commit.author, "at": commit.at.isoformat()}
             found.append({**facts, "shares": shares, "paths": [file.path for file in commit.files]})
-    data = {"repository": repo.top, "commits": found}
+    data = {"commits": found}
     return PageView("lines/commits.html", "Lines", command("stats"), data, {**data, "kinds": KINDS}, place="more")
+
+
+def _repository() -> GitRepository:
+    """Return the repository that the dashboard was started in. A page does not name its folder."""
+    found = GitRepository.find(os.getcwd())
+    if found is None:
+        raise NotFound("the dashboard was started in no git repository", hint="Start it in one: decklog serve")
+    return found
 
 
 def shares_of(lines: "dict[str, int]") -> list[dict[str, Any]]:
@@ -50,7 +59,7 @@ def commit(asked: SiteRequest) -> PageView:
     """Show a commit: the share of each origin, its files and sessions."""
     revision = asked.word("rev") or "HEAD"
     with git_failures():
-        repo = repository_at()
+        repo = _repository()
         story = explain_commit(repo, asked.log, _revision(revision))
         files = [
             {
@@ -81,7 +90,7 @@ def file(asked: SiteRequest) -> PageView:
     path, rev = _path(asked), asked.word("rev")
     first = asked.number("from") or 1
     with git_failures():
-        repo = repository_at()
+        repo = _repository()
         found = _blame(repo, asked.log, path, rev and _revision(rev), first)
         lines = [_line_data(asked.log, one) for one in found]
     data = {"path": path, "rev": rev, "first": first, "lines": lines}
@@ -95,7 +104,7 @@ def why(asked: SiteRequest) -> PageView:
     """Show why a line is as it is."""
     path, rev, line = _path(asked), asked.word("rev"), asked.number("line") or 1
     with git_failures():
-        story = explain_line(repository_at(), asked.log, path, line, rev and _revision(rev))
+        story = explain_line(_repository(), asked.log, path, line, rev and _revision(rev))
     shown = {"story": story, "facts": list(facts_of(story)), "path": path, "line": line, "rev": rev, "address": address}
     said = command("why", f"{path}:{line}", *([rev] if rev else []))
     return PageView("lines/why.html", f"{path}:{line}", said, story, shown, place="more")
