@@ -123,6 +123,7 @@ FIRST = (
         (
             ("now", "what needs attention, what runs, what it costs"),
             ("cost", "what was spent, by model, day, session or repository"),
+            ("why FILE:LINE", "who wrote a line: prompt, task, cost; also blame"),
             ("serve", "open the dashboard in a browser"),
             ("report week", "one week over all runs, as Markdown or HTML"),
         ),

@@ -179,3 +179,14 @@ def test_special_names_and_modes_are_restored(log: Decklog, folder: TextFolder) 
     assert all(texts(folder)[name] == "old\n" for name in names)
     assert os.access(folder.folder / "with blank", os.X_OK)
     assert os.readlink(folder.folder / "link") == "a"
+
+
+def test_line_ends_of_a_file_are_those_of_its_attributes(log: Decklog, folder: TextFolder) -> None:
+    folder.put(".gitattributes", "*.txt text eol=crlf\n")
+    file = folder.folder / "windows.txt"
+    file.write_bytes(b"one\r\ntwo\r\n")
+    folder.commit()
+    snapshot(log, folder, "start", "t1")
+    file.write_bytes(b"other\r\n")
+    rewind(folder.repository, log)
+    assert file.read_bytes() == b"one\r\ntwo\r\n"

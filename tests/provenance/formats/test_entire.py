@@ -94,3 +94,16 @@ def test_broken_metadata_names_its_checkpoint(repository: TextFolder) -> None:
     write_branch(repository, {**checkpoint_files(), f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/metadata.json": "{"})
     with pytest.raises(Invalid, match=CHECKPOINT):
         list(read_checkpoints(repository.repository))
+
+
+def test_checkpoint_with_a_ref_of_its_own_is_read(repository: TextFolder) -> None:
+    identity = "01KVBJCWYA4YW6J5M9GP655HZN"
+    start = f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/"
+    files = {path.removeprefix(start): text for path, text in checkpoint_files().items() if path.startswith(start)}
+    write_branch(repository, files)
+    repository.git("update-ref", f"refs/entire/checkpoints/HZ/{identity}", "refs/heads/entire/checkpoints/v1")
+    repository.git("update-ref", "-d", "refs/heads/entire/checkpoints/v1")
+    commit = repository.commit(f"Work\n\nEntire-Checkpoint: {identity}", a="1")
+    (found,) = read_checkpoints(repository.repository)
+    assert (found.id, found.commits, len(found.sessions)) == (identity, (commit,), 2)
+    assert read_transcript(repository.repository, found.sessions[0]).startswith(b'{"n": 0}')

@@ -1,8 +1,8 @@
-"""Entire's checkpoints: read sessions from the branch `entire/checkpoints/v1`.
+"""Entire's checkpoints: read sessions from the branch `entire/checkpoints/v1`, and from refs below `refs/entire/checkpoints`.
 
-The branch has a folder for each checkpoint, `<first two digits>/<rest>/`, with `metadata.json` and a numbered folder for each
-session: `metadata.json`, `prompt.txt` and the transcript `full.jsonl` (further parts are `full.jsonl.001` and so on). Commits
-name their checkpoint in the trailer `Entire-Checkpoint`. Entire records files of a session, never lines.
+The branch has a folder for each checkpoint, `<first two digits>/<rest>/`; a ref has one checkpoint. Each has `metadata.json` and
+a numbered folder for each session: `metadata.json`, `prompt.txt` and the transcript `full.jsonl` (further parts are
+`full.jsonl.001` and so on). Commits name their checkpoint in the trailer `Entire-Checkpoint`. Entire records files, not lines.
 """
 
 import json
@@ -15,6 +15,7 @@ from decklog.provenance.formats.git_notes import read_blobs
 from decklog.provenance.git import GitRepository
 
 BRANCH = "entire/checkpoints/v1"
+REFS = "refs/entire/checkpoints"
 TRAILER = "Entire-Checkpoint"
 _TRANSCRIPTS = ("full.jsonl", "full.log")
 # The names that Entire gives to agents whose transcripts Decklog reads.
@@ -50,34 +51,40 @@ class EntireCheckpoint:
     commits: tuple[str, ...]
 
 
-def find_branch(repo: GitRepository) -> str:
-    """Return the ref of Entire's branch: the local one, or that of a remote; raise NotFound where there is none."""
+def find_branch(repo: GitRepository) -> str | None:
+    """Return the ref of Entire's branch: the local one, or that of a remote; None where there is none."""
     words = ("for-each-ref", "--format=%(refname)", f"refs/heads/{BRANCH}", f"refs/remotes/*/{BRANCH}")
-    found = repo.call(*words).decode().split()
-    if not found:
+    return next(iter(repo.call(*words).decode().split()), None)
+
+
+def read_checkpoints(repo: GitRepository) -> Iterator[EntireCheckpoint]:
+    """Yield all checkpoints, by their ids; raise NotFound where there are none."""
+    folders = _folders(repo)
+    if not folders:
         raise NotFound(
-            f"there is no branch {BRANCH}",
+            f"there is no branch {BRANCH}, nor a ref below {REFS}",
             hint=f"Fetch it: git fetch origin {BRANCH}:{BRANCH}",
         )
-    return found[0]
+    named = (pair for files in folders.values() for pair in files.items())
+    wanted = dict.fromkeys(blob for name, blob in named if name.endswith(("metadata.json", "prompt.txt")))
+    texts = {blob: content.decode(errors="replace") for blob, content in read_blobs(repo, wanted)}
+    commits = _commits_by_checkpoint(repo)
+    for identity, files in sorted(folders.items()):
+        if "metadata.json" in files:
+            yield _checkpoint(identity, files, texts, commits)
 
 
-def read_checkpoints(repo: GitRepository, ref: str | None = None) -> Iterator[EntireCheckpoint]:
-    """Yield all checkpoints of the branch, by their ids."""
-    tree = _list_tree(repo, ref or find_branch(repo))
+def _folders(repo: GitRepository) -> dict[str, dict[str, str]]:
+    """Return the files of each checkpoint, by the checkpoint's id."""
     folders: dict[str, dict[str, str]] = {}
-    for path, blob in tree.items():
+    branch = find_branch(repo)
+    for path, blob in _list_tree(repo, branch).items() if branch else ():
         parts = path.split("/")
         if len(parts) > 2:
-            folders.setdefault("/".join(parts[:2]), {})["/".join(parts[2:])] = blob
-    wanted = [
-        blob for files in folders.values() for name, blob in files.items() if name.endswith(("metadata.json", "prompt.txt"))
-    ]
-    texts = {blob: content.decode(errors="replace") for blob, content in read_blobs(repo, dict.fromkeys(wanted))}
-    commits = _commits_by_checkpoint(repo)
-    for folder, files in sorted(folders.items()):
-        if "metadata.json" in files:
-            yield _checkpoint(folder.replace("/", ""), files, texts, commits)
+            folders.setdefault("".join(parts[:2]), {})["/".join(parts[2:])] = blob
+    for ref in repo.call("for-each-ref", "--format=%(refname)", REFS).decode().split():
+        folders[ref.rpartition("/")[2]] = _list_tree(repo, ref)
+    return folders
 
 
 def read_transcript(repo: GitRepository, session: EntireSession) -> bytes:
