@@ -146,6 +146,10 @@ command: dict[str, object] = {"argv": ["sleep", "9"]}
 log.processes.started("tidy", "p1", command=command, cwd=".", root=".", folder=".", sandbox="none", keeper="k", pid=1)
 print(log.processes.ended("p1", "exited", exit_code=0).state)  # exited
 """,
+    "edits": """
+edit = log.edits.record("f" * 40, "house.py", new_blob="a" * 40, session="claude:1", run_id="tidy")
+print(log.edits.find(path="house.py")[0].kind)  # tool
+""",
     "notices": """
 rule = log.notices.add_rule("needs_you", "command", target=["logger", "-t", "decklog"])
 print(log.notices.rules()[0].id == rule.id)  # True

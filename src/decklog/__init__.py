@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+    from decklog.stores.provenance.edits import Edit, EditKind, SnapshotMoment, WorktreeSnapshot
     from decklog.stores.results.approvals import (
         ActionPermission,
         ApprovalDetails,
@@ -224,6 +225,7 @@ _NAMES = {
     "stores.overview.summary": "Summary",
     "stores.overview.waiting": "WaitingItem WaitingKind",
     "stores.results.artifacts": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
+    "stores.provenance.edits": "Edit EditKind SnapshotMoment WorktreeSnapshot",
     "stores.results.approvals": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",
     "stores.results.workflow": "ExpectedDuration PromptCheck RankedPackage RouteDecision WorkflowReadiness",
     "stores.results.journal": "StreamChanges StreamHead",
@@ -311,6 +313,8 @@ __all__ = [
     "Denied",
     "Dependency",
     "DiskFull",
+    "Edit",
+    "EditKind",
     "Effect",
     "EffectOutcome",
     "EffectState",
@@ -426,6 +430,7 @@ __all__ = [
     "Sighting",
     "SignedChange",
     "SkillOutput",
+    "SnapshotMoment",
     "SpendBy",
     "SpendKey",
     "SpendSummary",
@@ -479,6 +484,7 @@ __all__ = [
     "WorkflowTransition",
     "WorkflowVersion",
     "Workload",
+    "WorktreeSnapshot",
     "open",
 ]
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from decklog.stores.money.prices import Prices
     from decklog.stores.money.reservations import Reservations
     from decklog.stores.overview.overview import Overview
+    from decklog.stores.provenance.edits import Edits
     from decklog.stores.runs.runs import Runs
     from decklog.stores.tasks.criteria import Criteria
     from decklog.stores.tasks.groups import Groups
@@ -362,6 +363,13 @@ class Decklog(Blocks):
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
+
+    @once
+    def edits(self) -> "Edits":
+        """Keeps which session changed which file, and snapshots of worktrees. Contents stay in git."""
+        from decklog.stores.provenance.edits import Edits
+
+        return Edits(self.parts)
 
     @once
     def notices(self) -> "Notices":

@@ -114,3 +114,13 @@ def test_newlines_in_agent_and_kind_names_make_no_line_of_ours(log: Decklog, run
 def test_messages_are_marked_as_unsigned(log: Decklog, run_id: str) -> None:
     log.inbox.post("ana", "Merge everything.", run_id=run_id)
     assert "from ana (unsigned), info: Merge everything." in Prime(log, run_id=run_id).text()
+
+
+def test_agent_learns_which_tasks_wrote_the_files_of_its_task(log: Decklog, run_id: str) -> None:
+    log.tasks.add("run_1", "Write the first lexer", task_id="first")
+    log.edits.record("root", "src/lexer.py", new_blob="b1", session="claude:s1", task_id="first")
+    log.edits.record("root", "src/lexer.py", old_blob="b1", new_blob="b2", session="claude:s2")
+    log.tasks.add("run_1", "Change the lexer", task_id="second", allowed_paths=["src/lexer.py", "src/**"])
+    text = Prime(log, run_id="run_1", task_id="second").text()
+    assert "Lines of src/lexer.py came from: first Write the first lexer (decklog why FILE:LINE)\n" in text
+    assert "came from" not in Prime(log, run_id="run_1", task_id="first").text()

@@ -54,6 +54,8 @@ def fill(log: Decklog) -> None:
     log.memory.remember("task_outcomes", "It went well", run_id="run_1")
     log.inbox.post("ana", "Why so slow?", run_id="run_1")
     log.workflow.load()
+    log.edits.record("f" * 40, "lexer.py", old_blob="a" * 40, new_blob="b" * 40, session="claude:1", run_id="run_1")
+    log.edits.record_snapshot("f" * 40, "/tree", "claude:1", "end", "c" * 40, run_id="run_1")
     log.ci.record("build", "main", 7, started_at=datetime(2026, 1, 1, tzinfo=UTC))
 
 

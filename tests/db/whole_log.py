@@ -152,6 +152,14 @@ def _tools(log: Any) -> None:
     effect = log.effects.intend("run_2", "push", "git", key="e1", actor="host:1", arguments={"a": 1})
     log.effects.settle(effect.id, actor="host:1", result={"out": "z" * 70_000})
     log.effects.intend("run_2", "pull", "git", key="e2", actor="host:1")
+    person = {"kind": "person", "person": "Ana", "old_path": "old.py", "old_blob": "a" * 40, "head": "d" * 40}
+    log.edits.record("f" * 40, "new.py", new_blob="e" * 40, **person)
+    both = {"session": "claude:1", "mixed_with": ["codex:2"], "kind": "shell", "call_id": "c1"}
+    edit = log.edits.record("f" * 40, "new.py", new_blob="9" * 40, task_id="lexer", **both)
+    turn = {"head": "d" * 40, "turn": "t1", "skipped": {"big.bin": "too large"}}
+    log.edits.record_snapshot("f" * 40, "/tree", "codex:2", "start", "8" * 40, **turn)
+    origin = {"kind": "agent", "sessions": ["claude:1"], "edits": [edit.id]}
+    log.edits.keep_origins("f" * 40, {("d" * 40, "new.py"): [[1, 3, origin]]})
     log.processes.started(
         "run_2", "proc_1", command={"shell": "x"}, cwd=".", root="/r", folder="/f", sandbox="none", keeper="{}", pid=7
     )

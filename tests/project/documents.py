@@ -50,6 +50,7 @@ NOT_RUN = {
     ),
     "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
     "[agents.worker]": "it needs an agent's own program; tests/fixes/test_loop.py works with such settings",
+    "name: attribute": "it needs a forge; tests/agents/origins/test_merged.py does what it does",
     "name: review": "tests/review/test_review_command.py runs what it runs",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/journal/test_links.py holds it",
 }

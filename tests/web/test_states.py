@@ -32,6 +32,8 @@ SCREENS = {
     "/workflow": "/workflow",
     "/trust": "/trust",
     "/system": "/system",
+    # In a repository of their own: tests/web/test_lines.py.
+    **dict.fromkeys(("/lines", "/lines/commit", "/lines/file", "/lines/why"), ""),
     "/tasks": "/tasks?state=blocked",
     "/tasks/{task_id:path}/change": "/tasks/docs/change",
     "/tasks/{task_id:path}": "/tasks/lexer",

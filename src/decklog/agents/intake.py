@@ -11,6 +11,7 @@ from decklog.agents import claude
 from decklog.agents.acp.transcripts import transcripts_of_session
 from decklog.agents.acp.wires import Wires
 from decklog.agents.connections import close_ended, has_ended
+from decklog.agents.entries import run_of_agent
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.lines import lines_of
 from decklog.agents.marks import ReadMarks, age_of, bear_witness
@@ -20,6 +21,8 @@ from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
 from decklog.agents.texts import text_or_none
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.provenance.git import GitFailed
+from decklog.provenance.recording import keep_objects, record_captured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +83,8 @@ class _File:
         self._last_run: str | None = None
         # The run and the task that were named for what is recorded just now.
         self._named: dict[str, str] = {}
+        # What hooks captured, by session: its objects are kept once it is on record.
+        self._captured: dict[str, list[dict[str, Any]]] = {}
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
@@ -87,6 +92,7 @@ class _File:
             self._write(lines[start : start + _BATCH])
         # Before the lines are gone: what they began to tell is nowhere else. Lines that are read again are known by their number.
         self._wires.keep()
+        self._keep_objects()
         self._spool.done(self._name, end)
         self._wires.forget_ended()
         for path, mark in self._marks.items():
@@ -134,7 +140,42 @@ class _File:
             return self._recorded(facts, self._on_the_wire(facts, told))
         if not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
-        return self._recorded(facts, self._events(facts, told))
+        count = self._recorded(facts, self._events(facts, told))
+        if isinstance(captured := facts.get("provenance"), dict):
+            count += self._record_captured(facts, told, captured)
+        return count
+
+    def _record_captured(self, facts: "dict[str, Any]", told: "dict[str, Any]", captured: "dict[str, Any]") -> int:
+        """Record the edits that a hook captured around a call."""
+        name, session, agent = str(facts.get("program") or "agent"), told["session_id"], text_or_none(told.get("agent_id"))
+        if "failed" in captured:
+            return self._note_failure(facts, session, str(captured["failed"]))
+        count = record_captured(
+            self._log,
+            captured,
+            session=f"{name}:{session}",
+            kind=captured.get("kind", "tool"),
+            run_id=text_or_none(facts.get("run")) or run_of_agent(name, session, agent),
+            task_id=text_or_none(facts.get("task")),
+            call_id=text_or_none(told.get("tool_use_id")),
+            at=_time_of(facts),
+        )
+        self._captured.setdefault(f"{name}:{session}", []).append(captured)
+        return count
+
+    def _note_failure(self, facts: "dict[str, Any]", session: str, why: str) -> int:
+        noted = Noted(session_id=session, at=_time_of(facts), name="capture", text=f"edits could not be captured: {why}")
+        return self._recorded(facts, iter([noted]))
+
+    def _keep_objects(self) -> None:
+        """Keep the objects of what was recorded; a repository that can't be written to is named, and stops nothing else."""
+        for session, captured in self._captured.items():
+            try:
+                keep_objects(session, captured)
+            except (GitFailed, OSError) as problem:
+                name, _, session_id = session.partition(":")
+                with self._log.transaction():
+                    self._note_failure({"program": name}, session_id, str(problem))
 
     def _catch_up(self, facts: "dict[str, Any]", payload: bytes) -> None:
         """Read most of a long transcript that nobody has read yet, part by part, before what was told of it."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 6000
 _LONGEST_LINE = 300
 _LESSONS, _MESSAGES, _NEWS, _TASKS, _ANSWERS = 3, 5, 5, 5, 3
+# Files of a task, and their newest edits, that are looked at.
+_FILES, _EDITS = 3, 100
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Wording:
     mark_seen: str
     title: str
     lines: tuple[str, ...]
+    why: str = "decklog why FILE:LINE"
 
 
 _COMMANDS = (
@@ -59,7 +62,15 @@ class Prime:
 
     def text(self) -> str:
         """Return the situation, what matters most first, never longer than it may be."""
-        parts = [self._task(), self._waiting(), self._budgets(), self._last_session(), self._lessons(), self._news()]
+        parts = [
+            self._task(),
+            self._waiting(),
+            self._budgets(),
+            self._last_session(),
+            self._lessons(),
+            self._earlier(),
+            self._news(),
+        ]
         lines_of_parts = [list(part) for part in parts]
         end = ["", self.wording.title, *(f"- {line}" for line in self.wording.lines)]
         room = MOST_BYTES - sum(map(_room_of, end))
@@ -139,6 +150,24 @@ class Prime:
         if hits:
             yield "Learned before, in work like this:"
         yield from (f"- {_line(hit.body)} ({'; '.join(map(_line, [hit.id, *hit.cautions]))})" for hit in hits)
+
+    def _earlier(self) -> "Iterator[str]":
+        """Name the tasks that wrote the files of the agent's task before."""
+        task = self._own()
+        # Patterns are left out: an edit is found by its path alone.
+        paths = [] if task is None else [path for path in task.allowed_paths if not set("*?[") & set(path)]
+        for path in paths[:_FILES]:
+            edits = self.log.edits.find(path=path, limit=_EDITS)
+            known = dict.fromkeys(edit.task_id for edit in edits if edit.task_id not in (None, self.task_id))
+            titles = [self._title(str(found)) for found in list(known)[:_TASKS]]
+            if titles:
+                yield f"Lines of {_line(path)} came from: {_line('; '.join(titles))} ({self.wording.why})"
+
+    def _title(self, task_id: str) -> str:
+        try:
+            return f"{task_id} {self.log.tasks.get(task_id).title}"
+        except NotFound:
+            return task_id
 
     def _news(self) -> "Iterator[str]":
         if self.run_id is None or self.since is None:

@@ -50,6 +50,25 @@ COMMANDS = {
     "sessions": ("sessions", "List, search and read recorded sessions of coding agents, and go on with one."),
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
+    "why": (
+        "origins.why",
+        "Show why a line is as it is: its prompt, tool call, task, checks, approval, cost and earlier version.",
+    ),
+    "commit": ("origins.commit", "Show a commit by origin: files, shares of agents and people, sessions, tasks and cost."),
+    "stats": ("origins.stats", "Count lines written and kept by agents and people, and the cost of each kept line."),
+    "notes": (
+        "origins.notes",
+        "Exchange the origins of lines as Git AI notes or Agent Trace records; import Entire's branch.",
+    ),
+    "blame": (
+        "provenance",
+        "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
+    ),
+    "attribute": ("origins.attribute", "Write the note of a squash merge from the notes of the merged commits; a step for CI."),
+    "rewind": (
+        "origins.rewind",
+        "Restore the worktree to the state before an agent's turn; the present state is saved first.",
+    ),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (
@@ -104,6 +123,7 @@ FIRST = (
         (
             ("now", "what needs attention, what runs, what it costs"),
             ("cost", "what was spent, by model, day, session or repository"),
+            ("why FILE:LINE", "who wrote a line: prompt, task, cost; also blame"),
             ("serve", "open the dashboard in a browser"),
             ("report week", "one week over all runs, as Markdown or HTML"),
         ),

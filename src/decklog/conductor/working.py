@@ -26,6 +26,9 @@ from decklog.conductor.weather import Weather
 from decklog.core.errors import Invalid, Unavailable
 from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
+from decklog.provenance.attempts import captured_between
+from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.recording import keep_objects, record_captured
 
 if TYPE_CHECKING:
     from decklog.stores.approvals.inbox import Message
@@ -248,7 +251,24 @@ class WorkAttempt:
         # Keeping again gives the same refs: there is nothing to find out.
         facts = {"refs": self._place.refs, "outcome": outcome.as_dict()}
         kept: dict[str, Any] = self._step("keep", keep, lambda _: EffectCheck(False), **facts)
+        self._record_edits(outcome, start, str(kept["changed"]))
         return kept
+
+    def _record_edits(self, outcome: SessionOutcome, start: str, changed: str) -> None:
+        """Record what the agent changed; the place was its own, so all of it is. A failure here fails no attempt."""
+        site, task = self._site, self._task
+        repo = GitRepository.find(str(site.repository.folder))
+        if repo is None or changed == start or not site.configuration.captures_edits:
+            return
+        session = f"{self._agent.name}:{outcome.session or self._mark}"
+        try:
+            captured = captured_between(repo, start, changed)
+            about = {"session": session, "run_id": site.run_id, "task_id": task.id, "call_id": self._mark}
+            record_captured(site.log, captured, kind="shell", **about)
+            keep_objects(session, [captured])
+        except GitFailed as problem:
+            text = f"edits could not be captured: {problem}"
+            site.log.journal.append(site.run_id, text, kind="event", subtype="capture", task_id=task.id, key=self._mark)
 
     def _clean(self) -> None:
         def remove() -> None:

@@ -2,9 +2,9 @@
 
 CHECKSUMS = {
     "sqlite": {
-        "0001_first": "00add92153c0649f27006675cc6d8287849a9958df1377d4ab631f2da6d655e0",
+        "0001_first": "ba3395b39998a04f1302ccd36ca1668d416cd842afe6bc2c0e3851fc2ab04ba1",
     },
     "postgres": {
-        "0001_first": "9308c042946e3ffbb224170c31135f25f778852e69f782a51cdbc55fa059aadc",
+        "0001_first": "1eefae52d8ad9eb5bc41f02c030bd94d880c3596f362434e41e2ffa15d52e2f0",
     },
 }

@@ -49,6 +49,13 @@ _OPTIONS: dict[str, str] = {
     "ruff check": "",
     "mypy": "",
 }
+# Those of them that change no file.
+_READERS = frozenset(
+    (
+        *("ls", "pwd", "cat", "head", "tail", "wc", "grep", "rg", "echo", "true", "basename", "dirname", "tree"),
+        *("git status", "git diff", "git log", "git show", "git rev-parse", "git ls-files"),
+    )
+)
 _ALLOWED = {name: frozenset(options.split()) for name, options in _OPTIONS.items()}
 
 
@@ -62,6 +69,12 @@ def is_plain(command: str) -> bool:
         if options is not None:
             return all(word in options if word[0] == "-" else _is_plain_word(word) for word in words[length:])
     return False
+
+
+def only_reads(command: str) -> bool:
+    """Return whether a command is plain and changes no file."""
+    words = command.split()
+    return is_plain(command) and any(" ".join(words[:length]) in _READERS for length in (1, 2))
 
 
 def _is_plain_word(word: str) -> bool:

@@ -29,6 +29,13 @@ _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch"
 # Told what a model thinks of it, where the repository asks for that; the answer has to say which event it is of.
 _CRITICISED = frozenset(["PostToolUse", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
+# A tool or a turn of the agent begins or ends: files may change in between.
+_MAY_CHANGE_FILES = frozenset(
+    (
+        *("PreToolUse", "PostToolUse", "PostToolUseFailure", "BeforeTool", "AfterTool"),
+        *("UserPromptSubmit", "BeforeAgent", "Stop", "StopFailure", "AfterAgent", "Interrupt"),
+    )
+)
 # An agent that begins waits no longer for a log that somebody else holds.
 _PATIENCE_SECONDS = 5.0
 # Nor for what is to be read: the transcript of an older session may have hundreds of megabytes that no hook has seen.
@@ -82,7 +89,9 @@ class Hook:
         from decklog.location.locate import spool_folder
 
         spool = Spool(spool_folder(place))
-        spool.put(self.program, self._session, self._facts(denied), self._told_with_process())
+        captured = None if denied else self._capture()
+        facts = self._facts(denied) | ({"provenance": captured} if captured else {})
+        spool.put(self.program, self._session, facts, self._told_with_process())
         if not place.exists:
             # The next event takes this one in once the log's file is back.
             return
@@ -94,14 +103,30 @@ class Hook:
             # Who finds that nobody is at it starts a process: for that moment others took this one for it.
             _apart(lambda: self._take_in(place, spool), spool)
 
+    def _capture(self) -> "dict[str, Any] | None":
+        """Store what the event's call changes, as git objects; where there is no repository nothing is imported for it."""
+        from decklog.location.locate import repository
+
+        if self.event not in _MAY_CHANGE_FILES or repository(self._root) is None:
+            return None
+        from decklog.hooks.capturing import capture, is_captured
+
+        if not is_captured(self.told):
+            return None
+        return capture(self.told, self._root, f"{self.program}:{self._session}", self._process)
+
+    def _process(self) -> str | None:
+        from decklog.core.processes import Identity
+
+        process = Identity.of(self._program_pid())
+        return None if process is None else process.as_text()
+
     def _told_with_process(self) -> bytes:
         """Return the payload. That of a start names the program's process, so that a later look sees whether it was killed."""
         if self.event != "SessionStart":
             return self._payload
-        from decklog.core.processes import Identity
-
-        process = Identity.of(self._program_pid())
-        return self._payload if process is None else json.dumps({**self.told, "process": process.as_text()}).encode()
+        process = self._process()
+        return self._payload if process is None else json.dumps({**self.told, "process": process}).encode()
 
     def _program_pid(self) -> int:
         """Return the process id of the program: the one it names, or the process that called this hook."""

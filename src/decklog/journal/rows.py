@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decklog.stores.results.journal import StreamHead
 
 # Streams that belong to no run.
-RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
+RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger", "@edits"})
 # A position is the stream's number times this, and the entry's number within the stream.
 STREAM_SIZE = 2**32
 COLUMNS = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
-from decklog.mcp.plain import cut, paged, place_of, plain
+from decklog.mcp.plain import bounded, cut, paged, place_of, plain
 from decklog.mcp.telling import situation
 from decklog.mcp.tool import McpTool
 from decklog.shortcuts import verbs
@@ -116,6 +116,27 @@ def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> 
     return ShortcutAnswer("\n".join([str(said), *lines]), data, code=code)
 
 
+def why(me: Caller, place: str) -> ShortcutAnswer:
+    from decklog.agents.origins.line_facts import facts_of
+    from decklog.agents.origins.line_story import explain_line
+    from decklog.provenance.opening import git_failures, repository_at
+
+    if is_over_http(me.worker):
+        raise Invalid("this server has no folder of yours with that file", hint="Run: decklog why FILE:LINE", field="place")
+    file, _, line = place.rpartition(":")
+    if not file or not (line.isascii() and line.isdecimal()):
+        raise Invalid(f"{cut(place, 80)!r} is not FILE:LINE", hint="Such as: src/app.py:12", field="place")
+    with git_failures():
+        repo = repository_at()
+        path = repo.relative(str(Path(file).absolute()))
+        if path is None:
+            raise NotFound(f"{cut(file, 80)} is not in the repository {repo.top}", hint="Name a file of it.")
+        found = explain_line(repo, me.log, path, int(line))
+        lines = [f"{fact.label}: {cut(one_line(fact.text), _LINE)}" for fact in facts_of(found)]
+    text = "\n".join([f"{path}:{line} {cut(found.line.text, _LINE)}", *lines])
+    return ShortcutAnswer(text, bounded(found.as_dict()))
+
+
 def _record(me: Caller, record_id: str) -> tuple[str, Any]:
     """Return the record with an id: an entry by STREAM:NUMBER, or a record whose ids agents see."""
     log = me.log
@@ -220,6 +241,7 @@ TOOLS = {
             review,
             {"verdict": str, "findings": list},
         ),
+        McpTool("why", "Who wrote FILE:LINE, by which prompt and task", why, {"origin": dict}, reads=True),
         McpTool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list}, repeats=True),
     )
 }

@@ -22,6 +22,7 @@ from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
+from decklog.web.pages.origins import lines
 from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
@@ -45,6 +46,10 @@ PAGES: dict[str, Reader] = {
     "/workflow": workflow.read,
     "/trust": trust.read,
     "/system": system.read,
+    "/lines": lines.read,
+    "/lines/commit": lines.commit,
+    "/lines/file": lines.file,
+    "/lines/why": lines.why,
     "/tasks": tasks.read,
     "/tasks/{task_id:path}/change": changing.read,
     "/tasks/{task_id:path}": tasks.one,

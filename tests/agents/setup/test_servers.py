@@ -105,4 +105,4 @@ def test_the_doctor_asks_the_server_for_its_tools(places: Places, here: Here, pr
     assert here("setup", "claude", "--mcp").code == 0
     said = here("doctor", "agents", "--json")
     assert said.code == 0, said
-    assert said.data["programs"][0]["mcp"] == "14 tools"
+    assert said.data["programs"][0]["mcp"] == "15 tools"

@@ -19,6 +19,7 @@ from decklog.log import Decklog
 
 @click.command()
 @click.option("--conductor", is_flag=True, help="take a plan through a small repository instead, with scripted agents")
+@click.option("--provenance", is_flag=True, help="have two agents and a person write lines instead, and show who wrote which")
 @click.option("--big", is_flag=True, help="make a large log instead: a month of a team's runs")
 @click.option("--size", type=click.IntRange(SMALLEST), metavar="N", help="with --big: about this many entries, default 30000")
 @click.option("--seed", type=int, metavar="N", help="with --big: another seed makes another month, default 7")
@@ -26,7 +27,15 @@ from decklog.log import Decklog
     "--until", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), metavar="TIME", help="with --big: when it ends, default now"
 )
 @click.pass_obj
-def demo(call: Invocation, conductor: bool, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
+def demo(
+    call: Invocation,
+    conductor: bool,
+    provenance: bool,
+    big: bool,
+    size: int | None,
+    seed: int | None,
+    until: datetime | None,
+) -> int:
     """Watch workers share a run, one of them killed in the middle, and nothing lost.
 
     It makes a database in a temporary folder (or at --db) and needs no network. With --conductor agents work on a repository, and
@@ -36,6 +45,8 @@ def demo(call: Invocation, conductor: bool, big: bool, size: int | None, seed: i
         raise WrongUsage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
     if conductor:
         return _conductor(call)
+    if provenance:
+        return _provenance(call)
     target = call.db or os.path.join(tempfile.mkdtemp(prefix="decklog-demo-"), "decklog.db")
     if big:
         return _big(call, target, size or 30_000, 7 if seed is None else seed, until)
@@ -69,6 +80,27 @@ def _conductor(call: Invocation) -> int:
         click.echo(f"\nVerified: {'whole' if is_whole else 'BROKEN'}. Try next:\n  export DECKLOG_DB={play.target}")
         click.echo(f"  {_program()} run watch {run_id} --no-follow\n  {_program()} runs timeline {run_id}")
     return 0 if is_whole else 1
+
+
+def _provenance(call: Invocation) -> int:
+    from pathlib import Path
+
+    from decklog.demo.origins import OriginDemo
+
+    folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))
+    target = call.db or str(folder / "decklog.db")
+    # Programs of the demonstration run in the repository: a relative path would mean another file there.
+    target = target if "://" in target else os.path.abspath(target)
+    play = OriginDemo(folder, target, lambda text: click.echo(text, err=call.json))
+    is_same = play.play()
+    if call.json:
+        show({"target": target, "repository": str(play.repository), "unchanged": is_same}, as_json=True)
+        return 0 if is_same else 1
+    click.echo(f"\nOrigins {'unchanged' if is_same else 'CHANGED'} by the rebase. Try next:\n  cd {play.repository}")
+    click.echo(
+        f"  export DECKLOG_DB={target}\n  {_program()} stats\n  {_program()} commit show HEAD~1\n  {_program()} rewind --list"
+    )
+    return 0 if is_same else 1
 
 
 def _big(call: Invocation, target: str, size: int, seed: int, until: datetime | None) -> int:

@@ -15,6 +15,7 @@ from decklog.conductor.settings.document import NAME, load
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy.policy import control_files
 from decklog.guard.sandbox.sandbox import SandboxKind
+from decklog.provenance.settings import read_settings
 
 if TYPE_CHECKING:
     from decklog.conductor.settings.plan import WorkPlan
@@ -37,7 +38,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "protect": ("paths",),
 }
 # What others read in the same file: models and who asks them, prompts, the review of changes, the mending of feedback, redaction.
-_OF_OTHERS = ("models", "calls", "prompt", "review", "mend", "critique", "redaction")
+_OF_OTHERS = ("models", "calls", "prompt", "review", "mend", "critique", "redaction", "provenance")
 # Enough for a repository in Python, and what others change is easy to see.
 _SMALLEST = """
   [agents.worker]
@@ -72,6 +73,7 @@ class Configuration:
     strategists: tuple[str, ...] = ()
     is_plan_asked: bool = True
     is_reviewed: bool = False
+    captures_edits: bool = True
     checks: tuple[Check, ...] = ()
     tests: tuple[str, ...] = TESTS
     protected: tuple[str, ...] = PROTECTED
@@ -146,6 +148,7 @@ def parse(content: bytes) -> Configuration:
         strategists=_strategists(table.get("roles", {}), agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         is_reviewed="review" in table,
+        captures_edits=read_settings(content).capture,
         checks=_checks(table.get("checks", [])),
         tests=tuple(table.get("tests", {}).get("paths", TESTS)),
         protected=(*PROTECTED, *table.get("protect", {}).get("paths", ())),

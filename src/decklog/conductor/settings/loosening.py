@@ -97,6 +97,7 @@ RULES: Mapping[str, LooseningRule] = {
     "critique.enabled": LooseningRule("asks a model after every change of a tool, which costs money", values=(False,)),
     "critique.most_usd": LooseningRule("raises what critique may spend in a run", most=0.5),
     "critique.seconds": _FREE,
+    "provenance.capture": _FREE,
     "redaction.rule": _FREE,
     "redaction.allow": LooseningRule("stores values that match these patterns without redacting them", values=([],)),
     **_free("prompt", ("identity", "skills", "folder", "most_tokens")),

@@ -9,7 +9,7 @@ READER, AGENT, MANAGER = "decklog_reader", "decklog_agent", "decklog_manager"
 # What is written once and stands: nobody needs to change it, so nobody may.
 _WRITTEN_ONCE = (
     *("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions"),
-    *("task_comments", "templates"),
+    *("task_comments", "templates", "edits", "worktree_snapshots"),
 )
 # Of these, what an import corrects when its source has changed; the manager may.
 _CORRECTED = ("charges",)
@@ -23,6 +23,7 @@ _TAKEN_OUT = (
     *("phases", "patterns", "criteria", "dependencies", "schedules", "ready_tags", "budget_days", "listeners"),
     *("spend_open", "graph_checkpoints", "graph_writes", "graph_items"),
     *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "proposal_marks"),
+    "line_origins",
 )
 # A row can be locked only by who may change a column of it: one that decides nothing, and that `verify` compares.
 _LOCKED_BY = {"streams": "in_order", "budgets": "set_at", "trust_contract": "updated_at"}

@@ -7,6 +7,7 @@ PLACES = {
     "/compare": ("Compare", "What differs between two runs, or between two moments of one."),
     "/memory": ("Memory", "What was learned, why it is recalled, and where it comes from."),
     "/workflow": ("Workflow", "Who comes next after each report."),
+    "/lines": ("Lines", "Who wrote which line of the repository: agents, people, or nobody knows."),
     "/trust": ("Trust", "Who the manager is, what agents may do, and what was signed."),
     "/system": ("System", "The engine, the file, who is logged in, and whether the log is whole."),
 }

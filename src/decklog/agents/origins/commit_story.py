@@ -1,0 +1,141 @@
+"""A commit by origin: its files, the share of each origin, and the sessions, tasks and cost behind it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.core.errors import NotFound
+from decklog.provenance.commit_origins import CommitOrigins
+from decklog.provenance.history import read_commit
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.provenance.attribution import LineRange
+    from decklog.provenance.git import GitRepository
+    from decklog.provenance.history import CommitChanges, FileChange
+    from decklog.stores.provenance.edits import Edit
+
+KINDS = ("agent", "person", "mixed", "unknown")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileShare:
+    """The lines that a commit added to a file, by origin."""
+
+    change: "FileChange"
+    ranges: "list[LineRange]"
+
+    @property
+    def lines(self) -> Counter[str]:
+        """How many added lines each kind of origin has."""
+        return count_kinds(self.ranges)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionShare:
+    """A session with the lines that it wrote of a commit, its task, and what it cost."""
+
+    session: str
+    lines: int
+    run_id: str | None = None
+    task_id: str | None = None
+    title: str | None = None
+    model: str | None = None
+    cost: WorkCost = NO_COST
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        found = {name: value for name, value in vars(self).items() if name != "cost"}
+        return {**found, "cost_microdollars": self.cost.microdollars, "unpriced_calls": self.cost.unpriced_calls}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitStory:
+    """A commit by origin."""
+
+    changes: "CommitChanges"
+    files: list[FileShare]
+    sessions: list[SessionShare] = field(default_factory=list)
+
+    @property
+    def lines(self) -> Counter[str]:
+        """How many added lines each kind of origin has."""
+        return sum((file.lines for file in self.files), Counter())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        commit = self.changes
+        return {
+            "commit": commit.commit,
+            "parents": list(commit.parents),
+            "author": commit.author,
+            "at": commit.at.isoformat(),
+            "subject": commit.subject,
+            "lines": {kind: self.lines[kind] for kind in KINDS},
+            "files": [
+                {
+                    "path": file.change.path,
+                    "removed": file.change.removed,
+                    "lines": {kind: file.lines[kind] for kind in KINDS},
+                    "ranges": [{"start": one.start, "end": one.end, **one.origin.as_dict()} for one in file.ranges],
+                }
+                for file in self.files
+            ],
+            "sessions": [one.as_dict() for one in self.sessions],
+        }
+
+
+def count_kinds(ranges: "list[LineRange]") -> Counter[str]:
+    """Count lines by the kind of their origin."""
+    found: Counter[str] = Counter()
+    for one in ranges:
+        found[one.origin.kind] += one.end - one.start + 1
+    return found
+
+
+def explain_commit(repo: "GitRepository", log: "Decklog", revision: str) -> CommitStory:
+    """Collect what is known about a commit; raise NotFound where there is none."""
+    commit = repo.resolve(f"{revision}^{{commit}}")
+    if commit is None:
+        raise NotFound(f"there is no commit {revision}", hint="List commits: git log --oneline")
+    changes, origins = read_commit(repo, commit), CommitOrigins(repo, log)
+    origins.take(changes)
+    files = [FileShare(change=file, ranges=origins.of_lines(changes, file)) for file in changes.files]
+    ranges = [one for file in files for one in file.ranges]
+    return CommitStory(changes=changes, files=files, sessions=sessions_of(log, ranges))
+
+
+def sessions_of(log: "Decklog", ranges: "list[LineRange]") -> list[SessionShare]:
+    """Return the sessions and tasks behind ranges, those with most lines first. A mixed line counts for each of its sessions."""
+    lines: Counter[tuple[str, str | None, str | None]] = Counter()
+    known: dict[str, Edit] = {}
+    for one in ranges:
+        size = one.end - one.start + 1
+        edits = [known.setdefault(edit, log.edits.get(edit)) if edit not in known else known[edit] for edit in one.origin.edits]
+        own = {edit.session: (edit.run_id, edit.task_id) for edit in edits}
+        for session in one.origin.sessions:
+            lines[(session, *own.get(session, (None, None)))] += size
+    return [_session_share(log, key, count) for key, count in lines.most_common()]
+
+
+def _session_share(log: "Decklog", key: tuple[str, str | None, str | None], lines: int) -> SessionShare:
+    session, run_id, task_id = key
+    if run_id is None:
+        return SessionShare(session=session, lines=lines)
+    try:
+        model = log.runs.get(run_id).metadata.get("model")
+        title = None if task_id is None else log.tasks.get(task_id).title
+        cost = cost_of_work(log, run_id, task_id)
+    except NotFound:
+        # The edit is recorded before its run: what waits in the spool has not been taken in.
+        return SessionShare(session=session, lines=lines, run_id=run_id, task_id=task_id)
+    return SessionShare(
+        session=session,
+        lines=lines,
+        run_id=run_id,
+        task_id=task_id,
+        title=title,
+        model=model if isinstance(model, str) else None,
+        cost=cost,
+    )

@@ -1,0 +1,231 @@
+"""Attribution of commits as Git AI notes and Agent Trace records.
+
+Only certain lines are attested: those of one session or one known person. Prompts are left out unless they are requested.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
+
+from decklog.agents.origins.edit_story import story_of
+from decklog.core.errors import Invalid, NotFound
+from decklog.provenance.commit_origins import CommitOrigins
+from decklog.provenance.formats.agent_trace import ContributorType, TraceConversation, TraceRange, TraceRecord
+from decklog.provenance.formats.git_ai import (
+    Attestation,
+    AuthorshipNote,
+    NotedSession,
+    checkpoint_key,
+    format_note,
+    human_key,
+    parse_note,
+    quote_path,
+    session_key,
+)
+from decklog.provenance.formats.git_notes import AI_REF, read_notes, write_notes
+from decklog.provenance.history import read_changes
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.provenance.attribution import LineRange, Origin
+    from decklog.provenance.git import GitRepository
+    from decklog.provenance.history import CommitChanges, FileChange
+
+# The field of a note's metadata by which a later export knows its own notes.
+WRITTEN_BY = "written_by"
+_OURS = "decklog"
+_NO_COMMIT = "0" * 40
+_SESSION_ADDRESS = "urn:decklog:session:"
+_TYPES = {"agent": ContributorType.AI, "person": ContributorType.HUMAN, "mixed": ContributorType.MIXED}
+
+
+@dataclass
+class ExportSummary:
+    """What an export wrote, and what it left out."""
+
+    commits: int = 0
+    written: int = 0
+    unchanged: int = 0
+    kept_of_others: int = 0
+    lines: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    people: set[str] = field(default_factory=set)
+    prompts: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        lists = {name: sorted(getattr(self, name)) for name in ("sessions", "models", "people")}
+        return {**vars(self), "lines": dict(self.lines), **lists}
+
+
+class NoteExport:
+    """Builds the notes and records of commits."""
+
+    def __init__(self, repo: "GitRepository", log: "Decklog", *, prompts: bool = False) -> None:
+        self._repo = repo
+        self._log = log
+        self._prompts = prompts
+        self._origins = CommitOrigins(repo, log)
+        self._edit = lru_cache(maxsize=None)(log.edits.get)
+        self._model = lru_cache(maxsize=None)(self._load_model)
+        self.summary = ExportSummary()
+
+    def notes(self, revisions: str) -> Iterator[tuple[str, AuthorshipNote]]:
+        """Yield the commits that have attested lines, each with its note."""
+        for commit, files in self._attributed(revisions):
+            note = self._note(commit, files)
+            if note.files:
+                yield commit.commit, note
+
+    def records(self, revisions: str) -> Iterator[TraceRecord]:
+        """Yield an Agent Trace record for each commit that has attributed lines."""
+        for commit, files in self._attributed(revisions):
+            found = {file.path: tuple(self._conversations(ranges)) for file, ranges in files}
+            found = {path: conversations for path, conversations in found.items() if conversations}
+            if found:
+                yield TraceRecord(
+                    id=str(uuid5(NAMESPACE_URL, f"decklog:{commit.commit}")),
+                    timestamp=commit.at.isoformat(),
+                    files=found,
+                    revision=commit.commit,
+                    tool=_OURS,
+                )
+
+    def _attributed(self, revisions: str) -> "Iterator[tuple[CommitChanges, list[tuple[FileChange, list[LineRange]]]]]":
+        commits = list(read_changes(self._repo, revisions))
+        for commit in commits:
+            self._origins.take(commit)
+        for commit in commits:
+            self.summary.commits += 1
+            yield commit, [(file, self._origins.of_lines(commit, file)) for file in commit.files if file.added]
+
+    # Git AI
+
+    def _note(self, commit: "CommitChanges", files: "list[tuple[FileChange, list[LineRange]]]") -> AuthorshipNote:
+        note = AuthorshipNote(base_commit=next(iter(commit.parents), _NO_COMMIT), extra={WRITTEN_BY: _OURS})
+        for file, ranges in files:
+            try:
+                quote_path(file.path)
+            except Invalid as problem:
+                self.summary.left_out.append(problem.message)
+                continue
+            found = [Attestation(key, ((one.start, one.end),)) for one in ranges if (key := self._attest(note, one))]
+            if found:
+                note.files[file.path] = tuple(found)
+        return note
+
+    def _attest(self, note: AuthorshipNote, one: "LineRange") -> str | None:
+        """Return the key of a range, whose session or person is put into the note; None for lines that are not certain."""
+        self.summary.lines[one.origin.kind] += one.end - one.start + 1
+        if one.origin.kind == "person" and one.origin.person:
+            self.summary.people.add(one.origin.person)
+            key = human_key(one.origin.person)
+            note.humans[key] = one.origin.person
+            return key
+        if one.origin.kind != "agent" or not one.origin.edits:
+            return None
+        return self._session_key(note, one.origin)
+
+    def _session_key(self, note: AuthorshipNote, origin: "Origin") -> str:
+        session, edit = origin.sessions[0], self._edit(origin.edits[0])
+        tool, _, conversation = session.partition(":")
+        key = session_key(tool, conversation)
+        model = self._model(edit.run_id)
+        self.summary.sessions.add(session)
+        self.summary.models.add(model)
+        known = note.sessions.setdefault(key, NotedSession(tool=tool, conversation=conversation, model=model))
+        whole = checkpoint_key(key, edit.id)
+        if self._prompts and (prompt := story_of(self._log, edit).prompt) is not None:
+            self.summary.prompts += 1
+            attributes = {**(known.custom_attributes or {}), f"prompt {whole.partition('::')[2]}": prompt.body or ""}
+            note.sessions[key] = NotedSession(**{**vars(known), "custom_attributes": attributes})
+        return whole
+
+    def _load_model(self, run_id: str | None) -> str:
+        try:
+            found = None if run_id is None else self._log.runs.get(run_id).metadata.get("model")
+        except NotFound:
+            found = None
+        return found if isinstance(found, str) else "unknown"
+
+    # Agent Trace
+
+    def _conversations(self, ranges: "list[LineRange]") -> Iterator[TraceConversation]:
+        by_origin: dict[tuple[str, tuple[str, ...], str | None], list[LineRange]] = {}
+        for one in ranges:
+            self.summary.lines[one.origin.kind] += one.end - one.start + 1
+            if one.origin.kind in _TYPES:
+                by_origin.setdefault((one.origin.kind, one.origin.sessions, one.origin.person), []).append(one)
+        for (kind, sessions, person), found in by_origin.items():
+            self.summary.sessions.update(sessions)
+            self.summary.people.update([person] if person else [])
+            edits = found[0].origin.edits
+            model = self._model(self._edit(edits[0]).run_id) if kind == "agent" and edits else None
+            self.summary.models.update([model] if model else [])
+            yield TraceConversation(
+                contributor=_TYPES[kind],
+                model_id=None if model in (None, "unknown") else model,
+                url=f"{_SESSION_ADDRESS}{sessions[0]}" if kind == "agent" else None,
+                ranges=tuple(TraceRange(one.start, one.end) for one in found),
+                related=tuple(("session", f"{_SESSION_ADDRESS}{session}") for session in sessions) if kind == "mixed" else (),
+            )
+
+
+def session_in_address(address: str | None) -> str | None:
+    """Return the session that an address of an exported conversation names; None for another address."""
+    if address is None or not address.startswith(_SESSION_ADDRESS):
+        return None
+    return address.removeprefix(_SESSION_ADDRESS)
+
+
+def export_notes(
+    repo: "GitRepository", log: "Decklog", revisions: str, *, prompts: bool = False, force: bool = False, dry_run: bool = False
+) -> ExportSummary:
+    """Write Git AI notes of commits. A note of another tool is kept, unless it is to be replaced."""
+    export = NoteExport(repo, log, prompts=prompts)
+    known = dict(read_notes(repo))
+    new: dict[str, str] = {}
+    for commit, note in export.notes(revisions):
+        text = format_note(note)
+        present = known.get(commit)
+        if present == text:
+            export.summary.unchanged += 1
+        elif present is not None and not force and not _is_ours(present):
+            export.summary.kept_of_others += 1
+        else:
+            new[commit] = text
+    if not dry_run:
+        write_notes(repo, new, subject="Notes by Decklog")
+    export.summary.written = len(new)
+    return export.summary
+
+
+def _is_ours(text: str) -> bool:
+    try:
+        return parse_note(text).extra.get(WRITTEN_BY) == _OURS
+    except Invalid:
+        return False
+
+
+def what_is_published(repo: "GitRepository") -> ExportSummary:
+    """Collect what a push of the notes ref publishes, from all notes that can be read."""
+    found = ExportSummary()
+    for commit, text in read_notes(repo, ref=AI_REF):
+        try:
+            note = parse_note(text)
+        except Invalid as problem:
+            found.left_out.append(f"{commit[:10]}: {problem.message}")
+            continue
+        found.commits += 1
+        for one in (*note.sessions.values(), *note.prompts.values()):
+            found.sessions.add(f"{one.tool}:{one.conversation}")
+            found.models.add(one.model)
+            found.people.update([one.human_author] if one.human_author else [])
+            found.prompts += sum(name.startswith("prompt") for name in one.custom_attributes or {}) + ("messages" in one.extra)
+        found.people.update(note.humans.values())
+    return found

@@ -1,0 +1,265 @@
+"""Attribution of other tools as edits of the log.
+
+A note names lines of a commit's file. The file is written once more without these lines, so that the difference between both
+is what the session wrote. A file for which git's diff does not find exactly the named lines is left out: its lines stay unknown.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from decklog.agents.entries import run_of_session
+from decklog.agents.origins.exporting import session_in_address
+from decklog.core.errors import Invalid, NotFound
+from decklog.provenance.attribution import Attribution
+from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
+from decklog.provenance.formats.git_ai import AuthorshipNote, parse_note
+from decklog.provenance.formats.git_notes import read_blobs, read_notes
+from decklog.provenance.git import GitFailed
+from decklog.stores.runs.run import ENDED
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from decklog.log import Decklog
+    from decklog.provenance.formats.ranges import Span
+    from decklog.provenance.git import GitRepository
+
+# Keeps the contents that imported edits refer to.
+_REF = "refs/decklog/imports"
+_UNKNOWN_MODEL = "unknown"
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who another tool names for lines: one or several sessions, or a person. `model` is that of the first session."""
+
+    sessions: tuple[str, ...] = ()
+    person: str | None = None
+    model: str | None = None
+
+
+@dataclass
+class ImportSummary:
+    """What an import recorded, and what it left out with the reason."""
+
+    commits: int = 0
+    files: int = 0
+    edits: int = 0
+    lines: Counter[str] = field(default_factory=Counter)
+    already: int = 0
+    sessions: set[str] = field(default_factory=set)
+    left_out: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {**vars(self), "lines": dict(self.lines), "sessions": sorted(self.sessions)}
+
+
+def import_notes(
+    repo: "GitRepository", log: "Decklog", *, commits: "Container[str] | None" = None, dry_run: bool = False
+) -> ImportSummary:
+    """Import the Git AI notes of a repository, or of some commits."""
+    taken = _AttributionImport(repo, log, dry_run)
+    for commit, text in read_notes(repo):
+        if commits is not None and commit not in commits:
+            continue
+        try:
+            note = parse_note(text)
+        except Invalid as problem:
+            taken.summary.left_out.append(f"note of {commit[:10]}: {problem.message}")
+            continue
+        taken.take(commit, {path: list(_authors_of(note, path)) for path in note.files})
+    return taken.summary
+
+
+def import_traces(
+    repo: "GitRepository", log: "Decklog", records: "Iterable[TraceRecord]", *, dry_run: bool = False
+) -> ImportSummary:
+    """Import Agent Trace records."""
+    taken = _AttributionImport(repo, log, dry_run)
+    for record in records:
+        commit = None if record.revision is None else repo.resolve(f"{record.revision}^{{commit}}")
+        if commit is None:
+            taken.summary.left_out.append(f"record {record.id}: there is no commit {record.revision}")
+            continue
+        taken.take(commit, {path: list(_traced_authors(record, path)) for path in record.files})
+    return taken.summary
+
+
+def _authors_of(note: AuthorshipNote, path: str) -> "Iterator[tuple[Span, Author]]":
+    """Yield the ranges of a file that have certain authors; a range with an unknown key has none."""
+    for span, keys in note.spans_of(path):
+        sessions = [note.session_of(key) for key in keys]
+        if all(one is not None for one in sessions):
+            names = tuple(dict.fromkeys(f"{one.tool}:{one.conversation}" for one in sessions if one is not None))
+            model = next(one.model for one in sessions if one is not None)
+            yield span, Author(names, model=model)
+        elif len(keys) == 1 and (person := note.author_of(keys[0])):
+            yield span, Author(person=person)
+
+
+def _traced_authors(record: TraceRecord, path: str) -> "Iterator[tuple[Span, Author]]":
+    """Yield the ranges of conversations that name their session; a human contributor has no name in this format."""
+    for one in record.files[path]:
+        if one.contributor is not ContributorType.AI or one.url is None:
+            continue
+        session = session_in_address(one.url) or f"{record.tool or 'agent'}:{one.url}"
+        for found in one.ranges:
+            yield (found.start_line, found.end_line), Author((session,), model=one.model_id)
+
+
+class _AttributionImport:
+    def __init__(self, repo: "GitRepository", log: "Decklog", dry_run: bool) -> None:
+        self._repo = repo
+        self._log = log
+        self._dry_run = dry_run
+        self._run = lru_cache(maxsize=None)(self._ensure_run)
+        self.summary = ImportSummary()
+
+    def take(self, commit: str, files: "dict[str, list[tuple[Span, Author]]]") -> None:
+        """Record the authors of a commit's files."""
+        try:
+            facts = self._repo.text("show", "-s", "--format=%P%x00%cI", f"{commit}^{{commit}}", "--")
+        except GitFailed:
+            self.summary.left_out.append(f"commit {commit[:10]} is not in this repository")
+            return
+        parents, _, at = facts.partition("\0")
+        self.summary.commits += 1
+        for path, authors in files.items():
+            problem = self._take_file(commit, path, authors, next(iter(parents.split()), None), datetime.fromisoformat(at))
+            if problem is not None:
+                self.summary.left_out.append(f"{path} of {commit[:10]}: {problem}")
+
+    def _take_file(
+        self, commit: str, path: str, authors: "list[tuple[Span, Author]]", head: str | None, at: datetime
+    ) -> str | None:
+        """Record one file; return why it was left out."""
+        blob = self._repo.blob_at(commit, path)
+        if blob is None:
+            return "the commit has no such file"
+        if self._log.edits.of_blob(blob):
+            self.summary.already += 1
+            return None
+        content = next(content for _, content in read_blobs(self._repo, [blob]))
+        lines = content.split(b"\n")
+        if content.endswith(b"\n"):
+            lines = lines[:-1]
+        by_author = _lines_by_author(authors)
+        if not by_author:
+            return "no lines with a certain author"
+        if max(max(numbers) for numbers in by_author.values()) > len(lines):
+            return f"the note names lines behind the last one, {len(lines)}"
+        by_author = self._unknown_lines(commit, path, by_author)
+        if not by_author:
+            self.summary.already += 1
+            return None
+        steps = list(_contents(lines, by_author, is_ended=content.endswith(b"\n")))
+        return self._record(commit, path, steps, head, at)
+
+    def _unknown_lines(self, commit: str, path: str, by_author: dict[Author, set[int]]) -> dict[Author, set[int]]:
+        """Return the lines whose origin the log does not know: its own evidence counts more than a note."""
+        attribution = Attribution(self._repo, self._log)
+        found = {
+            author: {line for line in numbers if attribution.in_commit(commit, path, line).kind == "unknown"}
+            for author, numbers in by_author.items()
+        }
+        return {author: numbers for author, numbers in found.items() if numbers}
+
+    def _record(
+        self, commit: str, path: str, steps: "list[tuple[Author | None, set[int], bytes]]", head: str | None, at: datetime
+    ) -> str | None:
+        blobs = [self._repo.call("hash-object", "-w", "--stdin", given=content).decode().strip() for _, _, content in steps]
+        for (old, new), (_, numbers, content) in zip(pairwise(blobs), steps[1:], strict=True):
+            difference = self._repo.difference(old, new)
+            whole = content.count(b"\n") + (not content.endswith(b"\n"))
+            if {line for line in range(1, whole + 1) if difference.old_line(line) is None} != numbers:
+                return "git's diff does not find exactly the named lines"
+        self.summary.files += 1
+        for author, numbers, _ in steps[1:]:
+            assert author is not None
+            self.summary.lines["person" if author.person else "mixed" if len(author.sessions) > 1 else "agent"] += len(numbers)
+            self.summary.sessions.update(author.sessions)
+        self.summary.edits += len(steps) - 1
+        if not self._dry_run:
+            self._keep(commit, blobs)
+            for (old, new), (author, _, _) in zip(pairwise(blobs), steps[1:], strict=True):
+                self._record_edit(path, old, new, author, head, at)
+        return None
+
+    def _record_edit(self, path: str, old: str, new: str, author: Author | None, head: str | None, at: datetime) -> None:
+        assert author is not None
+        whose: dict[str, Any] = {"kind": "person", "person": author.person}
+        if author.sessions:
+            whose = {
+                "kind": "reconstructed",
+                "session": author.sessions[0],
+                "mixed_with": list(author.sessions[1:]),
+                "run_id": self._run(author.sessions[0], author.model, at),
+            }
+        self._log.edits.record(self._repo.identity, path, old_blob=old, new_blob=new, head=head, edited_at=at, **whose)
+
+    def _keep(self, commit: str, blobs: list[str]) -> None:
+        """Keep contents from git's garbage collection."""
+        rows = "".join(f"100644 blob {blob}\t{number}\n" for number, blob in enumerate(blobs))
+        tree = self._repo.call("mktree", given=rows.encode()).decode().strip()
+        tip = self._repo.resolve(_REF)
+        parents = ("-p", tip) if tip else ()
+        made = self._repo.text("commit-tree", tree, *parents, "-m", f"Contents of imported edits of {commit}")
+        self._repo.call("update-ref", _REF, made, tip or "0" * len(made))
+
+    def _ensure_run(self, session: str, model: str | None, at: datetime) -> str:
+        """Return the run of a session, which is added where nobody recorded it."""
+        program, _, conversation = session.partition(":")
+        run_id = run_of_session(program, conversation)
+        try:
+            return self._log.runs.get(run_id).id
+        except NotFound:
+            pass
+        metadata: dict[str, object] = {"program": program, "session": conversation, "source": "note"}
+        if model and model != _UNKNOWN_MODEL:
+            metadata["model"] = model
+        run = self._log.runs.start(f"Session of {program}, known from notes", run_id=run_id, metadata=metadata, started_at=at)
+        return run.id if run.status in ENDED else self._log.runs.finish(run.id, ended_at=at).id
+
+
+def _lines_by_author(authors: "list[tuple[Span, Author]]") -> dict[Author, set[int]]:
+    """Return the lines of each author, in the order of their first lines. A line with two authors belongs to both."""
+    of_line: dict[int, list[Author]] = {}
+    for (start, end), author in authors:
+        for line in range(start, end + 1):
+            of_line.setdefault(line, []).append(author)
+    found: dict[Author, set[int]] = {}
+    for line, named in sorted(of_line.items()):
+        if (joined := _joined(named)) is not None:
+            found.setdefault(joined, set()).add(line)
+    return found
+
+
+def _joined(authors: list[Author]) -> Author | None:
+    """Return one author for several of one line; None where a person is among them, who can't be mixed with a session."""
+    if len(authors) == 1:
+        return authors[0]
+    if any(one.person for one in authors):
+        return None
+    return Author(tuple(dict.fromkeys(name for one in authors for name in one.sessions)), model=authors[0].model)
+
+
+def _contents(
+    lines: list[bytes], by_author: dict[Author, set[int]], *, is_ended: bool
+) -> Iterator[tuple[Author | None, set[int], bytes]]:
+    """Yield the file without all named lines, and then with those of one author after the other.
+
+    A line that is missing is replaced by one that no file has, so that git's diff compares lines in their places.
+    """
+    present = set(range(1, len(lines) + 1)) - {line for numbers in by_author.values() for line in numbers}
+    for author, numbers in ((None, set[int]()), *by_author.items()):
+        present |= numbers
+        texts = (
+            text if line in present else b"\0decklog: line %d is not written yet" % line for line, text in enumerate(lines, 1)
+        )
+        yield author, numbers, b"\n".join(texts) + (b"\n" if is_ended else b"")

@@ -1,0 +1,189 @@
+"""Restore a worktree to a snapshot. The present state is saved first, and only files of the worktree change."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decklog.agents.views.listing import find_session
+from decklog.core.errors import Conflict, NotFound
+from decklog.provenance.capture import Capture
+from decklog.provenance.recording import keep_objects, record_captured
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from decklog.log import Decklog
+    from decklog.provenance.git import GitRepository
+    from decklog.stores.provenance.edits import WorktreeSnapshot
+
+# The session under which states are saved that a rewind replaced.
+SAVED = "decklog:rewind"
+_PAGE = 200
+_SUBMODULE = "160000"
+_FEWEST_DIGITS = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRestore:
+    """A file that a rewind writes (`M`), adds (`A`) or deletes (`D`)."""
+
+    path: str
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindPlan:
+    """What a rewind does. `left_out` maps files that no snapshot has to reasons; `saved` is the way back, once it is done."""
+
+    target: "WorktreeSnapshot"
+    files: list[FileRestore]
+    left_out: dict[str, str] = field(default_factory=dict)
+    head: str | None = None
+    saved: str | None = None
+    resume: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        target = self.target
+        return {
+            "snapshot": target.id,
+            "session": target.session,
+            "moment": target.moment.value,
+            "turn": target.turn,
+            "taken_at": target.taken_at.isoformat(),
+            "files": [vars(one) for one in self.files],
+            "left_out": self.left_out,
+            "head": self.head,
+            "head_then": target.head,
+            "saved": self.saved,
+            "return": None if self.saved is None else f"decklog rewind --to {self.saved}",
+            "resume": self.resume,
+        }
+
+
+def snapshots_of(repo: "GitRepository", log: "Decklog") -> "Iterator[WorktreeSnapshot]":
+    """Yield the snapshots of a worktree, the newest first."""
+    after = None
+    while True:
+        page = log.edits.snapshots(worktree=repo.top, limit=_PAGE, after=after)
+        yield from page
+        if (after := page.next) is None:
+            return
+
+
+def find_snapshot(repo: "GitRepository", log: "Decklog", name: str | None) -> "WorktreeSnapshot":
+    """Return the snapshot that a name means: a snapshot, a turn, an entry or a commit; without one, the last turn's start."""
+    found = _by_name(repo, log, name) if name is not None else _last_start(repo, log)
+    if found is None:
+        what = "no turn of an agent is recorded here" if name is None else f"no snapshot of this worktree fits {name}"
+        raise NotFound(what, hint="List snapshots: decklog rewind --list")
+    return found
+
+
+def _last_start(repo: "GitRepository", log: "Decklog") -> "WorktreeSnapshot | None":
+    starts = (one for one in snapshots_of(repo, log) if one.moment.value == "start" and one.session != SAVED)
+    return next(starts, None)
+
+
+def _by_name(repo: "GitRepository", log: "Decklog", name: str) -> "WorktreeSnapshot | None":
+    if ":" in name and name.rpartition(":")[2].isdecimal():
+        entry = log.journal.get(name)
+        return _before(repo, log, entry.stream, entry.at)
+    is_commit = len(name) >= _FEWEST_DIGITS
+    of_turn: WorktreeSnapshot | None = None
+    for one in snapshots_of(repo, log):
+        if one.id == name or (is_commit and one.commit_id.startswith(name)):
+            return one
+        if one.turn == name and one.moment.value == "start":
+            of_turn = one
+    return of_turn
+
+
+def _before(repo: "GitRepository", log: "Decklog", run_id: str, at: "datetime") -> "WorktreeSnapshot | None":
+    """Return the newest snapshot of a run that is not later than a moment."""
+    return next((one for one in snapshots_of(repo, log) if one.run_id == run_id and one.taken_at <= at), None)
+
+
+def rewind(
+    repo: "GitRepository", log: "Decklog", name: str | None = None, *, files: Sequence[str] = (), dry_run: bool = False
+) -> RewindPlan:
+    """Restore a worktree, or some files of it, to a snapshot; raise Conflict during a merge or a rebase."""
+    if repo.is_unfinished:
+        raise Conflict("a merge, rebase or the like is not finished", hint="Finish or abort it first: git status")
+    target = find_snapshot(repo, log, name)
+    if repo.resolve(f"{target.commit_id}^{{commit}}") is None:
+        raise NotFound(f"the files of snapshot {target.id} are gone from git", hint="List others: decklog rewind --list")
+    present = Capture(repo, SAVED).snapshot("start")
+    commit = str(present["snapshot"]["commit"])
+    found, left_out = _changes(repo, commit, target, files)
+    left_out |= {path: reason for path, reason in present["snapshot"]["skipped"].items() if not files or path in files}
+    saved = None
+    if not dry_run and found:
+        saved = _save(log, present)
+        _restore(repo, target.commit_id, found)
+    return RewindPlan(
+        target=target, files=found, left_out=left_out, head=repo.head(), saved=saved, resume=_resume(log, target.session)
+    )
+
+
+def _changes(
+    repo: "GitRepository", present: str, target: "WorktreeSnapshot", files: Sequence[str]
+) -> tuple[list[FileRestore], dict[str, str]]:
+    """Return the files that differ between two snapshots; those that one of them skipped stay as they are."""
+    words = ("--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", "--raw", present, target.commit_id, "--", *files)
+    parts = os.fsdecode(repo.call(*words)).split("\0")[:-1]
+    found: list[FileRestore] = []
+    left_out: dict[str, str] = {}
+    for facts, path in zip(parts[::2], parts[1::2], strict=True):
+        old_mode, new_mode, _, _, status = facts.lstrip(":").split(" ")
+        if path in target.skipped:
+            left_out[path] = target.skipped[path]
+        elif _SUBMODULE in (old_mode, new_mode):
+            left_out[path] = "a submodule"
+        else:
+            found.append(FileRestore(path=path, status="M" if status == "T" else status))
+    return found, left_out
+
+
+def _save(log: "Decklog", present: "dict[str, Any]") -> str:
+    """Record the present state, and return the snapshot that leads back to it."""
+    record_captured(log, present, session=SAVED)
+    keep_objects(SAVED, [present])
+    commit = present["snapshot"]["commit"]
+    return next(one.id for one in log.edits.snapshots(session=SAVED, limit=_PAGE) if one.commit_id == commit)
+
+
+def _restore(repo: "GitRepository", commit: str, files: list[FileRestore]) -> None:
+    """Write files of a commit by a private index, and delete those that it does not have."""
+    for file in files:
+        if file.status == "D":
+            _delete(repo.top, file.path)
+    index = os.path.join(repo.state, f"index-rewind-{os.getpid()}")
+    try:
+        repo.call("read-tree", commit, index=index)
+        given = b"".join(os.fsencode(file.path) + b"\0" for file in files if file.status != "D")
+        repo.call("checkout-index", "--force", "-z", "--stdin", given=given, index=index)
+    finally:
+        if os.path.exists(index):
+            os.unlink(index)
+
+
+def _delete(top: str, path: str) -> None:
+    """Delete a file, and the folders that are empty without it."""
+    whole = os.path.join(top, path)
+    if not os.path.lexists(whole):
+        return
+    os.unlink(whole)
+    folder = os.path.dirname(whole)
+    while folder != top and not os.listdir(folder):
+        os.rmdir(folder)
+        folder = os.path.dirname(folder)
+
+
+def _resume(log: "Decklog", session: str) -> str | None:
+    """Return the command that goes on with a session; None where there is none."""
+    try:
+        return find_session(log, session.partition(":")[2]).resume
+    except NotFound:
+        return None

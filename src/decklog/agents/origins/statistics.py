@@ -1,0 +1,243 @@
+"""Lines that commits wrote, and those that are still there, by origin, with what the kept ones cost."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from decklog.agents.origins.commit_story import KINDS
+from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.core.errors import NotFound
+from decklog.core.figures import dollars
+from decklog.provenance.commit_origins import CommitOrigins
+from decklog.provenance.history import read_changes, unquote_path
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.provenance.attribution import LineRange, Origin
+    from decklog.provenance.git import GitRepository
+    from decklog.provenance.history import CommitChanges
+
+# A run and a task whose cost is shared among the lines that they wrote.
+Work = tuple[str, str | None]
+
+
+class StatisticsKey(StrEnum):
+    """What rows are about."""
+
+    AGENT = "agent"
+    MODEL = "model"
+    TASK = "task"
+    PERSON = "person"
+    PATH = "path"
+
+
+@dataclass
+class StatisticsRow:
+    """Lines of one key: written in the range of commits, and kept at its end, by kind of origin."""
+
+    key: str
+    written: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    work: Counter[Work] = field(default_factory=Counter)
+    microdollars: float = 0
+    unpriced_calls: int = 0
+
+    @property
+    def cost_per_kept_line(self) -> int | None:
+        """Microdollars for each agent's line that was kept; None without one."""
+        kept = self.kept["agent"] + self.kept["mixed"]
+        return round(self.microdollars / kept) if kept else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "key": self.key,
+            "written": self.written.total(),
+            "kept": self.kept.total(),
+            "written_by": {kind: self.written[kind] for kind in KINDS},
+            "kept_by": {kind: self.kept[kind] for kind in KINDS},
+            "cost_microdollars": round(self.microdollars),
+            "unpriced_calls": self.unpriced_calls,
+            "cost_per_kept_line_microdollars": self.cost_per_kept_line,
+        }
+
+
+@dataclass
+class LineStatistics:
+    """Statistics of a range of commits. `missing` counts lines that are unknown because objects are gone."""
+
+    revisions: str
+    by: StatisticsKey
+    commits: int
+    rows: list[StatisticsRow]
+    total: StatisticsRow
+    missing: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        own = {"revisions": self.revisions, "by": self.by.value, "commits": self.commits, "missing": self.missing}
+        return {**own, "rows": [row.as_dict() for row in self.rows], "total": self.total.as_dict()}
+
+    def as_markdown(self) -> str:
+        """Return a table for a pull request."""
+        heads = [self.by.value, "written", "kept", *KINDS, "cost", "per kept line"]
+        lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+        lines += [cells_of(row) for row in [*self.rows, self.total]]
+        return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
+
+
+def cells_of(row: StatisticsRow) -> list[str]:
+    """Return a row as texts: counts of written lines by origin, and money."""
+    per_line = row.cost_per_kept_line
+    has_agent = bool(row.work)
+    return [
+        row.key,
+        f"{row.written.total():,}",
+        f"{row.kept.total():,}",
+        *(f"{row.written[kind]:,}" for kind in KINDS),
+        dollars(round(row.microdollars)) if has_agent else "–",
+        "–" if per_line is None or not has_agent else dollars(per_line),
+    ]
+
+
+def collect_statistics(repo: "GitRepository", log: "Decklog", revisions: str, by: StatisticsKey) -> LineStatistics:
+    """Count the lines of a range `A..B`, or of all commits up to one."""
+    return _Collector(repo, log, by).collect(revisions)
+
+
+class _Collector:
+    def __init__(self, repo: "GitRepository", log: "Decklog", by: StatisticsKey) -> None:
+        self._repo = repo
+        self._log = log
+        self._by = by
+        self._origins = CommitOrigins(repo, log)
+        self._rows: dict[str, StatisticsRow] = {}
+        # The row and the kind of each line that a commit added, by commit and path.
+        self._lines: dict[tuple[str, str], dict[int, tuple[str, str]]] = {}
+        self._edit = lru_cache(maxsize=None)(log.edits.get)
+        self._model = lru_cache(maxsize=None)(self._load_model)
+        self._title = lru_cache(maxsize=None)(self._load_title)
+
+    def collect(self, revisions: str) -> LineStatistics:
+        start, dots, end = revisions.rpartition("..")
+        end = end or "HEAD"
+        for name in (start, end) if dots and start else (end,):
+            if self._repo.resolve(f"{name}^{{commit}}") is None:
+                raise NotFound(f"there is no commit {name}", hint="List commits: git log --oneline")
+        span = f"{start}..{end}" if dots and start else end
+        commits = list(read_changes(self._repo, span))
+        for commit in commits:
+            self._origins.take(commit)
+        touched = {file.path for commit in commits for file in commit.files}
+        for commit in commits:
+            self._count_written(commit)
+        self._count_kept(span, end, touched)
+        self._share_costs()
+        rows = sorted(self._rows.values(), key=lambda row: (-row.written.total(), row.key))
+        return LineStatistics(span, self._by, len(commits), rows, _total(rows), self._origins.missing)
+
+    def _count_written(self, commit: "CommitChanges") -> None:
+        for file in commit.files:
+            if not file.added:
+                continue
+            lines = self._lines.setdefault((commit.commit, file.path), {})
+            for one in self._origins.of_sessions(commit, file):
+                row = self._row(self._key(one.origin, commit, file.path))
+                size = one.end - one.start + 1
+                row.written[one.origin.kind] += size
+                for work in self._work(one):
+                    row.work[work] += size
+                lines |= dict.fromkeys(range(one.start, one.end + 1), (row.key, one.origin.kind))
+
+    def _row(self, key: str) -> StatisticsRow:
+        return self._rows.setdefault(key, StatisticsRow(key))
+
+    def _key(self, origin: "Origin", commit: "CommitChanges", path: str) -> str:
+        if self._by is StatisticsKey.PATH:
+            return path
+        if self._by is StatisticsKey.PERSON:
+            return origin.person or commit.author
+        if not origin.sessions:
+            return f"({origin.kind})"
+        if self._by is StatisticsKey.AGENT:
+            return " + ".join(dict.fromkeys(session.partition(":")[0] for session in origin.sessions))
+        if origin.kind == "mixed":
+            return "(mixed)"
+        edits = [self._edit(edit) for edit in origin.edits]
+        if self._by is StatisticsKey.MODEL:
+            return " + ".join(dict.fromkeys(self._model(edit.run_id) for edit in edits)) or "(no model)"
+        return next((self._title(edit.task_id) for edit in edits if edit.task_id is not None), "(no task)")
+
+    def _work(self, one: "LineRange") -> Iterator[Work]:
+        for edit in map(self._edit, one.origin.edits):
+            if edit.run_id is not None and edit.session is not None:
+                yield edit.run_id, edit.task_id
+
+    def _load_model(self, run_id: str | None) -> str:
+        try:
+            found = None if run_id is None else self._log.runs.get(run_id).metadata.get("model")
+        except NotFound:
+            found = None
+        return found if isinstance(found, str) else "(no model)"
+
+    def _load_title(self, task_id: str) -> str:
+        try:
+            return f"{task_id} {self._log.tasks.get(task_id).title}"
+        except NotFound:
+            return task_id
+
+    def _count_kept(self, span: str, end: str, touched: set[str]) -> None:
+        """Count the lines of files at the end that commits of the range added, as git blame finds them."""
+        listed = self._repo.call("ls-tree", "-r", "-z", "--name-only", "--full-tree", end)
+        there = [path for path in listed.decode(errors="surrogateescape").split("\0") if path in touched]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for out in pool.map(lambda path: self._repo.call("blame", "--incremental", span, "--", path), there):
+                for commit, path, start, count in _blamed_spans(out):
+                    known = self._lines.get((commit, path), {})
+                    for line in range(start, start + count):
+                        if (found := known.get(line)) is not None:
+                            self._rows[found[0]].kept[found[1]] += 1
+
+    def _share_costs(self) -> None:
+        """Share the cost of each session or task among rows, by the lines that they have of it."""
+        lines: Counter[Work] = sum((row.work for row in self._rows.values()), Counter())
+        for work, whole in lines.items():
+            cost = self._cost(work)
+            for row in self._rows.values():
+                if part := row.work[work]:
+                    row.microdollars += cost.microdollars * part / whole
+                    row.unpriced_calls += cost.unpriced_calls
+
+    def _cost(self, work: Work) -> WorkCost:
+        try:
+            return cost_of_work(self._log, *work)
+        except NotFound:
+            return NO_COST
+
+
+def _blamed_spans(out: bytes) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the spans of `git blame --incremental`: commit, path there, first line there, and how many."""
+    commit, start, count = "", 0, 0
+    for row in out.split(b"\n"):
+        name, _, value = row.partition(b" ")
+        if name == b"filename":
+            yield commit, unquote_path(value), start, count
+        elif len(name) in (40, 64) and value.count(b" ") == 2:
+            numbers = value.split(b" ")
+            commit, start, count = name.decode(), int(numbers[0]), int(numbers[2])
+
+
+def _total(rows: list[StatisticsRow]) -> StatisticsRow:
+    total = StatisticsRow("total")
+    for row in rows:
+        total.written += row.written
+        total.kept += row.kept
+        total.work += row.work
+        total.microdollars += row.microdollars
+    total.unpriced_calls = max((row.unpriced_calls for row in rows), default=0)
+    return total

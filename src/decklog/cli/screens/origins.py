@@ -1,0 +1,100 @@
+"""Origins of lines on a terminal: one line's story, a commit by origin, and statistics."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from decklog.agents.origins.commit_story import KINDS
+from decklog.agents.origins.line_facts import cost_text, facts_of
+from decklog.agents.origins.statistics import LineStatistics, cells_of
+from decklog.cli.screens.lines import Line, Piece, cells, fit, wrapped
+from decklog.cli.styles import BAD, DIM, GOOD, PLAIN, STRONG
+from decklog.core.characters import revealed
+from decklog.core.figures import counted
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from decklog.agents.origins.commit_story import CommitStory, SessionShare
+    from decklog.agents.origins.line_story import LineStory
+
+_LABEL = 10
+# Lines of a text that are shown; the entry has the rest.
+_MOST_LINES = 3
+_MOST_FILES = 20
+
+
+def line_screen(story: "LineStory", places: int) -> list[Line]:
+    """Draw what is known about one line, on one screen."""
+    line = story.line
+    head = f"{line.path}:{line.final_line}"
+    lines: list[Line] = [[Piece(f"{head}  ", STRONG), Piece(fit(line.text, max(20, places - cells(head) - 2)).rstrip())]]
+    for fact in facts_of(story):
+        style = STRONG if fact.label == "origin" else DIM if fact.label in ("before", "note") else PLAIN
+        if fact.label == "tests":
+            style = GOOD if fact.text.startswith("ok:") else BAD
+        lines += _labelled(fact.label, fact.text, places, style, end=f"  ({fact.entry})" if fact.entry else "")
+    return lines
+
+
+def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str = "") -> Iterator[Line]:
+    """Draw a text behind its label, in a few lines at most."""
+    room = max(20, places - _LABEL - 2)
+    parts = wrapped(text, room) or [""]
+    if len(parts) > _MOST_LINES:
+        parts = [*parts[: _MOST_LINES - 1], fit(f"{parts[_MOST_LINES - 1]} …", room).rstrip()]
+    for number, part in enumerate(parts):
+        head = f"  {label:<{_LABEL}}" if number == 0 else " " * (_LABEL + 2)
+        last = Piece(end if number == len(parts) - 1 and cells(part) + cells(end) <= room else "", DIM)
+        yield [Piece(head, DIM), Piece(part, style), last]
+
+
+def commit_screen(story: "CommitStory", places: int) -> list[Line]:
+    """Draw a commit: its files with the share of each origin, and the sessions behind it."""
+    commit = story.changes
+    lines: list[Line] = [
+        [Piece(f"{commit.commit[:10]}  ", STRONG), Piece(fit(commit.subject, max(20, places - 12)).rstrip())],
+        [Piece(f"{revealed(commit.author)}, {commit.at:%Y-%m-%d %H:%M}", DIM)],
+        [Piece(f"{counted(story.lines.total(), 'added line')}: {_shares(story.lines)}")],
+        [],
+    ]
+    size = min(60, max((cells(file.change.path) for file in story.files), default=0))
+    for file in story.files[:_MOST_FILES]:
+        counts = f"+{file.lines.total()} -{file.change.removed}"
+        lines.append([Piece(f"  {fit(file.change.path, size)}  {counts:<12}"), Piece(_shares(file.lines), DIM)])
+    if len(story.files) > _MOST_FILES:
+        lines.append([Piece(f"  and {counted(len(story.files) - _MOST_FILES, 'more file')}", DIM)])
+    if story.sessions:
+        lines += [[], [Piece("Sessions", STRONG)], *(_session_line(one, places) for one in story.sessions)]
+    return lines
+
+
+def _session_line(one: "SessionShare", places: int) -> Line:
+    facts = [
+        one.session,
+        counted(one.lines, "line"),
+        one.model,
+        one.title and f"task {one.task_id} {one.title}",
+        cost_text(one.cost),
+    ]
+    return [Piece(fit("  " + ", ".join(str(fact) for fact in facts if fact), places).rstrip())]
+
+
+def _shares(lines: "Counter[str]") -> str:
+    """Return the share of each origin that has lines."""
+    whole = lines.total()
+    return ", ".join(f"{kind} {lines[kind]} ({lines[kind] * 100 // whole} %)" for kind in KINDS if lines[kind])
+
+
+def statistics_screen(found: LineStatistics, places: int) -> list[Line]:
+    """Draw statistics as a table."""
+    heads = [found.by.value, "written", "kept", *KINDS, "cost", "per kept line"]
+    rows = [heads, *(cells_of(row) for row in found.rows), cells_of(found.total)]
+    sizes = [max(cells(row[column]) for row in rows) for column in range(len(heads))]
+    sizes[0] = min(sizes[0], max(12, places - sum(sizes[1:]) - 2 * len(sizes)))
+    lines: list[Line] = [[Piece(f"{found.revisions}: {counted(found.commits, 'commit')}", DIM)]]
+    for number, row in enumerate(rows):
+        text = "  ".join(fit(cell, size, right=column > 0) for column, (cell, size) in enumerate(zip(row, sizes, strict=True)))
+        lines.append([Piece(text, DIM if number == 0 else STRONG if number == len(rows) - 1 else PLAIN)])
+    if found.missing:
+        lines.append([Piece(f"{counted(found.missing, 'line')} unknown because git objects are gone", DIM)])
+    return lines

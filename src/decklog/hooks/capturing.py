@@ -1,0 +1,123 @@
+"""Capture of edits around the tool calls that hooks are called for. It never fails a tool call."""
+
+import json
+import os
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from decklog.hooks.called_files import files_of
+from decklog.hooks.harmless import only_reads
+from decklog.provenance.tool_calls import FileCall, is_command, patched_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog.provenance.git import GitRepository
+
+_LONGEST_SETTINGS = 1024 * 1024
+_BEFORE = frozenset(["PreToolUse", "BeforeTool"])
+_AFTER = frozenset(["PostToolUse", "PostToolUseFailure", "AfterTool"])
+_TURN_BEGINS = frozenset(["UserPromptSubmit", "BeforeAgent"])
+_TURN_ENDS = frozenset(["Stop", "StopFailure", "AfterAgent", "Interrupt"])
+_CAPTURED = _BEFORE | _AFTER | _TURN_BEGINS | _TURN_ENDS
+
+
+def is_captured(told: "dict[str, Any]") -> bool:
+    """Return whether an event begins or ends something that may change files."""
+    event = told.get("hook_event_name")
+    if event not in _CAPTURED:
+        return False
+    return event not in _BEFORE | _AFTER or _kind(told) is not None
+
+
+def capture(told: "dict[str, Any]", root: str, session: str, process: "Callable[[], str | None]") -> "dict[str, Any] | None":
+    """Capture what an event is about, and return what is to be recorded with it; None for nothing.
+
+    A capture that fails is returned as `failed`, with the reason.
+    """
+    try:
+        return _captured(told, root, session, process)
+    except Exception as problem:  # noqa: BLE001
+        return {"failed": f"{type(problem).__name__}: {problem}"[:500]}
+
+
+def is_switched_off(root: str) -> bool:
+    """Return whether decklog.toml of a repository switches capture off."""
+    try:
+        with open(os.path.join(root, "decklog.toml"), "rb") as file:
+            content = file.read(_LONGEST_SETTINGS)
+    except OSError:
+        return False
+    if b"provenance" not in content:
+        return False
+    from decklog.provenance.settings import read_settings
+
+    return not read_settings(content).capture
+
+
+def _captured(told: "dict[str, Any]", root: str, session: str, process: "Callable[[], str | None]") -> "dict[str, Any] | None":
+    from decklog.provenance.capture import Capture
+    from decklog.provenance.git import GitRepository
+
+    folder = str(told.get("cwd") or root)
+    kind = _kind(told)
+    paths, renamed = _paths(told, folder) if kind == "tool" else ([], {})
+    repo = GitRepository.find(os.path.dirname(paths[0]) if paths else folder)
+    if repo is None or is_switched_off(root):
+        return None
+    capture = Capture(repo, session, process=process())
+    event = told["hook_event_name"]
+    if event in _TURN_BEGINS:
+        return capture.snapshot("start", _turn(told))
+    if event in _TURN_ENDS:
+        capture.end_turn()
+        return capture.snapshot("end", _turn(told))
+    target = _target(repo, paths, renamed, told["tool_input"]) if kind == "tool" else None
+    if target is not None and not target.paths:
+        return None
+    if event in _BEFORE:
+        capture.begin(_call(told), target)
+        return None
+    found = capture.end(_call(told), target)
+    return None if found is None else {**found, "kind": kind}
+
+
+def _kind(told: "dict[str, Any]") -> str | None:
+    """Return how a call changes files: a `tool` that names them, a command (`shell`) that may change any, or not at all."""
+    tool, arguments = told.get("tool_name"), told.get("tool_input")
+    if not isinstance(tool, str) or not isinstance(arguments, dict):
+        return None
+    if is_command(tool, arguments):
+        command = arguments.get("command") or arguments.get("cmd")
+        return None if isinstance(command, str) and only_reads(command) else "shell"
+    return "tool" if tool == "apply_patch" or files_of(tool, arguments)[1] else None
+
+
+def _paths(told: "dict[str, Any]", folder: str) -> tuple[list[str], dict[str, str]]:
+    """Return the files that a call writes, and where moved ones were before, as whole paths."""
+    tool, arguments = told["tool_name"], told["tool_input"]
+    paths, renamed = patched_paths(arguments) if tool == "apply_patch" else (files_of(tool, arguments)[1], {})
+    whole = {path: os.path.join(folder, path) for path in [*paths, *renamed, *renamed.values()]}
+    return [whole[path] for path in paths], {whole[new]: whole[old] for new, old in renamed.items()}
+
+
+def _target(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: "dict[str, Any]") -> FileCall:
+    """Return a call with its files as git names them, those of the repository only."""
+    named = {path: repo.relative(path) for path in [*paths, *renamed, *renamed.values()]}
+    inside = list(dict.fromkeys(name for path in paths if (name := named[path]) is not None))
+    moved = ((named[new], named[old]) for new, old in renamed.items())
+    return FileCall(inside, arguments, {new: old for new, old in moved if new is not None and old is not None})
+
+
+def _call(told: "dict[str, Any]") -> str:
+    """Name a call; not all programs do."""
+    named = told.get("tool_use_id")
+    if isinstance(named, str) and named:
+        return named
+    return f"{crc32(json.dumps([told.get('tool_name'), told.get('tool_input')], sort_keys=True).encode()):08x}"
+
+
+def _turn(told: "dict[str, Any]") -> str | None:
+    found = told.get("prompt_id") or told.get("turn_id")
+    return str(found) if found else None

@@ -1,0 +1,314 @@
+"""Origins of lines. They belong to blobs, so history may be rewritten.
+
+1. A blob that an edit wrote first: lines that git's diff finds unchanged have the origin they had before the edit, all others
+   belong to the edit.
+2. Any other blob is compared with what it came from: the file in the commit below it, and what edits wrote to the file.
+   Unchanged lines have the origin that they have there, all others are unknown.
+3. Without evidence a line is unknown. Likeness and time are no evidence.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.porcelain import BlameEntry, parse_porcelain
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.log import Decklog
+    from decklog.stores.provenance.edits import Edit
+
+# The commit that `git blame` names for lines that are not committed.
+UNCOMMITTED = "0" * 40
+_MOST_CANDIDATES = 200
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who wrote a line: an agent's session, a person, several at once, or nobody knows."""
+
+    kind: str = "unknown"
+    sessions: tuple[str, ...] = ()
+    edits: tuple[str, ...] = ()
+    person: str | None = None
+
+    def as_dict(self) -> "dict[str, Any]":
+        """Return the origin as plain JSON values, without what is empty."""
+        found: dict[str, Any] = {"kind": self.kind}
+        if self.sessions:
+            found["sessions"] = list(self.sessions)
+        if self.edits:
+            found["edits"] = list(self.edits)
+        if self.person is not None:
+            found["person"] = self.person
+        return found
+
+    @classmethod
+    def from_dict(cls, found: "dict[str, Any]") -> "Origin":
+        """Read what `as_dict` wrote."""
+        sessions, edits = found.get("sessions", ()), found.get("edits", ())
+        return cls(found["kind"], tuple(sessions), tuple(edits), found.get("person"))
+
+
+UNKNOWN = Origin()
+
+
+@dataclass(frozen=True)
+class LineRange:
+    """Lines from `start` to `end`, both counted, of one origin."""
+
+    start: int
+    end: int
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class _Content:
+    """A blob at a path, and what it may have come from: the commits below it, and edits before one of them."""
+
+    blob: str
+    path: str
+    parents: tuple[str, ...] = ()
+    # The commit that it came with, if it is committed.
+    commit: str | None = None
+    # Only edits before this one are its past.
+    before: str | None = None
+
+
+class Attribution:
+    """Finds origins of lines in one repository. `missing` counts lines that are unknown because objects are gone."""
+
+    def __init__(self, repo: GitRepository, log: "Decklog") -> None:
+        self._repo = repo
+        self._log = log
+        self.missing = 0
+        self._blob_at = lru_cache(maxsize=65536)(repo.blob_at)
+        self._paths_by_blob = lru_cache(maxsize=8)(self._load_paths_by_blob)
+        self.difference = lru_cache(maxsize=4096)(repo.difference)
+        self.is_ancestor = lru_cache(maxsize=65536)(repo.is_ancestor)
+        self._edits_of_path = lru_cache(maxsize=4096)(self._load_path)
+        self._edit_of_blob = lru_cache(maxsize=65536)(self._load_blob)
+        self.blamed = lru_cache(maxsize=256)(self._load_blame)
+        self._parents = lru_cache(maxsize=65536)(self._load_parents)
+        self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
+        self._past = lru_cache(maxsize=4096)(self._load_past)
+        self._committed = lru_cache(maxsize=4096)(self._load_committed)
+        self._under_way: set[tuple[_Content, int]] = set()
+        self._known: dict[tuple[_Content, int], Origin] = {}
+
+    # What may be asked
+
+    def in_commit(self, commit: str, path: str, line: int) -> Origin:
+        """Return the origin of a line that came with a commit, as git blame found it."""
+        try:
+            blob = self._blob_at(commit, path)
+            if blob is None:
+                return UNKNOWN
+            return self._line(_Content(blob, path, self._parents(commit), commit), line)
+        except GitFailed:
+            self.missing += 1
+            return UNKNOWN
+
+    def in_worktree(self, blob: str, path: str, head: str | None, line: int) -> Origin:
+        """Return the origin of a line of a file that is not committed."""
+        return self._safe_line(_Content(blob, path, (head,) if head else ()), line)
+
+    # Lines
+
+    def _safe_line(self, content: _Content, line: int) -> Origin:
+        try:
+            return self._line(content, line)
+        except GitFailed:
+            self.missing += 1
+            return UNKNOWN
+
+    def _line(self, content: _Content, line: int) -> Origin:
+        key = (content, line)
+        if key in self._known:
+            return self._known[key]
+        if key in self._under_way:
+            # What it came from came from itself: no evidence.
+            return UNKNOWN
+        self._under_way.add(key)
+        try:
+            found = self._find(content, line)
+        finally:
+            self._under_way.discard(key)
+        self._known[key] = found
+        return found
+
+    def _find(self, content: _Content, line: int) -> Origin:
+        edit = self._edit_of_blob(content.blob)
+        if edit is not None and (content.before is None or edit.id < content.before):
+            return self._in_edit(edit, line)
+        if content.commit is None:
+            inherited = self._in_parents(content, line)
+            if inherited is not None:
+                return inherited
+        return self._in_candidates(content, line) or self._in_copied(content, line) or UNKNOWN
+
+    def _in_edit(self, edit: "Edit", line: int) -> Origin:
+        """Return the origin of a line of what an edit wrote."""
+        assert edit.new_blob is not None
+        if edit.old_blob is not None:
+            old = self.difference(edit.old_blob, edit.new_blob).old_line(line)
+            if old is not None:
+                parents = (edit.head,) if edit.head else ()
+                return self._safe_line(_Content(edit.old_blob, edit.old_path or edit.path, parents, before=edit.id), old)
+        return origin_of_edit(edit)
+
+    def _in_parents(self, content: _Content, line: int) -> Origin | None:
+        """Return the origin of a line that is unchanged from the commit below; None for one that is not in it."""
+        for parent in content.parents:
+            path = content.path
+            blob = self._blob_at(parent, path)
+            if blob is None:
+                path = self._same_content(parent, content.blob) or ""
+                blob = content.blob if path else None
+            if blob is None:
+                continue
+            old = line if blob == content.blob else self.difference(blob, content.blob).old_line(line)
+            if old is not None:
+                blamed = self.blamed(parent, path).get(old)
+                return self.in_commit(blamed.commit, blamed.path, blamed.line) if blamed else UNKNOWN
+        return None
+
+    def _in_candidates(self, content: _Content, line: int) -> Origin | None:
+        """Return the origin of a line by the newest edit of the file that has it; None if none of them does."""
+        paths = [content.path]
+        if content.commit is not None:
+            paths += [name for parent in content.parents if (name := self._renamed(parent, content.commit).get(content.path))]
+        for path in dict.fromkeys(paths):
+            for edit in self._candidates(content, path):
+                assert edit.new_blob is not None
+                try:
+                    old = self.difference(edit.new_blob, content.blob).old_line(line)
+                except GitFailed:
+                    continue
+                if old is not None:
+                    return self._in_edit(edit, old)
+        return None
+
+    def _in_copied(self, content: _Content, line: int) -> Origin | None:
+        """Return the origin of a line of a file that a commit added as a copy of another one; None for any other file."""
+        if content.commit is None or any(self._blob_at(parent, content.path) for parent in content.parents):
+            return None
+        others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
+        known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
+        blamed = self.blamed(content.commit, known[0]).get(line) if known else None
+        return self.in_commit(blamed.commit, blamed.path, blamed.line) if blamed else None
+
+    def _candidates(self, content: _Content, path: str) -> "list[Edit]":
+        """Return the edits of a path that may be the past of a content, newest first."""
+        found = [
+            edit
+            for edit in self._edits_of_path(path)
+            if edit.new_blob not in (None, content.blob) and (content.before is None or edit.id < content.before)
+        ]
+        return [edit for edit in reversed(found[-_MOST_CANDIDATES:]) if self._may_be_past(edit, content, path)]
+
+    def _may_be_past(self, edit: "Edit", content: _Content, path: str) -> bool:
+        """Return whether an edit may have been made before a content, and is not a past that was already committed below it."""
+        head = edit.head
+        if head is None:
+            return True
+        if content.commit is not None and self.is_ancestor(content.commit, head):
+            return False
+        below = [parent for parent in content.parents if head != parent and self.is_ancestor(head, parent)]
+        return not any(edit.id in self._past(blob) for parent in below for blob in self._committed(head, parent, path))
+
+    def _load_past(self, blob: str) -> frozenset[str]:
+        """Return the edit of a blob and those that it was built on; where their chain has a gap, all that may be in it."""
+        newest = self._edit_of_blob(blob)
+        found = {newest.id} if newest is not None else set()
+        while newest is not None and newest.old_blob is not None:
+            older = self._edit_of_blob(newest.old_blob)
+            if older is None and newest.head and self._blob_at(newest.head, newest.old_path or newest.path) == newest.old_blob:
+                # It was built on what is committed.
+                break
+            if older is None or older.id >= newest.id:
+                found |= {one.id for one in self._edits_of_path(newest.path) if self._is_before(one, newest)}
+                break
+            found.add(older.id)
+            newest = older
+        return frozenset(found)
+
+    def _is_before(self, one: "Edit", other: "Edit") -> bool:
+        return one.id < other.id and (one.head is None or (other.head is not None and self.is_ancestor(one.head, other.head)))
+
+    # What git and the log know
+
+    def _load_path(self, path: str) -> "tuple[Edit, ...]":
+        return tuple(edit for edit in self._log.edits.of_path(path) if self._is_ours(edit))
+
+    def _load_blob(self, blob: str) -> "Edit | None":
+        """Return the edit that wrote a blob first: who wrote the same later repeated it."""
+        return next((edit for edit in self._log.edits.of_blob(blob) if self._is_ours(edit)), None)
+
+    def _is_ours(self, edit: "Edit") -> bool:
+        return edit.repository == self._repo.identity or edit.repository in self._repo.identities
+
+    def _load_blame(self, commit: str, path: str) -> dict[int, BlameEntry]:
+        out = self._repo.call("blame", "--porcelain", commit, "--", path)
+        return {entry.final_line: entry for entry in parse_porcelain(out)}
+
+    def _load_parents(self, commit: str) -> tuple[str, ...]:
+        return tuple(self._repo.text("rev-list", "--parents", "--max-count=1", commit, "--").split()[1:])
+
+    def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
+        """Return the files that a commit renamed, by their new names."""
+        out = self._repo.call("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", parent, commit)
+        words = out.decode(errors="surrogateescape").split("\0")[:-1]
+        return {words[place + 2]: words[place + 1] for place in range(0, len(words), 3)}
+
+    def _load_committed(self, old: str, new: str, path: str) -> tuple[str, ...]:
+        """Return the blobs that commits after an older one gave to a path."""
+        out = self._repo.call("log", "--format=", "--raw", "--no-abbrev", "-z", f"{old}..{new}", "--", path)
+        rows = [row.split() for row in out.decode(errors="surrogateescape").split("\0") if row.startswith(":")]
+        return tuple(row[3] for row in rows)
+
+    def _same_content(self, commit: str, blob: str) -> str | None:
+        """Return a path of a commit with exactly this content; None if there is none."""
+        return next(iter(self._paths_by_blob(commit).get(blob, ())), None)
+
+    def _load_paths_by_blob(self, commit: str) -> dict[str, list[str]]:
+        rows = self._repo.call("ls-tree", "-r", "-z", commit).decode(errors="surrogateescape").split("\0")
+        found: dict[str, list[str]] = {}
+        for head, _, path in (row.partition("\t") for row in rows if row):
+            found.setdefault(head.split()[2], []).append(path)
+        return found
+
+
+def origin_of_edit(edit: "Edit") -> Origin:
+    """Return the origin of the lines that an edit wrote."""
+    if edit.person is not None:
+        return Origin("person", (), (edit.id,), edit.person)
+    sessions = (edit.session or "", *(edit.mixed_with or ()))
+    return Origin("mixed" if edit.mixed_with else "agent", sessions, (edit.id,))
+
+
+def ranges_of(origins: "dict[int, Origin]") -> list[LineRange]:
+    """Join neighbouring lines of the same origin."""
+    found: list[LineRange] = []
+    for line in sorted(origins):
+        if found and found[-1].end == line - 1 and found[-1].origin == origins[line]:
+            found[-1] = LineRange(found[-1].start, line, origins[line])
+        else:
+            found.append(LineRange(line, line, origins[line]))
+    return found
+
+
+def attribute_blob(repo: GitRepository, log: "Decklog", blob: str, path: str, commit: str | None = None) -> list[LineRange]:
+    """Return the origins of all lines of a blob.
+
+    With a commit the blob is that commit's file at the path; without one it is a file of the worktree.
+    """
+    attribution = Attribution(repo, log)
+    if commit is not None:
+        blamed = attribution.blamed(commit, path)
+        return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line) for line, one in blamed.items()})
+    head = repo.resolve("HEAD^{commit}")
+    lines = range(1, repo.line_count(blob) + 1)
+    return ranges_of({line: attribution.in_worktree(blob, path, head, line) for line in lines})

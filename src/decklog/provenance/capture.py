@@ -1,0 +1,282 @@
+"""Capture of edits around tool calls. Objects are written first; the caller records what is returned here.
+
+An edit is recorded only for content that git did not have before: what was there already was restored, merged or copied, and
+the call did not write it.
+"""
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from decklog.provenance.calls import CallsUnderWay, Overlap, is_shell_under_way
+from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.tool_calls import expected_content
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from decklog.provenance.tool_calls import FileCall
+
+# Longer files, and more files than these around one call, are left out.
+MOST_BYTES = 5 * 1024 * 1024
+MOST_FILES = 2000
+_TOO_LARGE, _TOO_MANY = f"larger than {MOST_BYTES // 1024**2} MiB", f"more than {MOST_FILES} changed files"
+_IGNORED = "ignored by git"
+
+
+class Capture:
+    """Captures the edits of one session in one worktree; `session` is PROGRAM:ID."""
+
+    def __init__(self, repo: GitRepository, session: str, *, process: str | None = None) -> None:
+        self._repo = repo
+        self._session = session
+        self._process = process
+        self._calls = CallsUnderWay(repo.state)
+        self._skipped: dict[str, str] = {}
+
+    # Around a tool call
+
+    def begin(self, call: str, target: "FileCall | None") -> None:
+        """Store what a call may change, before it does; without a target it may change any file."""
+        line: dict[str, Any] = {"begin": call, "session": self._session, "paths": None, "head": self._repo.head()}
+        if self._process is not None:
+            line["process"] = self._process
+        if target is None:
+            with self._calls.locked() as lines:
+                # A call that is under way compares with the index as it was before that.
+                is_fresh = not is_shell_under_way(lines, self._session)
+            if is_fresh:
+                self._refresh()
+        else:
+            paths = [path for path in target.paths if self._is_captured(path)]
+            ignored = self._ignored(paths)
+            self._skipped.update(dict.fromkeys(ignored, _IGNORED))
+            paths = [path for path in paths if path not in ignored]
+            line["paths"], line["blobs"] = paths, self._store(paths)
+        line["skipped"] = self._skipped
+        self._calls.begin(line)
+
+    def end(self, call: str, target: "FileCall | None") -> "dict[str, Any] | None":
+        """Return the edits of a call that has ended, with their objects stored; None if it changed nothing."""
+        with self._calls.locked() as lines:
+            overlap = Overlap(lines, self._session, call)
+            edits: list[dict[str, Any]] = []
+            if overlap.begun is not None:
+                self._skipped.update(overlap.begun.get("skipped") or {})
+                edits = self._of_shell(overlap) if target is None else self._of_tool(overlap, target)
+            blobs = {edit["path"]: edit.get("new") for edit in edits}
+            lines.append({"end": call, "session": self._session, "paths": [], "blobs": blobs})
+        if overlap.begun is None or not (edits or self._skipped):
+            return None
+        return {**self._place(overlap.begun.get("head")), "edits": edits, "skipped": self._skipped}
+
+    def end_turn(self) -> None:
+        """Forget calls of this session of which no end was reported."""
+        self._calls.end_all(self._session)
+
+    def _place(self, head: str | None) -> "dict[str, Any]":
+        self._repo.keep_identity()
+        return {"repository": self._repo.identity, "top": self._repo.top, "head": head}
+
+    # Tools that name their files
+
+    def _of_tool(self, overlap: Overlap, target: "FileCall") -> "list[dict[str, Any]]":
+        assert overlap.begun is not None
+        olds = overlap.begun.get("blobs") or {}
+        paths = [path for path in olds if self._is_captured(path)]
+        present = [path for path in paths if os.path.isfile(os.path.join(self._repo.top, path))]
+        hashed = dict(zip(present, self._hash(present), strict=True))
+        edits = []
+        for path in paths:
+            old, new = overlap.blobs.get(path) or olds[path], hashed.get(path)
+            if old != new:
+                edits.append({"path": path, "old": old, "new": new, "mixed": overlap.sessions(path)})
+        kept = self._new_content([edit for edit in edits if edit["path"] not in overlap.blobs], target, hashed)
+        kept += self._new_content([edit for edit in edits if edit["path"] in overlap.blobs], None, hashed)
+        return [_compact(edit | self._moved(edit, target, olds)) for edit in kept]
+
+    def _moved(self, edit: "dict[str, Any]", target: "FileCall", olds: "dict[str, Any]") -> "dict[str, Any]":
+        """Return where a file came from that a tool moved."""
+        former = target.renamed.get(edit["path"])
+        return {"old_path": former, "old": olds[former]} if former and not edit["old"] and olds.get(former) else {}
+
+    def _new_content(
+        self, edits: "list[dict[str, Any]]", target: "FileCall | None", hashed: dict[str, str]
+    ) -> "list[dict[str, Any]]":
+        """Return the edits whose content is new to git, and store it."""
+        if target is not None and target.has_content:
+            for edit in edits:
+                self._expect(edit, target)
+        edits = [edit for edit in edits if edit["new"] != edit["old"]]
+        is_there = self._repo.existing([edit["new"] for edit in edits if edit["new"]]) if edits else []
+        known = {blob for blob in is_there if blob is not None}
+        found = [edit for edit in edits if edit["new"] not in known or edit.get("is_new")]
+        written = [edit["path"] for edit in found if edit["new"] and hashed.get(edit["path"]) == edit["new"]]
+        self._hash(written, is_written=True)
+        return found
+
+    def _expect(self, edit: "dict[str, Any]", target: "FileCall") -> None:
+        """Replace what the file holds by what the tool wrote, where these differ: the rest is not the tool's."""
+        if edit["new"] is None:
+            return
+        before = self._repo.call("cat-file", "blob", edit["old"]) if edit["old"] else b""
+        expected = expected_content(before, target)
+        if expected is None:
+            return
+        blob = self._repo.call("hash-object", "--stdin", f"--path={edit['path']}", given=expected).decode().strip()
+        if blob != edit["new"] and self._repo.existing([blob])[0] is None:
+            self._repo.call("hash-object", "-w", "--stdin", f"--path={edit['path']}", given=expected)
+            edit["is_new"] = True
+        edit["new"] = blob
+
+    def _is_captured(self, path: str) -> bool:
+        """Return whether a file is one that is captured: a regular one, not too large, or none yet."""
+        whole = os.path.join(self._repo.top, path)
+        if os.path.islink(whole) or os.path.isdir(whole):
+            return False
+        if os.path.exists(whole) and os.path.getsize(whole) > MOST_BYTES:
+            self._skipped[path] = _TOO_LARGE
+            return False
+        return True
+
+    def _ignored(self, paths: "Sequence[str]") -> set[str]:
+        if not paths:
+            return set()
+        given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        out = self._repo.call("check-ignore", "-z", "--stdin", given=given, accepted=(0, 1))
+        return {os.fsdecode(path) for path in out.split(b"\0") if path}
+
+    def _store(self, paths: "Sequence[str]") -> dict[str, str | None]:
+        """Store files as they are, and return their blobs; None for a file that is not there."""
+        present = [path for path in paths if os.path.isfile(os.path.join(self._repo.top, path))]
+        blobs = dict(zip(present, self._hash(present, is_written=True), strict=True))
+        return {path: blobs.get(path) for path in paths}
+
+    def _hash(self, paths: "Sequence[str]", *, is_written: bool = False) -> list[str]:
+        """Return the blobs of files as `git add` would make them."""
+        if not paths:
+            return []
+        words = ["hash-object", *(["-w"] if is_written else []), "--stdin-paths"]
+        given = b"".join(_quoted(path) + b"\n" for path in paths)
+        return self._repo.call(*words, given=given).decode().split()
+
+    # Commands, which may change any file
+
+    def _of_shell(self, overlap: Overlap) -> "list[dict[str, Any]]":
+        changed = self._changed()
+        if changed is None:
+            self._skipped["*"] = _TOO_MANY
+            return []
+        files = [path for path in changed if not os.path.islink(os.path.join(self._repo.top, path))]
+        olds, present = self._indexed(files), [path for path in files if os.path.exists(os.path.join(self._repo.top, path))]
+        hashed = dict(zip(present, self._hash(present), strict=True))
+        edits = []
+        for path in files:
+            old, new = overlap.blobs.get(path) or olds.get(path), hashed.get(path)
+            if old != new:
+                edits.append({"path": path, "old": old, "new": new, "mixed": overlap.sessions(path)})
+        found = self._new_content(edits, None, hashed)
+        renamed = self._renames(edits, found)
+        self._update(changed)
+        return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
+
+    def _renames(self, edits: "list[dict[str, Any]]", new: "list[dict[str, Any]]") -> "dict[str, dict[str, str]]":
+        """Return where renamed files came from, as `git diff -M` sees it, by their new paths."""
+        gone = {edit["path"]: edit["old"] for edit in edits if edit["new"] is None}
+        added = {edit["path"]: edit["new"] for edit in new if edit["old"] is None}
+        if not gone or not added:
+            return {}
+        trees = [self._tree(files) for files in (gone, added)]
+        out = self._repo.call("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", *trees)
+        words = os.fsdecode(out).split("\0")[:-1]
+        pairs = {words[place + 2]: words[place + 1] for place in range(0, len(words), 3)}
+        return {path: {"old_path": old, "old": gone[old]} for path, old in pairs.items()}
+
+    def _tree(self, files: dict[str, str]) -> str:
+        """Return a tree of some files only."""
+        index = f"{self._index}.tree"
+        try:
+            given = b"".join(f"100644 {blob}\t".encode() + os.fsencode(path) + b"\0" for path, blob in files.items())
+            self._repo.call("update-index", "-z", "--index-info", given=given, index=index)
+            return self._repo.call("write-tree", index=index).decode().strip()
+        finally:
+            if os.path.exists(index):
+                os.unlink(index)
+
+    # The private index
+
+    @property
+    def _index(self) -> str:
+        name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in self._session)
+        return os.path.join(self._repo.state, f"index-{name[:100]}")
+
+    def _refresh(self) -> None:
+        """Bring the private index to what the worktree holds."""
+        changed = self._changed() if os.path.exists(self._index) else None
+        if changed is None:
+            self._copy_index()
+            changed = self._changed()
+        if changed is None:
+            raise GitFailed(_TOO_MANY)
+        self._update(changed)
+
+    def _copy_index(self) -> None:
+        """Start from the user's index, which knows which files are unchanged."""
+        os.makedirs(self._repo.state, exist_ok=True)
+        fresh = f"{self._index}.new"
+        try:
+            shutil.copyfile(os.path.join(self._repo.git_dir, "index"), fresh)
+            os.replace(fresh, self._index)
+        except FileNotFoundError:
+            if os.path.exists(self._index):
+                os.unlink(self._index)
+
+    def _changed(self) -> list[str] | None:
+        """Return the files that differ from the private index; None if there are too many."""
+        out = self._repo.call(
+            "ls-files", "-z", "--modified", "--others", "--exclude-standard", "--exclude=/.decklog/", index=self._index
+        )
+        found = dict.fromkeys(os.fsdecode(path) for path in out.split(b"\0") if path and not path.endswith(b"/"))
+        captured = [path for path in found if self._is_captured(path) or os.path.islink(os.path.join(self._repo.top, path))]
+        return captured if len(captured) <= MOST_FILES else None
+
+    def _indexed(self, paths: "Sequence[str]") -> dict[str, str]:
+        """Return the blobs that the private index has for paths."""
+        if not paths:
+            return {}
+        out = self._repo.call("--literal-pathspecs", "ls-files", "-z", "--stage", "--", *paths, index=self._index)
+        rows = (row.partition("\t") for row in os.fsdecode(out).split("\0") if row)
+        parts = ((head.split(), path) for head, _, path in rows)
+        return {path: head[1] for head, path in parts if head[2] == "0" and head[0].startswith("100")}
+
+    def _update(self, paths: "Sequence[str]") -> None:
+        if paths:
+            given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+            self._repo.call(*words, given=given, index=self._index)
+
+    # Snapshots
+
+    def snapshot(self, moment: str, turn: str | None = None) -> "dict[str, Any]":
+        """Store the worktree as a commit, and return what is recorded of it."""
+        self._refresh()
+        tree = self._repo.call("write-tree", index=self._index).decode().strip()
+        head = self._repo.head()
+        words = ["commit-tree", tree, "-m", f"{self._session} {moment}", *(["-p", head] if head else [])]
+        commit = self._repo.call(*words).decode().strip()
+        taken = {"commit": commit, "moment": moment, "turn": turn, "skipped": self._skipped}
+        return {**self._place(head), "snapshot": taken}
+
+
+def _compact(edit: "dict[str, Any]") -> "dict[str, Any]":
+    """Leave out what is empty, and what is needed here only."""
+    return {name: value for name, value in edit.items() if value and name != "is_new"}
+
+
+def _quoted(path: str) -> bytes:
+    """Write a path as `--stdin-paths` reads it: in quotes if it begins with one or holds a line break."""
+    plain = os.fsencode(path)
+    if not plain.startswith(b'"') and b"\n" not in plain:
+        return plain
+    return b'"' + plain.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'

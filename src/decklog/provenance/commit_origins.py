@@ -1,0 +1,111 @@
+"""Origins of the lines that commits added, for many commits at once.
+
+What one `git log` has read is not asked of git again, commit by commit.
+"""
+
+from typing import TYPE_CHECKING
+
+from decklog.provenance.attribution import Attribution, LineRange, Origin, origin_of_edit, ranges_of
+from decklog.provenance.git import GitRepository, LineDifference
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.provenance.history import CommitChanges, FileChange
+    from decklog.stores.provenance.edits import Edit
+
+_LONGEST_CHAIN = 500
+
+
+class _KnownRepository(GitRepository):
+    """A repository that answers from what was read, and asks git for the rest."""
+
+    def __init__(self, repo: GitRepository) -> None:
+        super().__init__(repo.top, repo.git_dir, repo.common_dir)
+        self.blobs: dict[tuple[str, str], str | None] = {}
+        self.differences: dict[tuple[str, str], list[bytes]] = {}
+
+    def blob_at(self, commit: str, path: str) -> str | None:
+        key = (commit, path)
+        return self.blobs[key] if key in self.blobs else super().blob_at(commit, path)
+
+    def difference(self, old: str, new: str) -> LineDifference:
+        hunks = self.differences.get((old, new))
+        return super().difference(old, new) if hunks is None else LineDifference(b"\n".join(hunks))
+
+
+class _KnownAttribution(Attribution):
+    """An attribution that knows the parents and renames of commits that were read."""
+
+    def __init__(self, repo: _KnownRepository, log: "Decklog") -> None:
+        super().__init__(repo, log)
+        self.commits: dict[str, CommitChanges] = {}
+
+    def _load_parents(self, commit: str) -> tuple[str, ...]:
+        known = self.commits.get(commit)
+        return known.parents if known is not None else super()._load_parents(commit)
+
+    def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
+        known = self.commits.get(commit)
+        if known is None or len(known.parents) != 1:
+            return super()._load_renamed(parent, commit)
+        return {file.path: file.old_path for file in known.files if file.path != file.old_path}
+
+
+class CommitOrigins:
+    """Finds the origins of the lines that commits added."""
+
+    def __init__(self, repo: GitRepository, log: "Decklog") -> None:
+        self._log = log
+        self._repo = _KnownRepository(repo)
+        self._attribution = _KnownAttribution(self._repo, log)
+
+    @property
+    def missing(self) -> int:
+        """How many lines are unknown because objects are gone."""
+        return self._attribution.missing
+
+    def take(self, commit: "CommitChanges") -> None:
+        """Remember what was read of a commit."""
+        self._attribution.commits[commit.commit] = commit
+        for file in commit.files:
+            self._repo.blobs[commit.commit, file.path] = file.blob
+            if file.old_blob is not None and file.blob is not None:
+                self._repo.differences[file.old_blob, file.blob] = file.hunks
+
+    def of_lines(self, commit: "CommitChanges", file: "FileChange") -> list[LineRange]:
+        """Return the origins of the lines that a commit added to a file, line by line."""
+        lines = (line for start, end in file.added for line in range(start, end + 1))
+        return ranges_of({line: self._attribution.in_commit(commit.commit, file.path, line) for line in lines})
+
+    def of_sessions(self, commit: "CommitChanges", file: "FileChange") -> list[LineRange]:
+        """Return the same for sums by session and task, with fewer questions to git.
+
+        Where edits of one session and task lead from the blob before the commit to the one after it, it wrote all lines between.
+        """
+        chain = self._chain(file)
+        if not chain or len({(edit.session, edit.task_id, edit.person) for edit in chain}) > 1:
+            return self.of_lines(commit, file)
+        origin = origin_of_edit(chain[0])
+        return [LineRange(start, end, origin) for start, end in file.added]
+
+    def _chain(self, file: "FileChange") -> "list[Edit]":
+        """Return the edits that lead from the blob before a commit to the one after it, newest first; none if they don't."""
+        found: list[Edit] = []
+        blob = file.blob
+        while blob is not None and blob != file.old_blob and len(found) < _LONGEST_CHAIN:
+            edit = self._attribution._edit_of_blob(blob)
+            if edit is None or edit.mixed_with or (found and edit.id >= found[-1].id):
+                return []
+            found.append(edit)
+            blob = edit.old_blob
+        return found if blob == file.old_blob else []
+
+
+def count_lines(ranges: list[LineRange]) -> int:
+    """Count the lines of ranges."""
+    return sum(one.end - one.start + 1 for one in ranges)
+
+
+def name_of_origin(origin: Origin) -> str:
+    """Return an origin in a word or two: its sessions or its person, or that it is unknown."""
+    return " + ".join(origin.sessions) or origin.person or origin.kind

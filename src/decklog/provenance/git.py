@@ -1,0 +1,243 @@
+"""Calls of the git program. They write objects, a private index and refs/decklog only."""
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from functools import cached_property
+
+# Settings that would start programs of the repository, or work that nobody asked for.
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.quotePath": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+    # A shared part of an index would be written into the user's git directory.
+    "core.splitIndex": "false",
+}
+_WORDS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+_VARIABLES = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_AUTHOR_NAME": "Decklog",
+    "GIT_AUTHOR_EMAIL": "decklog@localhost",
+    "GIT_COMMITTER_NAME": "Decklog",
+    "GIT_COMMITTER_EMAIL": "decklog@localhost",
+}
+_SECONDS = 60.0
+# Files and folders in a git directory that exist while an operation waits for its user.
+_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_START")
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+
+class GitFailed(Exception):
+    """A call of git failed; for most calls that means that an object is missing."""
+
+
+class GitRepository:
+    """A repository with a worktree. `state` is a folder of Decklog's inside the worktree's git directory."""
+
+    def __init__(self, top: str, git_dir: str, common_dir: str) -> None:
+        self.top = top
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self.state = os.path.join(git_dir, "decklog")
+
+    @classmethod
+    def find(cls, folder: str) -> "GitRepository | None":
+        """Find the repository of a folder without starting a process; None if there is none with a worktree."""
+        top = os.path.realpath(folder)
+        while True:
+            git_dir = _git_dir(os.path.join(top, ".git"))
+            if git_dir is not None:
+                return cls(top, git_dir, _common_dir(git_dir))
+            parent = os.path.dirname(top)
+            if parent == top or os.path.exists(os.path.join(top, ".git")):
+                return None
+            top = parent
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a merge, a rebase or the like waits for its user."""
+        return any(os.path.exists(os.path.join(self.git_dir, name)) for name in _UNFINISHED)
+
+    def call(self, *words: str, given: bytes | None = None, index: str | None = None, accepted: Sequence[int] = (0,)) -> bytes:
+        """Call git in the worktree and return its output; raise `GitFailed` for any other exit code."""
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _VARIABLES
+        if index is not None:
+            variables["GIT_INDEX_FILE"] = index
+        try:
+            done = subprocess.run(
+                ["git", *_WORDS, *words],
+                cwd=self.top,
+                env=variables,
+                input=b"" if given is None else given,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            raise GitFailed(f"git {words[0]}: {problem}") from None
+        if done.returncode not in accepted:
+            raise GitFailed(f"git {words[0]}: {done.stderr.decode(errors='replace').strip()[:500]}")
+        return done.stdout
+
+    def text(self, *words: str, accepted: Sequence[int] = (0,)) -> str:
+        return self.call(*words, accepted=accepted).decode(errors="surrogateescape").strip()
+
+    # Names
+
+    def resolve(self, name: str) -> str | None:
+        """Return the object that a name means; None if there is none."""
+        found = self.text("rev-parse", "--verify", "--quiet", "--end-of-options", name, accepted=(0, 1, 128))
+        return found or None
+
+    def existing(self, names: Sequence[str]) -> list[str | None]:
+        """Return the object that each name means, None for those that mean none, in one call."""
+        given = b"".join(os.fsencode(name) + b"\n" for name in names)
+        lines = self.call("cat-file", "--batch-check=%(objectname)", given=given).splitlines()
+        found = [line.decode(errors="replace") for line in lines]
+        return [None if line.endswith((" missing", " ambiguous")) else line for line in found]
+
+    def head(self) -> str | None:
+        """Return the commit that is checked out; None before the first one."""
+        # Read as git writes it, to save a process; other forms are for git to read.
+        try:
+            named = _line_of(os.path.join(self.git_dir, "HEAD"))
+            if named.startswith("ref: "):
+                named = _line_of(os.path.join(self.common_dir, named.removeprefix("ref: ")))
+        except OSError:
+            named = ""
+        return named if _HASH.fullmatch(named) else self.resolve("HEAD^{commit}")
+
+    @cached_property
+    def identity(self) -> str:
+        """The first commit of the checked out history; it is the same in all clones. Without a commit, the folder's digest."""
+        try:
+            return _line_of(self._kept_identity)
+        except OSError:
+            pass
+        found = self.text("rev-list", "--first-parent", "--max-parents=0", "HEAD", "--", accepted=(0, 128)).split()
+        return found[0] if found else self.unborn_identity
+
+    def keep_identity(self) -> None:
+        """Remember the identity for the next process: a long history takes long to walk."""
+        if self.identity != self.unborn_identity and not os.path.exists(self._kept_identity):
+            os.makedirs(os.path.dirname(self._kept_identity), exist_ok=True)
+            fresh = f"{self._kept_identity}.{os.getpid()}"
+            with open(fresh, "w", encoding="ascii") as file:
+                file.write(self.identity)
+            os.replace(fresh, self._kept_identity)
+
+    @property
+    def _kept_identity(self) -> str:
+        return os.path.join(self.common_dir, "decklog", "root")
+
+    @property
+    def unborn_identity(self) -> str:
+        return f"unborn-{hashlib.sha256(os.fsencode(self.common_dir)).hexdigest()[:32]}"
+
+    @cached_property
+    def identities(self) -> frozenset[str]:
+        """All names under which edits of this repository may be recorded."""
+        roots = self.text("rev-list", "--max-parents=0", "--all", "HEAD", "--", accepted=(0, 128)).split()
+        return frozenset([*roots, self.identity, self.unborn_identity])
+
+    def relative(self, path: str) -> str | None:
+        """Return a path as git names it; None for one outside the worktree, in a nested repository or in the git directory."""
+        folder = os.path.realpath(os.path.dirname(os.path.join(self.top, path)))
+        whole = os.path.join(folder, os.path.basename(path))
+        if not whole.startswith(self.top + os.sep):
+            return None
+        inner = os.path.relpath(whole, self.top)
+        if inner.split(os.sep)[0] == ".git":
+            return None
+        while folder != self.top:
+            if os.path.lexists(os.path.join(folder, ".git")):
+                return None
+            folder = os.path.dirname(folder)
+        return inner
+
+    # Contents
+
+    def blob_at(self, commit: str, path: str) -> str | None:
+        """Return the blob of a path in a commit; None if the commit has no file there."""
+        found = self.existing([f"{commit}:{path}"])
+        return found[0] if found else None
+
+    def difference(self, old: str, new: str) -> "LineDifference":
+        """Compare two blobs by git's own diff."""
+        words = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--text", "-U0", "--inter-hunk-context=0")
+        out = self.call(*words, "--diff-algorithm=myers", "--no-indent-heuristic", old, new, accepted=(0, 1))
+        return LineDifference(out)
+
+    def line_count(self, blob: str) -> int:
+        """Count the lines of a blob as git does."""
+        content = self.call("cat-file", "blob", blob)
+        return content.count(b"\n") + bool(content and not content.endswith(b"\n"))
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether a commit is in the history of another one, or the same; False where one of them is gone."""
+        if old == new:
+            return True
+        try:
+            bases = self.text("merge-base", "--all", old, new, accepted=(0, 1))
+        except GitFailed:
+            return False
+        return bases == old
+
+
+class LineDifference:
+    """Which lines of a new text are unchanged lines of an old one."""
+
+    def __init__(self, diff: bytes) -> None:
+        self._hunks = []
+        for match in _HUNK.finditer(diff):
+            old, old_count, new, new_count = (1 if part is None else int(part) for part in match.groups())
+            # A hunk without lines on a side names the line before it.
+            self._hunks.append((old + (old_count == 0), old_count, new + (new_count == 0), new_count))
+
+    def old_line(self, line: int) -> int | None:
+        """Return the old number of an unchanged line; None for a line that is new."""
+        shift = 0
+        for old, old_count, new, new_count in self._hunks:
+            if line < new:
+                break
+            if line < new + new_count:
+                return None
+            shift = old + old_count - new - new_count
+        return line + shift
+
+
+def _git_dir(path: str) -> str | None:
+    """Return the git directory that a `.git` is or names; None for neither."""
+    if os.path.isdir(path):
+        return path if os.path.exists(os.path.join(path, "HEAD")) else None
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            kind, _, named = file.read(4096).strip().partition(": ")
+    except OSError:
+        return None
+    found = os.path.normpath(os.path.join(os.path.dirname(path), named))
+    return found if kind == "gitdir" and os.path.isdir(found) else None
+
+
+def _line_of(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.readline().strip()
+
+
+def _common_dir(git_dir: str) -> str:
+    try:
+        with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
+            return os.path.normpath(os.path.join(git_dir, file.read().strip()))
+    except OSError:
+        return git_dir

@@ -1,0 +1,180 @@
+"""The lines that commits add and remove, read from one `git log`.
+
+A merge commit has only its resolution: lines that are in none of its parents.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from decklog.provenance.formats.ranges import Span
+from decklog.provenance.git import GitRepository
+
+_MARK = b"\x01commit "
+_FORM = "--format=%x01commit %H%x00%P%x00%an <%ae>%x00%aI%x00%s"
+_PATCH = (
+    *("-p", "-U0", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-indent-heuristic"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules"),
+)
+_LOG = ("-c", "-M", "--no-show-signature")
+_SETTINGS = ("-c", "core.quotePath=true", "-c", "diff.algorithm=myers", "-c", "log.showRoot=true")
+_HUNK = re.compile(rb"(@@+) (?:-\d+(?:,\d+)? )+\+(\d+)(?:,(\d+))? @@+")
+_SIMPLE_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b'"': b'"', b"\\": b"\\"}
+
+
+@dataclass
+class FileChange:
+    """One file of a commit: the blob after it, and the lines that the commit added. `path` is that after a rename."""
+
+    path: str
+    old_path: str
+    blob: str | None = None
+    # The blob before; None for a new file, and for a merge, which has several.
+    old_blob: str | None = None
+    # The heads of the hunks, as git wrote them.
+    hunks: list[bytes] = field(default_factory=list)
+    added: list[Span] = field(default_factory=list)
+    removed: int = 0
+
+    @property
+    def added_lines(self) -> int:
+        """How many lines the commit added."""
+        return sum(end - start + 1 for start, end in self.added)
+
+    def replaced_by(self, line: int) -> tuple[int, int]:
+        """Return the first of the old lines that the change of an added line replaced, and how many there are."""
+        for hunk in self.hunks:
+            found = _SIMPLE_HUNK.match(hunk)
+            if found is None:
+                continue
+            old, old_count, new, new_count = (1 if part is None else int(part) for part in found.groups())
+            if new <= line < new + new_count:
+                return old, old_count
+        return 0, 0
+
+
+@dataclass
+class CommitChanges:
+    """A commit and its files."""
+
+    commit: str
+    parents: tuple[str, ...]
+    author: str
+    at: datetime
+    subject: str
+    files: list[FileChange] = field(default_factory=list)
+
+
+def read_changes(repo: GitRepository, *revisions: str, oldest_first: bool = False) -> Iterator[CommitChanges]:
+    """Yield the commits that `git log` has for some revisions, the newest first unless told otherwise."""
+    order = ("--reverse", "--topo-order") if oldest_first else ()
+    out = repo.call(*_SETTINGS, "log", _FORM, *_LOG, *_PATCH, *order, *revisions, "--")
+    yield from _parse_log(out)
+
+
+def read_commit(repo: GitRepository, commit: str) -> CommitChanges:
+    """Return one commit with its files."""
+    return next(read_changes(repo, "--max-count=1", commit))
+
+
+def read_uncommitted(repo: GitRepository, path: str) -> FileChange | None:
+    """Return what the worktree's file changes compared with HEAD; None where that is nothing."""
+    out = repo.call(*_SETTINGS, "diff", *_PATCH, "HEAD", "--", path)
+    return next(_parse_patch(out), None)
+
+
+def _parse_log(out: bytes) -> Iterator[CommitChanges]:
+    for part in (b"\n" + out).split(b"\n" + _MARK)[1:]:
+        head, _, patch = part.partition(b"\n")
+        commit, parents, author, at, subject = head.decode(errors="replace").split("\0", 4)
+        yield CommitChanges(
+            commit, tuple(parents.split()), author, datetime.fromisoformat(at), subject, list(_parse_patch(patch))
+        )
+
+
+def _parse_patch(patch: bytes) -> Iterator[FileChange]:
+    for part in (b"\n" + patch).split(b"\ndiff --")[1:]:
+        head, hunks = _split_hunks(part)
+        change = _parse_head(head)
+        _take_hunks(change, hunks)
+        yield change
+
+
+def _split_hunks(part: bytes) -> tuple[list[bytes], list[bytes]]:
+    lines = part.split(b"\n")
+    first = next((number for number, line in enumerate(lines) if line.startswith(b"@@")), len(lines))
+    return lines[:first], lines[first:]
+
+
+def _parse_head(lines: list[bytes]) -> FileChange:
+    paths = _paths_of(lines[0])
+    change = FileChange(paths[1], paths[0])
+    for line in lines[1:]:
+        name, _, value = line.partition(b" ")
+        if name == b"index":
+            old, _, new = value.split(b" ")[0].decode().partition("..")
+            change.blob = new if new.strip("0") else None
+            change.old_blob = old if old.strip("0") and "," not in old else None
+        elif line.startswith(b"rename from "):
+            change.old_path = unquote_path(line.removeprefix(b"rename from "))
+        elif line.startswith(b"rename to "):
+            change.path = unquote_path(line.removeprefix(b"rename to "))
+        elif name == b"+++" and value != b"/dev/null":
+            change.path = _without_prefix(value)
+        elif name == b"---" and value != b"/dev/null":
+            change.old_path = _without_prefix(value)
+    return change
+
+
+def _paths_of(line: bytes) -> tuple[str, str]:
+    """Return the paths of a `diff --git` line, which are the same where nothing else names them."""
+    kind, _, rest = line.partition(b" ")
+    if kind != b"git":
+        path = unquote_path(rest)
+        return path, path
+    half = len(rest) // 2
+    return _without_prefix(rest[:half]), _without_prefix(rest[half + 1 :])
+
+
+def _without_prefix(path: bytes) -> str:
+    return unquote_path(path.removesuffix(b"\t"))[2:]
+
+
+def unquote_path(path: bytes) -> str:
+    """Return a path that git may have quoted as C does."""
+    if path[:1] == b'"' and path[-1:] == b'"':
+        path = _ESCAPE.sub(_escaped, path[1:-1])
+    return path.decode(errors="surrogateescape")
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return _ESCAPES.get(found[1]) or bytes([int(found[1], 8)])
+
+
+def _take_hunks(change: FileChange, lines: list[bytes]) -> None:
+    width = number = 0
+    for line in lines:
+        if line.startswith(b"@@"):
+            if (found := _HUNK.match(line)) is not None:
+                width, number = len(found[1]) - 1, int(found[2])
+                change.hunks.append(line)
+            continue
+        columns = line[:width]
+        if not columns or columns[:1] == b"\\":
+            continue
+        if b"-" in columns:
+            change.removed += columns.count(b"-") == width
+            continue
+        if columns == b"+" * width:
+            _add_line(change.added, number)
+        number += 1
+
+
+def _add_line(spans: list[Span], number: int) -> None:
+    if spans and spans[-1][1] == number - 1:
+        spans[-1] = (spans[-1][0], number)
+    else:
+        spans.append((number, number))

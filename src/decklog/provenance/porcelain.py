@@ -1,0 +1,64 @@
+"""The output of `git blame --porcelain`."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class BlameEntry:
+    """One line of a file: the commit it came with, and its path and number there."""
+
+    commit: str
+    path: str
+    line: int
+    final_line: int
+    text: bytes
+    # What git says of the commit: author, author-mail, author-time, summary and others.
+    facts: dict[str, str]
+
+
+def parse_porcelain(out: bytes) -> "Iterator[BlameEntry]":
+    """Yield the lines of a file in their order."""
+    facts_of: dict[str, dict[str, str]] = {}
+    commit, line, final_line = "", 0, 0
+    for row in _rows(out):
+        if row[:1] == b"\t":
+            facts = facts_of[commit]
+            yield BlameEntry(commit, facts["filename"], line, final_line, row[1:], facts)
+            continue
+        name, _, value = row.decode(errors="surrogateescape").partition(" ")
+        if len(name) in (40, 64) and value[:1].isdigit():
+            commit, numbers = name, value.split()
+            line, final_line = int(numbers[0]), int(numbers[1])
+            facts_of.setdefault(commit, {})
+        else:
+            # A commit may have several files: the name is repeated when it differs.
+            facts_of[commit] = {**facts_of[commit], name: _unquoted(value) if name == "filename" else value}
+
+
+def _rows(out: bytes) -> "Iterator[bytes]":
+    rows = out.split(b"\n")
+    return iter(rows[:-1] if rows and not rows[-1] else rows)
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def _unquoted(name: str) -> str:
+    """Read a file name that git quotes because of special characters."""
+    if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
+        return name
+    found, rest = bytearray(), iter(name[1:-1])
+    for letter in rest:
+        if letter != "\\":
+            found += letter.encode(errors="surrogateescape")
+            continue
+        escaped = next(rest)
+        if escaped.isdigit():
+            found.append(int(escaped + next(rest) + next(rest), 8))
+        else:
+            found += _ESCAPES.get(escaped, escaped).encode()
+    return found.decode(errors="surrogateescape")

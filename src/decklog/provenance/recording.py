@@ -1,0 +1,119 @@
+"""Puts what was captured on record, and keeps its objects from being collected.
+
+Objects are written by the capture, entries here, and refs last: a ref never names what no entry names, and no entry names an
+object that was not stored. A process that is killed in between leaves the events to the next one, which does the rest.
+"""
+
+from typing import TYPE_CHECKING
+
+from decklog.provenance.git import GitRepository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.log import Decklog
+
+REFS = "refs/decklog/sessions/"
+
+
+def record_captured(
+    log: "Decklog",
+    captured: "dict[str, Any]",
+    *,
+    session: str | None = None,
+    person: str | None = None,
+    kind: str = "tool",
+    run_id: str | None = None,
+    task_id: str | None = None,
+    call_id: str | None = None,
+    at: "datetime | None" = None,
+) -> int:
+    """Record the edits and the snapshot of a capture; return how many there were."""
+    repository, head = captured["repository"], captured.get("head")
+    for edit in captured.get("edits", ()):
+        log.edits.record(
+            repository,
+            edit["path"],
+            old_path=edit.get("old_path"),
+            old_blob=edit.get("old"),
+            new_blob=edit.get("new"),
+            kind=kind,
+            session=session,
+            person=person,
+            run_id=run_id,
+            task_id=task_id,
+            call_id=call_id,
+            mixed_with=edit.get("mixed"),
+            head=head,
+            edited_at=at,
+        )
+    if session is not None and (taken := captured.get("snapshot")) is not None:
+        log.edits.record_snapshot(
+            repository,
+            captured["top"],
+            session,
+            taken["moment"],
+            taken["commit"],
+            head=head,
+            run_id=run_id,
+            turn=taken.get("turn"),
+            skipped=taken.get("skipped"),
+            taken_at=at,
+        )
+    return len(captured.get("edits", ())) + ("snapshot" in captured)
+
+
+def ref_of(session: str) -> str:
+    """Name the ref that keeps the objects of a session."""
+    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "-" for letter in session)
+    return REFS + plain.strip("-")[:100]
+
+
+def keep_objects(session: str, captured: "Iterable[dict[str, Any]]") -> None:
+    """Keep the objects of captures that are on record: each keeps its blobs, its snapshot and the commit below it."""
+    by_top: dict[str, list[dict[str, Any]]] = {}
+    for one in captured:
+        by_top.setdefault(one["top"], []).append(one)
+    for top, ones in by_top.items():
+        repo = GitRepository.find(top)
+        # A worktree may be gone by now; its objects are in the repository that it was of, and nobody looks there.
+        if repo is not None and repo.top == top:
+            _keep(repo, ref_of(session), ones)
+
+
+def _keep(repo: GitRepository, ref: str, captured: "list[dict[str, Any]]") -> None:
+    edits = [edit for one in captured for edit in one.get("edits", ())]
+    blobs = {edit[name] for edit in edits for name in ("old", "new") if edit.get(name)}
+    commits = [one["snapshot"]["commit"] for one in captured if "snapshot" in one]
+    commits += [one["head"] for one in captured if one.get("head")]
+    newest = repo.resolve(ref)
+    if newest is not None:
+        blobs -= set(_names_in(repo, newest))
+        commits = [commit for commit in dict.fromkeys(commits) if not repo.is_ancestor(commit, newest)]
+    if not blobs and not commits:
+        return
+    rows = "".join(f"100644 blob {blob}\t{blob}\n" for blob in sorted(blobs))
+    tree = repo.call("mktree", "--missing", given=rows.encode()).decode().strip()
+    parents = dict.fromkeys([newest, *commits] if newest else commits)
+    words = [word for parent in parents for word in ("-p", parent)]
+    commit = repo.call("commit-tree", tree, "-m", "Objects of edits that Decklog recorded", *words).decode().strip()
+    repo.call("update-ref", "--no-deref", ref, commit, newest or "")
+
+
+def _names_in(repo: GitRepository, commit: str) -> list[str]:
+    return repo.text("ls-tree", "--name-only", commit).split()
+
+
+def session_refs(repo: GitRepository) -> list[str]:
+    """Name the refs that keep objects of sessions."""
+    return repo.text("for-each-ref", "--format=%(refname)", REFS).split()
+
+
+def release_objects(repo: GitRepository, refs: "Iterable[str]") -> int:
+    """Let go of the objects that refs keep; git collects them at its next collection. Return how many refs there were."""
+    names = list(refs)
+    given = "".join(f"delete {name}\n" for name in names)
+    repo.call("update-ref", "--stdin", given=given.encode())
+    return len(names)

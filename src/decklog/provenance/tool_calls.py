@@ -1,0 +1,87 @@
+"""What a tool call may change: the files that it names, or any file."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+# How a patch names its files.
+_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
+_MOVE = "*** Move to: "
+_PATCHES = ("command", "input", "patch", "patchText")
+_COMMANDS = ("command", "cmd")
+# Edits of a text, by the names that programs give them.
+_OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
+_ALL = ("replace_all", "replaceAll")
+
+
+class FileCall:
+    """A call of a tool that names its files. `renamed` has the former paths of files that it moves, by their new ones."""
+
+    def __init__(self, paths: "Sequence[str]", arguments: "dict[str, Any]", renamed: "dict[str, str] | None" = None) -> None:
+        self.paths = paths
+        self.arguments = arguments
+        self.renamed = renamed or {}
+
+    @property
+    def has_content(self) -> bool:
+        """Whether the call tells the content that it writes, for one file."""
+        names = self.arguments.keys()
+        return len(self.paths) == 1 and ("content" in names or "edits" in names or any(name in names for name in _NEW))
+
+
+def is_command(tool: str, arguments: "dict[str, Any]") -> bool:
+    """Return whether a call runs a command, or is of a server whose tools may do anything."""
+    return tool != "apply_patch" and (any(arguments.get(name) for name in _COMMANDS) or tool.startswith("mcp__"))
+
+
+def patched_paths(arguments: "dict[str, Any]") -> tuple[list[str], dict[str, str]]:
+    """Return the files that a patch names, and the former paths of those that it moves, by their new ones."""
+    paths: list[str] = []
+    renamed: dict[str, str] = {}
+    for text in (value for name in _PATCHES if isinstance(value := arguments.get(name), str)):
+        for line in text.splitlines():
+            for head in _FILES:
+                if line.startswith(head):
+                    paths.append(line.removeprefix(head).strip())
+            if line.startswith(_MOVE) and paths:
+                moved = line.removeprefix(_MOVE).strip()
+                renamed[moved] = paths[-1]
+                paths.append(moved)
+    return paths, renamed
+
+
+def expected_content(before: bytes, call: FileCall) -> bytes | None:
+    """Return what a file holds after a call; None if the call does not tell."""
+    arguments = call.arguments
+    if isinstance(content := arguments.get("content"), str):
+        return content.encode(errors="surrogatepass")
+    changes = arguments.get("edits") if "edits" in arguments else [arguments]
+    if not isinstance(changes, list):
+        return None
+    text = before
+    for change in changes:
+        replaced = _replaced(text, change)
+        if replaced is None:
+            return None
+        text = replaced
+    return text
+
+
+def _replaced(text: bytes, change: "Any") -> bytes | None:
+    if not isinstance(change, dict):
+        return None
+    old, new = _first(change, _OLD), _first(change, _NEW)
+    if old is None or new is None:
+        return None
+    if not old:
+        return new if not text else None
+    if old not in text:
+        return None
+    return text.replace(old, new) if any(change.get(name) for name in _ALL) else text.replace(old, new, 1)
+
+
+def _first(change: "dict[str, Any]", names: "Sequence[str]") -> bytes | None:
+    found = next((value for name in names if isinstance(value := change.get(name), str)), None)
+    return None if found is None else found.encode(errors="surrogatepass")

@@ -1,0 +1,1 @@
+"""Which session changed which file."""

@@ -1,0 +1,15 @@
+import pytest
+
+from tests.cli.conftest import Program, decklog
+
+__all__ = ["decklog"]
+
+
+@pytest.mark.slow
+def test_demonstration_of_origins_is_the_same_after_a_rebase(decklog: Program) -> None:
+    answer = decklog("demo", "--provenance")
+    assert answer.code == 0, answer.err
+    blamed = [line for line in answer.out.splitlines() if ("def with_tax" in line and ") def" in line) or "def label" in line]
+    assert [("claude tax" in line, "codex euros" in line) for line in blamed] == [(True, False), (False, True)] * 2
+    assert "prompt    Prices need tax. Refuse negative amounts." in answer.out
+    assert "Origins unchanged by the rebase." in answer.out
