@@ -11,6 +11,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import Store
+from decklog.stores.intake import ANY_OF, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,16 +233,19 @@ class Edits(Store):
         """Return all edits of a path, oldest first."""
         return self._db.read(lambda: self._select(Edit, "select * from edits where path = :path order by id", path=path))
 
-    def of_blob(self, blob: str) -> list[Edit]:
-        """Return all edits that wrote a blob, oldest first."""
-        return self._db.read(lambda: self._select(Edit, "select * from edits where new_blob = :blob order by id", blob=blob))
+    def of_blobs(self, blobs: list[str]) -> list[Edit]:
+        """Return all edits that wrote some blobs, oldest first."""
+        found: list[Edit] = []
+        for asked in together(blobs):
+            sql = f"select * from edits where new_blob in {ANY_OF}"
+            found += self._db.read(lambda sql=sql, asked=asked: self._select(Edit, sql, **asked))
+        return sorted(found, key=lambda edit: edit.id)
 
-    def origins(self, repository: str, commit_id: str, path: str) -> "list[Any] | None":
-        """Return the cached origins of a commit's file; None where nothing is cached."""
-        sql = f"select ranges from {_TABLE} where commit_id = :commit_id and path = :path and repository = :repository"
-        key = {"commit_id": commit_id, "path": path, "repository": repository}
-        row = self._db.read(lambda: self._db.one(sql, key))
-        return from_json(row[0]) if row else None
+    def origins(self, repository: str, path: str) -> "dict[str, Any]":
+        """Return the cached origins of a path, by commit."""
+        sql = f"select commit_id, ranges from {_TABLE} where path = :path and repository = :repository"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {"path": path, "repository": repository}))
+        return {commit: from_json(ranges) for commit, ranges in rows}
 
     def keep_origins(self, repository: str, found: "dict[tuple[str, str], list[Any]]") -> None:
         """Cache origins, by commit and path."""
