@@ -43,6 +43,7 @@ def read(asked: SiteRequest) -> PageView:
     data, shown = _TAB[tab](asked, head, picture)
     shown |= {"run": head, "tab": tab, "tabs": TABS, "strip": strip_of(picture.pulse), "last_at": head.moment}
     shown["empty"] = _empty(head, picture)
+    shown["is_conducted"] = "conductor" in asked.log.runs.get(run_id).metadata
     shown["as_of"] = "" if head.at is None else f"?at={head.at}"
     said = command(*_COMMANDS[tab], run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
