@@ -73,11 +73,10 @@ def is_registered(asked: SiteRequest) -> bool:
     return bool(asked.log.trust.status()["is_bound"])
 
 
-def form_proof(asked: SiteRequest, form: ActionForm) -> dict[str, Any] | None:
-    """Return how the owner signs the form; None if it needs no signature."""
-    if asked.site.is_read_only:
-        return proof_of(asked)
-    return proof_of(asked) if form.is_signed and is_registered(asked) else None
+def signature_of(asked: SiteRequest, *, is_needed: bool = True) -> dict[str, Any] | None:
+    """Return how the owner signs a form; None if it needs no signature, or no owner is registered."""
+    is_signed = asked.site.is_read_only or (is_needed and is_registered(asked))
+    return proof_of(asked) if is_signed else None
 
 
 def token_of(verb: str) -> str:
@@ -92,7 +91,7 @@ def build_view(asked: SiteRequest, verb: str, form: ActionForm, **answer: Any) -
         "form": form,
         "verb": verb,
         "subject_id": subject_id,
-        "proof": form_proof(asked, form),
+        "proof": signature_of(asked, is_needed=form.is_signed),
         "token": asked.session.form_token(token_of(verb), subject_id),
         "typed": {one.name: one.value for one in form.fields},
         "problem": None,
