@@ -29,6 +29,7 @@ from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
 from decklog.web.site import DashboardSite, PageView, SiteRequest
 from decklog.web.work import item as work_item
+from decklog.web.work import palette
 
 Reader = Callable[[SiteRequest], PageView]
 Endpoint = Callable[[Request], Any]
@@ -52,6 +53,7 @@ PAGES: dict[str, Reader] = {
     "/tasks/{task_id:path}": tasks.one,
     "/reviews/{review_id:path}": review.read,
     "/act/{verb}/{id:path}": registry.read,
+    "/palette": palette.read,
     "/runs/{run_id:path}/items/{item}": work_item.read,
     "/runs/{run_id:path}/changes": work_item.changes,
     "/runs/{run_id:path}/rows": run.rows,

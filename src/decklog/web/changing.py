@@ -34,7 +34,7 @@ def read(asked: SiteRequest, **answer: Any) -> PageView:
     }
     said = command("tasks", next(iter(verbs), "get"), task.id)
     return PageView(
-        "task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="more"
+        "task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="tasks"
     )
 
 

@@ -293,3 +293,27 @@ def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, An
 
 def _entry(row: "Row") -> Entry:
     return Entry.from_row(COLUMNS[1:], row[2:])
+
+
+# More than this are not counted: a page shows them as 1,000+.
+MOST_COUNTED = 1000
+_COUNTED = {
+    "checks": ("verdicts", "run_id"),
+    "reviews": ("reviews", "run_id"),
+    "criteria": ("criteria", "run_id"),
+    "phases": ("phases", "run_id"),
+    "artifacts": ("artifacts", "run_id"),
+    "states": ("state_versions", "run_id"),
+    "forks": ("runs", "parent_run_id"),
+}
+_CONTENTS = "select " + ", ".join(
+    f"(select count(*) from (select 1 from {table} where {column} = :run_id limit {MOST_COUNTED}) {name}) as {name}"
+    for name, (table, column) in _COUNTED.items()
+)
+
+
+def contents(db: "Database", run_id: str) -> "dict[str, int]":
+    """Count what a run has beside tasks and entries, up to 1,000 of each; `is_conducted` is 1 for a run of `decklog run`."""
+    started = "(select case when metadata like '%\"conductor\"%' then 1 else 0 end from runs where id = :run_id) as is_conducted"
+    names, rows = db.rows(f"{_CONTENTS}, {started}", {"run_id": run_id})
+    return {name: int(value or 0) for name, value in zip(names, rows[0], strict=True)}

@@ -126,11 +126,11 @@ def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
 
 
 TABS = {
-    "lanes": ("Lanes", lanes),
+    "lanes": ("Timeline", lanes),
     "checks": ("Checks", checks),
     "spend": ("Spend", spend),
     "plan": ("Plan", plan),
     "states": ("States", states),
-    "artifacts": ("Artifacts", artifacts),
+    "artifacts": ("Files", artifacts),
     "forks": ("Forks", forks),
 }

@@ -363,4 +363,4 @@ port.onmessage = ({ data }) => heard(data)
 addEventListener('pagehide', () => port.postMessage('bye'))
 // A tab that comes back from the history has said goodbye.
 addEventListener('pageshow', event => event.persisted && location.reload())
-export { $, $$, fetched, isOn }
+export { $, $$, fetched, keys }

@@ -1,5 +1,5 @@
 // What people act with: forms in a dialog, comment boxes, the palette. Each also works as a page of its own.
-import { $, $$, fetched, isOn } from './page.js'
+import { $, $$, fetched, keys } from './page.js'
 
 // The form of an action, over the page where it is needed. Modified clicks open it as a page.
 const isPlain = event => !(event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
@@ -38,3 +38,61 @@ addEventListener('click', event => {
     openForm(link)
   } else if (link.classList.contains('on') && openComment(link)) event.preventDefault()
 })
+
+// The bar: what only works with a script is shown by it.
+for (const [id, key] of [['help-open', '?'], ['theme', 't']]) {
+  const button = $(`#${id}`)
+  if (button) Object.assign(button, { hidden: false, onclick: () => keys[key]() })
+}
+// A menu is closed by a click elsewhere, by Escape, and when focus leaves it.
+const menus = () => $$('details.menu[open]')
+addEventListener('click', event => menus().forEach(menu => menu.contains(event.target) || menu.removeAttribute('open')))
+addEventListener('focusout', event => menus().forEach(menu => event.relatedTarget && !menu.contains(event.relatedTarget) && menu.removeAttribute('open')))
+addEventListener('keydown', event => {
+  const menu = event.key === 'Escape' && menus()[0]
+  if (!menu) return
+  event.stopImmediatePropagation()
+  menu.removeAttribute('open')
+  $('summary', menu).focus()
+}, true)
+
+// The palette: a page of the server in a dialog, asked for while one types.
+const palette = $('#palette'), typed = $('#palette-q')
+let asked = 0
+async function find() {
+  const mine = ++asked, run = $('[data-run]')?.dataset.run, query = new URLSearchParams({ q: typed.value, ...(run && { on: run }) })
+  const fresh = await fetched(`/palette?${query}`)
+  // The last one counts, in whichever order they come.
+  if (mine === asked && fresh) $('#palette-found').replaceChildren($('#found-rows', fresh))
+}
+function openPalette() {
+  if (palette.open) return
+  typed.value = ''
+  $('#palette-found').replaceChildren()
+  palette.showModal()
+  typed.focus()
+  find()
+}
+if (palette) {
+  const links = () => $$('a', palette)
+  typed.oninput = find
+  $('form', palette).onsubmit = event => { event.preventDefault(); links()[0]?.click() }
+  palette.onkeydown = event => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (!step) return
+    event.preventDefault()
+    const rows = [typed, ...links()]
+    rows[(rows.indexOf(document.activeElement) + step + rows.length) % rows.length].focus()
+  }
+  palette.addEventListener('click', event => event.target.closest('[data-act]') && palette.close(), true)
+  $('#palette-open').addEventListener('click', event => {
+    if (!isPlain(event)) return
+    event.preventDefault()
+    openPalette()
+  })
+  addEventListener('keydown', event => {
+    if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    openPalette()
+  })
+}
