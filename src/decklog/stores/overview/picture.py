@@ -317,3 +317,14 @@ def contents(db: "Database", run_id: str) -> "dict[str, int]":
     started = "(select case when metadata like '%\"conductor\"%' then 1 else 0 end from runs where id = :run_id) as is_conducted"
     names, rows = db.rows(f"{_CONTENTS}, {started}", {"run_id": run_id})
     return {name: int(value or 0) for name, value in zip(names, rows[0], strict=True)}
+
+
+def graph(db: "Database", run_id: str, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
+    """Read the first tasks of a run, and which of them wait for which: pairs of a task and what it waits for."""
+    columns = "id, title, state, worker, role, tags, open_dependencies, priority"
+    names, rows = db.rows(
+        f"select {columns} from tasks where run_id = :run_id order by created_at, id limit {int(most)}", {"run_id": run_id}
+    )
+    waits = "select task_id, depends_on from dependencies where run_id = :run_id and kind = 'blocks' order by task_id, depends_on"
+    links = [(str(task_id), str(needed)) for task_id, needed in db.rows(waits, {"run_id": run_id})[1]]
+    return [dict(zip(names, row, strict=True)) for row in rows], links

@@ -29,6 +29,7 @@ BAR = {
     "forks": "Forks",
 }
 PARTS: dict[str, dict[str, str]] = {
+    "tasks": {"tasks": "tasks", "graph": "dependencies"},
     "journal": {"journal": "all", "reasoning": "reasoning", "tools": "tool calls"},
     "artifacts": {"artifacts": "files", "states": "state documents"},
 }
@@ -188,6 +189,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "reasoning": ("journal", "find", "--kind", "reasoning"),
     "tools": ("journal", "find", "--kind", "tool"),
     "lanes": ("runs", "lanes"),
+    "graph": ("tasks", "ready"),
     "checks": ("verdicts", "find"),
     "spend": ("ledger", "find"),
     "plan": ("plans", "show"),

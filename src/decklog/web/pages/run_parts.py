@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from decklog.core.figures import dollars
+from decklog.web.pages.charts.graph import draw_graph, nodes_of
 from decklog.web.pages.charts.lanes import gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of
@@ -29,6 +30,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "states": {"records": ["state_versions", "checkpoints"]},
     "artifacts": {"records": ["artifacts"]},
     "forks": {},
+    "graph": {},
 }
 # What is asked of a picture as of an entry alone: how tasks stand now is in their table, which is read at a third of the cost.
 PAST_SIZES: dict[str, dict[str, Any]] = {
@@ -37,11 +39,21 @@ PAST_SIZES: dict[str, dict[str, Any]] = {
 }
 NOW_SIZES: dict[str, dict[str, Any]] = {"overview": {"first_tasks": MOST_FIRST}}
 _LONGEST_FILE = 200_000
+MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 
 
 def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     moment = asked.log.clock.now() if head.at is None else head.moment
     return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
+
+
+def graph(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
+    tasks, links = asked.log.overview.graph(head.id, most=MOST_NODES)
+    nodes = nodes_of(tasks, links, head.id)
+    drawn = draw_graph(nodes)
+    zoom = asked.number("zoom")
+    shown = {"graph": drawn, "zoom": zoom if zoom in ZOOMS else 100, "zooms": ZOOMS, "is_cut": len(tasks) == MOST_NODES}
+    return {"nodes": [node.as_dict() for node in nodes]}, shown
 
 
 def checks(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
@@ -127,6 +139,7 @@ def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
 
 TABS = {
     "lanes": ("Timeline", lanes),
+    "graph": ("Dependencies", graph),
     "checks": ("Checks", checks),
     "spend": ("Spend", spend),
     "plan": ("Plan", plan),

@@ -96,3 +96,36 @@ if (palette) {
     openPalette()
   })
 }
+
+// The dependency graph: links zoom without a request, arrow keys go along the lines.
+function zoom(to) {
+  const graph = $('#graph'), links = $$('[data-zoom]'), link = links.find(one => one.dataset.zoom === `${to}`)
+  if (!graph || !link) return
+  graph.setAttribute('width', graph.dataset.width * to / 100)
+  for (const one of links) one === link ? one.setAttribute('aria-current', 'true') : one.removeAttribute('aria-current')
+  history.replaceState(null, '', link.href)
+}
+addEventListener('click', event => {
+  const link = isPlain(event) && event.target.closest?.('[data-zoom]')
+  if (!link) return
+  event.preventDefault()
+  zoom(link.dataset.zoom)
+})
+addEventListener('keydown', event => {
+  const box = event.target.closest?.('.graph-box')
+  if (!box || event.ctrlKey || event.metaKey || event.altKey) return
+  const links = $$('[data-zoom]'), at = links.findIndex(one => one.hasAttribute('aria-current'))
+  if (event.key === '+' || event.key === '-') zoom(links[at + (event.key === '+' ? 1 : -1)]?.dataset.zoom)
+  const node = event.target.closest('.node'), nodes = $$('.node', box)
+  if (!node) return
+  const rows = nodes.filter(one => $('rect', one).x.baseVal.value === $('rect', node).x.baseVal.value).sort((a, b) => $('rect', a).y.baseVal.value - $('rect', b).y.baseVal.value)
+  const next = {
+    ArrowLeft: () => nodes[node.dataset.before.split(' ')[0] || NaN],
+    ArrowRight: () => nodes[node.dataset.behind.split(' ')[0] || NaN],
+    ArrowUp: () => rows[rows.indexOf(node) - 1],
+    ArrowDown: () => rows[rows.indexOf(node) + 1],
+  }[event.key]
+  if (!next) return
+  event.preventDefault()
+  next()?.focus()
+})
