@@ -321,7 +321,8 @@ def contents(db: "Database", run_id: str) -> "dict[str, int]":
 
 def graph(db: "Database", run_id: str, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
     """Read the first tasks of a run, and which of them wait for which: pairs of a task and what it waits for."""
-    columns = "id, title, state, worker, role, tags, open_dependencies, priority"
+    columns = "id, title, state, worker, role, tags, open_dependencies, priority,"
+    columns += " case when role = 'work' then result end as work_result"
     names, rows = db.rows(
         f"select {columns} from tasks where run_id = :run_id order by created_at, id limit {int(most)}", {"run_id": run_id}
     )

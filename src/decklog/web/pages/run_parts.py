@@ -1,15 +1,17 @@
 """The tabs of a run that show its records: lanes, checks, money, plan, states, files and forks."""
 
+import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
-from decklog.web.pages.charts.graph import draw_graph, nodes_of
-from decklog.web.pages.charts.lanes import gantt_of
+from decklog.web.pages.charts.graph import draw_graph, item_of, nodes_of
+from decklog.web.pages.charts.lanes import TaskLabel, gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of
 from decklog.web.pages.run_moment import RunMoment
@@ -44,7 +46,29 @@ MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 
 def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     moment = asked.log.clock.now() if head.at is None else head.moment
-    return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
+    window = _time(asked, "from"), _time(asked, "to")
+    gantt = gantt_of(picture.lanes, moment, _labels(asked, head.id), window)
+    return {"lanes": picture.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
+
+
+def _time(asked: SiteRequest, name: str) -> datetime | None:
+    """Read a time of the address, such as 2026-11-18T14:00:00Z."""
+    text = asked.word(name)
+    try:
+        return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid(f"{name} is {text!r}: write a time as 2026-11-18T14:00:00Z", field=name) from None
+
+
+def _labels(asked: SiteRequest, run_id: str) -> dict[str, TaskLabel]:
+    """Read the work item of each task, and the agent that worked on it."""
+    tasks, _ = asked.log.overview.graph(run_id, most=MOST_NODES)
+    return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"])) for task in tasks}
+
+
+def _agent_of(result: str | None) -> str | None:
+    found = json.loads(result) if result else None
+    return str(found["agent"]) if isinstance(found, dict) and isinstance(found.get("agent"), str) else None
 
 
 def graph(asked: SiteRequest, head: RunMoment, _: Any) -> Part:

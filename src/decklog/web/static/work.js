@@ -129,3 +129,37 @@ addEventListener('keydown', event => {
   event.preventDefault()
   next()?.focus()
 })
+
+// The timeline: dragging over the bars shows the time in between.
+addEventListener('pointerdown', event => {
+  const bars = event.button === 0 && event.target.closest?.('.timeline .bars')
+  if (!bars) return
+  const timeline = $('#timeline'), box = bars.getBoundingClientRect(), left = timeline.getBoundingClientRect().left
+  const mark = document.createElement('div'), limits = x => Math.min(box.right, Math.max(box.left, x))
+  const start = limits(event.clientX)
+  let end = start
+  mark.className = 'drag'
+  const at = x => {
+    const place = (x - box.left) / box.width * 100, pieces = JSON.parse(timeline.dataset.scale)
+    const [from, width, began, ended] = pieces.find(([from, width]) => place <= from + width) || pieces.at(-1)
+    return new Date(1000 * (began + (ended - began) * Math.min(1, Math.max(0, (place - from) / (width || 1))))).toISOString().replace(/\.\d+Z/, 'Z')
+  }
+  const moved = move => {
+    end = limits(move.clientX)
+    if (!mark.isConnected && Math.abs(end - start) > 4) timeline.append(mark)
+    // A style set by a script is no style of the page: the policy allows it.
+    Object.assign(mark.style, { left: `${Math.min(start, end) - left}px`, width: `${Math.abs(end - start)}px` })
+  }
+  const done = () => {
+    removeEventListener('pointermove', moved)
+    mark.remove()
+    if (Math.abs(end - start) < 5) return
+    const url = new URL(timeline.dataset.page, location)
+    url.searchParams.set('from', at(Math.min(start, end)))
+    url.searchParams.set('to', at(Math.max(start, end)))
+    location.assign(url)
+  }
+  addEventListener('pointermove', moved)
+  addEventListener('pointerup', done, { once: true })
+  event.preventDefault()
+})

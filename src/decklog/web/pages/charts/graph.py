@@ -65,7 +65,7 @@ class DependencyGraph:
 
 def nodes_of(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]], run_id: str) -> list[GraphNode]:
     """Build the nodes of a run: one for each task, but one for all tasks of a work item."""
-    items = {str(task["id"]): item for task in tasks if (item := _item_of(task)) is not None}
+    items = {str(task["id"]): item for task in tasks if (item := item_of(task)) is not None}
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for task in tasks:
         item = items.get(str(task["id"]))
@@ -79,14 +79,15 @@ def nodes_of(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]
     return [_node(key, of_key, tuple(needs.get(key, ())), run_id) for key, of_key in groups.items()]
 
 
-def _item_of(task: Mapping[str, Any]) -> str | None:
+def item_of(task: Mapping[str, Any]) -> str | None:
+    """Return the name of the work item that a task belongs to, by its tags."""
     tags = json.loads(task["tags"]) if isinstance(task["tags"], str) else task["tags"] or ()
     return next((str(tag).removeprefix("piece:") for tag in tags if str(tag).startswith("piece:")), None)
 
 
 def _node(key: str, tasks: Sequence[Mapping[str, Any]], needs: tuple[str, ...], run_id: str) -> GraphNode:
     first = tasks[0]
-    if not key.startswith("item ") or _item_of(first) is None:
+    if not key.startswith("item ") or item_of(first) is None:
         worker = str(first["worker"]) if first["worker"] else None
         return GraphNode(key, str(first["title"]), str(first["state"]), f"/tasks/{segment(key)}", worker, needs)
     name = key.removeprefix("item ")
