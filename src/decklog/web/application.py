@@ -29,7 +29,7 @@ from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
 from decklog.web.site import DashboardSite, PageView, SiteRequest
 from decklog.web.work import item as work_item
-from decklog.web.work import palette
+from decklog.web.work import palette, views
 
 Reader = Callable[[SiteRequest], PageView]
 Endpoint = Callable[[Request], Any]
@@ -54,6 +54,7 @@ PAGES: dict[str, Reader] = {
     "/reviews/{review_id:path}": review.read,
     "/act/{verb}/{id:path}": registry.read,
     "/palette": palette.read,
+    "/views": views.read,
     "/runs/{run_id:path}/items/{item}": work_item.read,
     "/runs/{run_id:path}/changes": work_item.changes,
     "/runs/{run_id:path}/rows": run.rows,
@@ -94,6 +95,8 @@ def application(site: DashboardSite) -> App:
         decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
         routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
         routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
+        routes.insert(0, Route("/views/save", _sent(site, views.save), methods=["POST"]))
+        routes.insert(0, Route("/views/remove", _sent(site, views.remove), methods=["POST"]))
         routes.insert(0, Route("/act/{verb}/{id:path}", _sent(site, registry.act), methods=["POST"]))
     handlers: Any = {404: _not_found(site), 405: _not_found(site), BodyTooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan(site), exception_handlers=handlers)

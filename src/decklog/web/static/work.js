@@ -163,3 +163,29 @@ addEventListener('pointerdown', event => {
   addEventListener('pointerup', done, { once: true })
   event.preventDefault()
 })
+
+// What waits for a decision: a dot on the icon of the tab, and a notification for who asked for it. The title has the number.
+const bell = $('#notify'), icon = $('#icon')
+const waiting = () => +(document.title.match(/^\((\d+)\)/)?.[1] || 0)
+const wantsNotes = () => localStorage.notify === 'on' && Notification.permission === 'granted'
+let known = waiting()
+function look() {
+  const count = waiting(), href = count ? icon.dataset.waiting : icon.dataset.calm
+  if (icon.getAttribute('href') !== href) icon.setAttribute('href', href)
+  if (count > known && window.Notification && wantsNotes() && !document.hasFocus()) {
+    const note = new Notification(count === 1 ? 'A decision waits' : `${count} decisions wait`, { body: 'Decklog', tag: 'decklog' })
+    note.onclick = () => { focus(); location.assign('/inbox') }
+  }
+  known = count
+}
+new MutationObserver(look).observe($('title'), { childList: true, characterData: true, subtree: true })
+if (bell && window.Notification) {
+  const show = () => bell.setAttribute('aria-pressed', `${wantsNotes()}`)
+  bell.hidden = false
+  bell.onclick = async () => {
+    if (wantsNotes()) localStorage.notify = 'off'
+    else if (await Notification.requestPermission() === 'granted') localStorage.notify = 'on'
+    show()
+  }
+  show()
+}

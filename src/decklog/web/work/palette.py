@@ -10,6 +10,7 @@ from decklog.web.pages.more import PLACES
 from decklog.web.pages.run import BAR
 from decklog.web.rendering import segment
 from decklog.web.site import PageView, SiteRequest, command
+from decklog.web.work.views import saved_views
 
 MOST_RUNS, MOST_TASKS, MOST_OF_EACH = 200, 200, 8
 _PAGES = {"/now": "Now", "/inbox": "Inbox", "/runs": "Runs", "/tasks": "Tasks", "/spend": "Spend", "/memory": "Memory"}
@@ -36,7 +37,7 @@ def read(asked: SiteRequest) -> PageView:
     """Read what fits the words; without any, what is likely to be wanted on the page that it was opened on."""
     words = (asked.word("q") or "")[:200].lower().split()
     run_id = asked.word("on")
-    found = [*_here(asked, run_id), *_pages(), *_runs(asked), *_tasks(asked)] if words or run_id else [*_pages(), *_runs(asked)]
+    found = [*_here(asked, run_id), *_views(asked), *_pages(), *_runs(asked), *(_tasks(asked) if words else ())]
     rows = _fitting(found, words)
     shown = {"rows": rows, "text": asked.word("q") or ""}
     data = [asdict(row) for row in rows]
@@ -59,6 +60,10 @@ def _fitting(rows: Iterable[PaletteRow], words: list[str]) -> list[PaletteRow]:
 
 def _pages() -> list[PaletteRow]:
     return [PaletteRow("page", name, path) for path, name in PAGES.items()]
+
+
+def _views(asked: SiteRequest) -> list[PaletteRow]:
+    return [PaletteRow("view", view.name, view.path) for view in saved_views(asked)]
 
 
 def _here(asked: SiteRequest, run_id: str | None) -> list[PaletteRow]:
