@@ -39,11 +39,8 @@ addEventListener('click', event => {
   } else if (link.classList.contains('on') && openComment(link)) event.preventDefault()
 })
 
-// The bar: what only works with a script is shown by it.
-for (const [id, key] of [['help-open', '?'], ['theme', 't']]) {
-  const button = $(`#${id}`)
-  if (button) Object.assign(button, { hidden: false, onclick: () => keys[key]() })
-}
+// The bar: its buttons do what keys do. Where no script runs, they are not shown.
+for (const [id, key] of [['help-open', '?'], ['theme', 't']]) if ($(`#${id}`)) $(`#${id}`).onclick = () => keys[key]()
 // A menu is closed by a click elsewhere, by Escape, and when focus leaves it.
 const menus = () => $$('details.menu[open]')
 addEventListener('click', event => menus().forEach(menu => menu.contains(event.target) || menu.removeAttribute('open')))
@@ -181,11 +178,10 @@ function look() {
 new MutationObserver(look).observe($('title'), { childList: true, characterData: true, subtree: true })
 if (bell && window.Notification) {
   const show = () => bell.setAttribute('aria-pressed', `${wantsNotes()}`)
-  bell.hidden = false
   bell.onclick = async () => {
     if (wantsNotes()) localStorage.notify = 'off'
     else if (await Notification.requestPermission() === 'granted') localStorage.notify = 'on'
     show()
   }
   show()
-}
+} else if (bell) bell.hidden = true
