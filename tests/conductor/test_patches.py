@@ -56,3 +56,7 @@ def test_new_deleted_renamed_and_binary_files_are_named(repository: Repository) 
         "sums.py": ("renamed from calc.py",),
         "ümlaut.txt": ("new file",),
     }
+
+
+def test_a_change_of_nothing_has_no_files() -> None:
+    assert files_of("") == []

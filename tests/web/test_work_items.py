@@ -158,6 +158,8 @@ def test_a_log_that_may_only_be_read_shows_an_item_without_forms(site: RunContex
 def test_a_blocked_item_is_tried_again_and_given_up(log: Decklog, browser: Browser, folder: Path) -> None:
     site = conduct(log, folder, *two_items())
     assert "Retry…" in browser.get(page(site, "wrong")).text
+    waiting = conduct(log, folder, piece("first", ["sleep", 0]), piece("later", GOOD, needs=["first"]), is_worked=False)
+    assert "Nothing has changed yet." in browser.get(page(waiting, "later")).text
     subject = f"{site.run_id}.wrong"
     assert send(browser, "retry-item", subject).status == 303
     assert log.approvals.find(site.run_id, state="open") == []

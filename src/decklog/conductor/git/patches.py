@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from decklog.conductor.git.changes import named
 
@@ -44,11 +45,8 @@ class ChangedFile:
 def files_of(patch: str) -> list[ChangedFile]:
     """Read the files of a patch, in its order."""
     # Not by splitlines: a form feed is within a line to git.
-    lines, found = patch.split("\n"), list[ChangedFile]()
-    starts = list(_starts(lines))
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        found.append(_file(lines[start:end]))
-    return found
+    lines = patch.split("\n")
+    return [_file(lines[start:end]) for start, end in pairwise((*_starts(lines), len(lines)))]
 
 
 def _starts(lines: list[str]) -> Iterator[int]:

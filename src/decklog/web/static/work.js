@@ -6,9 +6,12 @@ const isPlain = event => !(event.defaultPrevented || event.button || event.ctrlK
 async function openForm(link) {
   const dialog = $('#act'), fresh = await fetched(link.href), form = fresh && $('.act-page', fresh)
   if (!form) return location.assign(link.href)
+  // Focus is set below: a browser warns of a second wish.
+  $$('[autofocus]', form).forEach(field => field.removeAttribute('autofocus'))
+  dialog.replaceChildren(form)
+  // Only now: what is set in another document is not heard.
   const cancel = $('.answer a.button', form)
   if (cancel) cancel.onclick = event => { event.preventDefault(); dialog.close() }
-  dialog.replaceChildren(form)
   dialog.showModal()
   $('textarea, input:not([type=hidden])', form)?.focus()
 }
@@ -20,6 +23,7 @@ function openComment(link) {
   $('#comment')?.closest('tr').remove()
   const form = template.content.firstElementChild.cloneNode(true), row = document.createElement('tr'), cell = row.insertCell()
   form.elements.where.value = where
+  form.elements.text.removeAttribute('autofocus')
   $('label', form).firstChild.data = `Comment on ${where} `
   cell.colSpan = 4
   row.className = 'd-note'

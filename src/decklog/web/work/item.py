@@ -125,7 +125,7 @@ def _below(asked: SiteRequest, item: Item, messages: Iterable[Any]) -> dict[Plac
     for one in messages:
         path, mark, line = (one.context_url or "").rpartition("#L")
         if mark and line.isdecimal() and one.state.value in ("pending", "seen"):
-            found[path, int(line)] = found.get((path, int(line)), Markup("")) + module.comment(one, asked.log.clock.now())
+            found[path, int(line)] = found.get((path, int(line)), Markup("")) + module.comment(one, asked.log.clock.now(), "line")
     path, _, line = (asked.word("on") or "").rpartition(":")
     if path and line.isdecimal() and len(line) < 9:
         forms = _forms(asked, item)

@@ -47,6 +47,7 @@ class DrawnNode:
     label: str
     said: str
     is_critical: bool
+    worker: str = ""
     # The numbers of the nodes before and behind it, for the arrow keys.
     before: tuple[int, ...] = ()
     behind: tuple[int, ...] = ()
@@ -220,15 +221,33 @@ def _drawn(nodes: Mapping[str, GraphNode], places: Mapping[Point, tuple[int, int
     for node in nodes.values():
         shape, shade = state_mark(node.state)
         title = revealed(node.title)
-        label = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+        label = _short(title)
         waits = ", ".join(revealed(nodes[one].title) for one in node.needs if one in nodes)
-        said = f"{title}: {node.state}" + (f"; waits for {waits}" if waits else "")
+        # It begins with what is seen: who speaks to a browser names that.
+        seen = f"{label} {node.state}" + (f" · {_short(revealed(node.worker))}" if node.worker else "")
+        said = seen + (f"; {title}" if title != label else "") + (f"; waits for {waits}" if waits else "")
         before = tuple(numbers[one] for one in node.needs if one in numbers)
         x, y = places[node.id]
         found.append(
-            DrawnNode(node, x, y, shape, shade, label, said, node.id in critical, before, tuple(behind.get(node.id, ())))
+            DrawnNode(
+                node=node,
+                x=x,
+                y=y,
+                shape=shape,
+                shade=shade,
+                label=label,
+                said=said,
+                is_critical=node.id in critical,
+                worker=_short(revealed(node.worker)) if node.worker else "",
+                before=before,
+                behind=tuple(behind.get(node.id, ())),
+            )
         )
     return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TITLE else f"{text[: _LONGEST_TITLE - 1]}…"
 
 
 def _edges(
