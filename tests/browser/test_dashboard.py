@@ -321,7 +321,7 @@ def test_a_row_is_looked_at_beside_the_list_two_are_compared_and_tabs_have_numbe
     tab.page.keyboard.press("x")
     tab.page.wait_for_url("**/compare?a=*&b=*")
     tab.go("/runs/commas/overview").until_live()
-    tab.page.keyboard.press("6")
+    tab.page.keyboard.press("4")
     tab.page.wait_for_url("**/runs/commas/lanes")
     tab.go("/runs/commas/overview").until_live()
     tab.page.keyboard.press("{")

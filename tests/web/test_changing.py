@@ -62,11 +62,15 @@ def test_the_form_offers_what_fits_the_state_and_keeps_what_was_typed(log: Deckl
     assert "nothing of it can be changed" in browser.get(f"/tasks/{task_id}/change").text
 
 
-def test_a_log_without_a_manager_moves_nothing_on_the_web(log: Decklog, browser: Browser, run_id: str) -> None:
+def test_without_a_registered_owner_a_task_is_changed_under_the_session_s_name(
+    log: Decklog, browser: Browser, run_id: str
+) -> None:
     task_id = log.tasks.add(run_id, "Change the lexer").id
-    assert "No manager is bound" in browser.get(f"/tasks/{task_id}/change").text
-    assert send(browser, task_id, "pause") == 403
-    assert log.tasks.get(task_id).state.value == "pending"
+    assert 'name="proof"' not in browser.get(f"/tasks/{task_id}/change").text
+    assert send(browser, task_id, "pause") == 303
+    assert log.tasks.get(task_id).state.value == "paused"
+    entry = log.journal.history("tasks", task_id)[-1]
+    assert (entry.agent, entry.agent_id) == ("dashboard", browser.session.name)
 
 
 def test_a_log_that_may_only_be_read_has_no_way_to_move_a_task(tmp_path: Path) -> None:
@@ -76,5 +80,5 @@ def test_a_log_that_may_only_be_read_has_no_way_to_move_a_task(tmp_path: Path) -
         browser = made(log)
         with browser.runner:
             browser.log_in()
-            assert "change it…" not in browser.get(f"/tasks/{task_id}").text
+            assert "/change" not in browser.get(f"/tasks/{task_id}").text
             assert send(browser, task_id, "pause") == 405

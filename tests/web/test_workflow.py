@@ -17,7 +17,7 @@ def cells(text: str, row: str) -> list[str]:
 @on_both
 def test_each_agent_has_its_tasks_by_how_they_stand(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     log.runs.start("goal", run_id="r")
-    assert "stands with anybody" in browser.get("/workflow").text
+    assert "No agent has a task or a group" in browser.get("/workflow").text
     for role, count in (("developer", 3), ("qa_expert", 2), ("poet", 1)):
         log.tasks.add_many("r", [{"title": "one", "role": role, "max_attempts": 1} for _ in range(count)])
     log.tasks.claim("r", worker="developer-1", role="developer")
@@ -53,3 +53,15 @@ def test_several_of_one_role_are_one_agent_and_what_is_for_nobody_is_by_itself()
     assert [(one["who"], one["working"], one["is_known"]) for one in stations] == [("developer", 3, True), (None, 1, False)]
     assert notes_of(stations, 0) == {"developer": "▶ 3"}
     assert notes_of([{**stations[0], "to_do": 1000}], 2) == {"developer": "○ 1000+  ▶ 3", "a person": "▲ 2"}
+
+
+def test_only_the_steps_of_roles_in_use_are_shown_unless_all_are_asked_for(log: Decklog, browser: Browser) -> None:
+    def roles(address: str) -> set[str]:
+        return {row.partition("-")[0] for row in re.findall(r'<tr id="step-([^"]+)"', browser.get(address).text)}
+
+    everybody = roles("/workflow")
+    assert {"developer", "qa_expert"} < everybody
+    log.runs.start("goal", run_id="r")
+    log.tasks.add("r", "one", role="developer")
+    assert roles("/workflow") == {"developer"}
+    assert roles("/workflow?roles=all") == everybody

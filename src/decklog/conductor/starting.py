@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -160,6 +161,21 @@ def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | 
     known_red = frozenset(facts.get("known_red", ()))
     settings = replace(configuration.read(repository, str(facts["commit"])), known_red=known_red)
     return _site(log, run.id, repository, settings, shared)
+
+
+def found_here(log: "Decklog", run_id: str, *, state: Path) -> RunContext:
+    """Find a run in the repository that it names. Raise Unavailable if this machine does not have that repository."""
+    run = log.runs.get(run_id)
+    facts = run.metadata.get("conductor")
+    there = facts.get("machine") if isinstance(facts, dict) else None
+    is_elsewhere = bool(there and machine() and there != machine())
+    if isinstance(facts, dict) and (is_elsewhere or not run.repo or not Path(run.repo).is_dir()):
+        raise Unavailable(
+            f"the repository of run {run_id} is not on this machine: {facts.get('host_name') or 'another'} has it",
+            hint=f"On that machine: cd {shlex.quote(run.repo or 'REPOSITORY')}",
+            run_id=run_id,
+        )
+    return found(log, run_id, cwd=Path(run.repo or "."), state=state)
 
 
 def _site(

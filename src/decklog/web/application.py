@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from decklog.core.errors import DecklogError, Denied, Invalid, NotFound
 from decklog.web import answers, changing, deciding, live, tending
+from decklog.web.actions import registry
 from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed
 from decklog.web.login import LoginRequired
@@ -28,6 +29,8 @@ from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
 from decklog.web.site import DashboardSite, PageView, SiteRequest
+from decklog.web.work import item as work_item
+from decklog.web.work import palette, views
 
 Reader = Callable[[SiteRequest], PageView]
 Endpoint = Callable[[Request], Any]
@@ -54,6 +57,11 @@ PAGES: dict[str, Reader] = {
     "/tasks/{task_id:path}/change": changing.read,
     "/tasks/{task_id:path}": tasks.one,
     "/reviews/{review_id:path}": review.read,
+    "/act/{verb}/{id:path}": registry.read,
+    "/palette": palette.read,
+    "/views": views.read,
+    "/runs/{run_id:path}/items/{item}": work_item.read,
+    "/runs/{run_id:path}/changes": work_item.changes,
     "/runs/{run_id:path}/rows": run.rows,
     "/runs/{run_id:path}/{tab:tab}": run.read,
 }
@@ -92,6 +100,9 @@ def application(site: DashboardSite) -> App:
         decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
         routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
         routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
+        routes.insert(0, Route("/views/save", _sent(site, views.save), methods=["POST"]))
+        routes.insert(0, Route("/views/remove", _sent(site, views.remove), methods=["POST"]))
+        routes.insert(0, Route("/act/{verb}/{id:path}", _sent(site, registry.act), methods=["POST"]))
     handlers: Any = {404: _not_found(site), 405: _not_found(site), BodyTooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan(site), exception_handlers=handlers)
     return Safety(LoginRequired(made, site.sessions), site.names)

@@ -1,13 +1,13 @@
-"""Moving a task on the web: a verb that fits its state, a reason, and the manager's proof under exactly what it changed."""
+"""Change a task on the web: a verb that fits its state, a reason, and the owner's signature if one is registered."""
 
 from collections.abc import Callable
 from typing import Any
 
 from decklog import TaskState
 from decklog.core.errors import DecklogError, Denied, Invalid
+from decklog.web.actions.forms import signature_of, signed
 from decklog.web.answers import status_of
-from decklog.web.deciding import Paused, proven, reason_of, told_again
-from decklog.web.pages.inbox import proof_of
+from decklog.web.deciding import Paused, reason_of, told_again
 from decklog.web.site import PageView, SiteRequest, command
 
 FORM = "tasks.change"
@@ -21,20 +21,20 @@ VERBS: dict[TaskState, dict[str, str]] = {
 
 
 def read(asked: SiteRequest, **answer: Any) -> PageView:
-    """Read what can be done with a task, and how the manager proves it."""
+    """Read what can be done with a task, and how the owner signs it."""
     task = asked.log.tasks.get(asked.path["task_id"])
     verbs = VERBS.get(task.state, {})
     shown = {
         "task": task,
         "verbs": verbs,
-        "proof": proof_of(asked) if verbs else None,
+        "proof": signature_of(asked) if verbs else None,
         "token": asked.session.form_token(FORM, task.id),
         "typed": dict.fromkeys(TYPED, ""),
         "problem": None,
     }
     said = command("tasks", next(iter(verbs), "get"), task.id)
     return PageView(
-        "task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="more"
+        "task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="tasks"
     )
 
 
@@ -57,8 +57,8 @@ def _change(asked: SiteRequest, task_id: str) -> None:
     act = _act(asked, task_id, verb, reason)
     if not reason:
         raise Invalid("say why: whoever works on it reads it", field="reason")
-    # A task is no matter of the manager's alone; under a proof, its entry tells who moved it.
-    with proven(asked), asked.log.transaction():
+    # Anybody may change a task. Where an owner is registered, a signature shows who did.
+    with signed(asked), asked.log.transaction():
         asked.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
 
 

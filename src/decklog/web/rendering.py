@@ -109,11 +109,16 @@ _STATES = {
 }
 
 
+def state_mark(word: str) -> tuple[str, str]:
+    """Return the shape and the shade for where something stands."""
+    return _STATES.get(word, ("idle", "idle"))
+
+
 # Most words are ours; a pass of the gate may be called anything.
 @lru_cache(maxsize=64)
 def state_sign(word: str) -> Markup:
     """Write the word for where a part of a run stands, with its sign."""
-    shape, shade = _STATES.get(word, ("idle", "idle"))
+    shape, shade = state_mark(word)
     drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(shape)
     return Markup('<span class="s state st-{}">{}{}</span>').format(shade, drawn, revealed(word))
 

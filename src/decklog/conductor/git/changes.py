@@ -71,7 +71,7 @@ def lines_of(patch: str) -> Iterator[DiffLine]:
         if line.startswith("diff --git "):
             is_head = True
         elif is_head and line.startswith("+++ "):
-            path = _named(line[4:])
+            path = named(line[4:])
         elif (hunk := _HUNK.match(line)) is not None:
             is_head, number = False, int(hunk[1])
         elif not is_head and line[:1] in ("+", "-", " "):
@@ -79,8 +79,8 @@ def lines_of(patch: str) -> Iterator[DiffLine]:
             number += line[0] != "-"
 
 
-def _named(text: str) -> str:
-    """Read the name of a file as a head of a diff has it: quoted, where it has odd signs."""
+def named(text: str) -> str:
+    """Read the name of a file as the head of a patch has it: quoted if it has unusual characters."""
     name = text.rstrip("\t\r")
     if name.startswith('"') and name.endswith('"'):
         name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")

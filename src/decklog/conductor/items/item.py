@@ -114,7 +114,10 @@ def change_of(site: "RunContext", item: Item) -> ItemChange | None:
 def patch_of(site: "RunContext", item: Item) -> str:
     """Write the change of an item so far as a patch; empty if there is none."""
     change = change_of(site, item)
-    if change is None:
-        return ""
+    return "" if change is None else write_patch(site, change)
+
+
+def write_patch(site: "RunContext", change: ItemChange) -> str:
+    """Write what differs between two commits as a patch."""
     words = ("diff-tree", "-r", "-p", "--find-renames", "--no-color", change.base, change.tip)
     return site.repository.on_objects(*words).out.decode(errors="replace")

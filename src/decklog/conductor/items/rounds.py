@@ -142,3 +142,11 @@ class Rounds:
             for task in item.open_tasks:
                 if task.state.value in ("waiting", "blocked"):
                     self._stages.resume_for(task, "a person goes on with it")
+
+
+def messages_of(log: "Decklog", item: "Item") -> "list[Message]":
+    """List the newest of what people wrote to an item, oldest first, in any state."""
+    landings = {task.id for task in item.tasks if task.role == LAND}
+    return [
+        one for one in reversed(log.inbox.find(item.run_id, limit=_PAGE)) if one.task_id in landings and one.from_handle != _OWN
+    ]

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     from decklog.conductor.site import RunContext
     from decklog.journal.entry import Entry
+    from decklog.log import Decklog
+    from decklog.records.record import Page
 
 # How often a workspace is looked into. It costs a call of git.
 LOOK_SECONDS = 2.0
 _LONGEST_TEXT = 400
+# What is a step of an agent, or of a person who writes to it; a change of a record is none.
+_STEPS = tuple(kind for kind in EntryKind if kind is not EntryKind.CHANGE)
 _OVER = ("landed", "given up", "needs you", "blocked")
 
 
@@ -90,7 +94,7 @@ class ItemWatch:
         found = {
             "state": f"{state.state} {state.told()}".strip(),
             "diff": self._files(),
-            "cost": dollars(cost_of(self._site, tasks)),
+            "cost": dollars(cost_of(self._site.log, self._site.run_id, tasks)),
         }
         for kind, text in found.items():
             if text and self._told.get(kind) != text:
@@ -115,14 +119,20 @@ def files_of(site: "RunContext", item: Item) -> list[tuple[str, int, int]]:
     return [(path, added, removed) for path, (added, removed) in counts.items()]
 
 
-def cost_of(site: "RunContext", tasks: set[str]) -> int:
+def cost_of(log: "Decklog", run_id: str, tasks: set[str]) -> int:
     """Return what the tasks of an item cost so far, in microdollars."""
-    total, after = 0, None
-    while True:
-        page = site.log.ledger.find(site.run_id, limit=200, after=after)
-        total += sum(charge.cost_microdollars or 0 for charge in page if charge.task_id in tasks)
-        if (after := page.next) is None:
-            return total
+    rows = log.ledger.summary(run_id, by="task")["rows"]
+    return sum(row["cost_microdollars"] for row in rows if row["key"] in tasks)
+
+
+def recent_steps(log: "Decklog", item: Item, limit: int) -> "list[Entry]":
+    """List the newest steps of an item, oldest first: entries of all its tasks, without changes of records."""
+    found = [entry for task in item.tasks for kind in _STEPS for entry in _newest(log, item, task.id, kind, limit)]
+    return sorted(found, key=lambda entry: entry.seq)[-limit:]
+
+
+def _newest(log: "Decklog", item: Item, task_id: str, kind: EntryKind, limit: int) -> "Page[Entry]":
+    return log.journal.find(item.run_id, task_id=task_id, kind=kind, limit=limit)
 
 
 def _step(entry: "Entry") -> WatchedStep:

@@ -217,6 +217,18 @@ class Overview(Families):
             self._moved(behind)
         return draw(False)
 
+    def contents(self, run_id: str) -> "dict[str, int]":
+        """Count what a run has, for the tabs of its page."""
+        from decklog.stores.overview.picture import contents
+
+        return self._db.read(lambda: contents(self._db, run_id))
+
+    def graph(self, run_id: str, *, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
+        """Read the tasks of a run and their dependencies, for a drawing."""
+        from decklog.stores.overview.picture import graph
+
+        return self._db.read(lambda: graph(self._db, run_id, most))
+
     @reads_in_steps
     def compare(self, before: str, after: str) -> "Comparison":
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ.

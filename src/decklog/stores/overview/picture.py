@@ -293,3 +293,39 @@ def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, An
 
 def _entry(row: "Row") -> Entry:
     return Entry.from_row(COLUMNS[1:], row[2:])
+
+
+# More than this are not counted: a page shows them as 1,000+.
+MOST_COUNTED = 1000
+_COUNTED = {
+    "checks": ("verdicts", "run_id"),
+    "reviews": ("reviews", "run_id"),
+    "criteria": ("criteria", "run_id"),
+    "phases": ("phases", "run_id"),
+    "artifacts": ("artifacts", "run_id"),
+    "states": ("state_versions", "run_id"),
+    "forks": ("runs", "parent_run_id"),
+}
+_CONTENTS = "select " + ", ".join(
+    f"(select count(*) from (select 1 from {table} where {column} = :run_id limit {MOST_COUNTED}) {name}) as {name}"
+    for name, (table, column) in _COUNTED.items()
+)
+
+
+def contents(db: "Database", run_id: str) -> "dict[str, int]":
+    """Count what a run has beside tasks and entries, up to 1,000 of each; `is_conducted` is 1 for a run of `decklog run`."""
+    started = "(select case when metadata like '%\"conductor\"%' then 1 else 0 end from runs where id = :run_id) as is_conducted"
+    names, rows = db.rows(f"{_CONTENTS}, {started}", {"run_id": run_id})
+    return {name: int(value or 0) for name, value in zip(names, rows[0], strict=True)}
+
+
+def graph(db: "Database", run_id: str, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
+    """Read the first tasks of a run, and which of them wait for which: pairs of a task and what it waits for."""
+    columns = "id, title, state, worker, role, tags, open_dependencies, priority,"
+    columns += " case when role = 'work' then result end as work_result"
+    names, rows = db.rows(
+        f"select {columns} from tasks where run_id = :run_id order by created_at, id limit {int(most)}", {"run_id": run_id}
+    )
+    waits = "select task_id, depends_on from dependencies where run_id = :run_id and kind = 'blocks' order by task_id, depends_on"
+    links = [(str(task_id), str(needed)) for task_id, needed in db.rows(waits, {"run_id": run_id})[1]]
+    return [dict(zip(names, row, strict=True)) for row in rows], links

@@ -39,4 +39,4 @@ def read(asked: SiteRequest) -> PageView:
 def _view(title: str, said: str, data: Any, shown: dict[str, Any], following: str | None) -> PageView:
     given = {name: shown[name] for name in ("topic",) if shown[name]}
     shown = {"topics": [], **shown, "older": f"/memory?{urlencode({**given, 'after': following})}" if following else None}
-    return PageView("memory.html", title, said, data, shown, following, "more")
+    return PageView("memory.html", title, said, data, shown, following, "memory")

@@ -3,9 +3,8 @@
 from decklog.web.site import PageView, SiteRequest
 
 PLACES = {
-    "/tasks": ("Tasks", "What is under way and what is held, over all runs."),
+    "/views": ("Saved views", "Lists with filters that somebody named."),
     "/compare": ("Compare", "What differs between two runs, or between two moments of one."),
-    "/memory": ("Memory", "What was learned, why it is recalled, and where it comes from."),
     "/workflow": ("Workflow", "Who comes next after each report."),
     "/lines": ("Lines", "Who wrote which line of the repository: agents, people, or nobody knows."),
     "/trust": ("Trust", "Who the manager is, what agents may do, and what was signed."),

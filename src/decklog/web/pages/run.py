@@ -1,6 +1,7 @@
 """Run: what happened here, who did it, and what it looked like at any moment."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
@@ -15,6 +16,23 @@ from decklog.web.site import PageView, SiteRequest, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
 TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
+# The bar of tabs, and the pages that share one.
+BAR = {
+    "overview": "Overview",
+    "journal": "Journal",
+    "tasks": "Tasks",
+    "lanes": "Timeline",
+    "checks": "Checks",
+    "spend": "Spend",
+    "plan": "Plan",
+    "artifacts": "Files",
+    "forks": "Forks",
+}
+PARTS: dict[str, dict[str, str]] = {
+    "tasks": {"tasks": "tasks", "graph": "dependencies"},
+    "journal": {"journal": "all", "reasoning": "reasoning", "tools": "tool calls"},
+    "artifacts": {"artifacts": "files", "states": "state documents"},
+}
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 # What a person looks at first, among tasks.
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
@@ -41,8 +59,13 @@ def read(asked: SiteRequest) -> PageView:
     picture = asked.log.overview.picture(run_id, **moments, **sizes, **places)
     head = run_moment.of(picture)
     data, shown = _TAB[tab](asked, head, picture)
-    shown |= {"run": head, "tab": tab, "tabs": TABS, "strip": strip_of(picture.pulse), "last_at": head.moment}
-    shown["empty"] = _empty(head, picture)
+    shown |= {"run": head, "tab": tab, "strip": strip_of(picture.pulse), "last_at": head.moment}
+    counts = asked.log.overview.contents(run_id)
+    shown |= {
+        "is_conducted": bool(counts["is_conducted"]),
+        "tabs": _tabs(tab, head, picture, counts),
+        "tab_parts": PARTS.get(_group(tab), {}),
+    }
     shown["as_of"] = "" if head.at is None else f"?at={head.at}"
     said = command(*_COMMANDS[tab], run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
@@ -50,10 +73,28 @@ def read(asked: SiteRequest) -> PageView:
     return PageView("run.html", title, said, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
 
 
-def _empty(head: RunMoment, picture: Any) -> list[str]:
-    """Name the tabs of which the head of the page knows that there is nothing in them."""
-    none = {"tasks": not any(head.tasks.values()), "lanes": not picture.totals["attempts"], "spend": not head.calls}
-    return [tab for tab, is_empty in none.items() if is_empty]
+@dataclass(frozen=True)
+class TabLink:
+    """A tab of the bar: `count` is None where it is not known, as of an earlier entry."""
+
+    name: str
+    title: str
+    count: int | None
+    is_current: bool
+
+
+def _group(tab: str) -> str:
+    """Return the tab of the bar that a page of a run belongs to."""
+    return next((group for group, parts in PARTS.items() if tab in parts), tab)
+
+
+def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, int]) -> list[TabLink]:
+    """Build the bar of tabs, each with how much there is in it."""
+    known = {"journal": head.seq, "tasks": sum(head.tasks.values()), "lanes": picture.totals["attempts"], "spend": head.calls}
+    if head.at is None:
+        known |= {"checks": counts["checks"] + counts["reviews"], "plan": counts["criteria"] + counts["phases"]}
+        known |= {"artifacts": counts["artifacts"] + counts["states"], "forks": counts["forks"]}
+    return [TabLink(name, title, known.get(name), name == _group(tab)) for name, title in BAR.items()]
 
 
 def _sizes(asked: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
@@ -148,6 +189,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "reasoning": ("journal", "find", "--kind", "reasoning"),
     "tools": ("journal", "find", "--kind", "tool"),
     "lanes": ("runs", "lanes"),
+    "graph": ("tasks", "ready"),
     "checks": ("verdicts", "find"),
     "spend": ("ledger", "find"),
     "plan": ("plans", "show"),

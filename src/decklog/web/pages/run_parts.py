@@ -1,14 +1,17 @@
 """The tabs of a run that show its records: lanes, checks, money, plan, states, files and forks."""
 
+import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
-from decklog.web.pages.charts.lanes import gantt_of
+from decklog.web.pages.charts.graph import draw_graph, item_of, nodes_of
+from decklog.web.pages.charts.lanes import TaskLabel, gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of
 from decklog.web.pages.run_moment import RunMoment
@@ -29,6 +32,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "states": {"records": ["state_versions", "checkpoints"]},
     "artifacts": {"records": ["artifacts"]},
     "forks": {},
+    "graph": {},
 }
 # What is asked of a picture as of an entry alone: how tasks stand now is in their table, which is read at a third of the cost.
 PAST_SIZES: dict[str, dict[str, Any]] = {
@@ -37,11 +41,43 @@ PAST_SIZES: dict[str, dict[str, Any]] = {
 }
 NOW_SIZES: dict[str, dict[str, Any]] = {"overview": {"first_tasks": MOST_FIRST}}
 _LONGEST_FILE = 200_000
+MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 
 
 def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     moment = asked.log.clock.now() if head.at is None else head.moment
-    return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
+    window = _time(asked, "from"), _time(asked, "to")
+    gantt = gantt_of(picture.lanes, moment, _labels(asked, head.id), window)
+    return {"lanes": picture.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
+
+
+def _time(asked: SiteRequest, name: str) -> datetime | None:
+    """Read a time of the address, such as 2026-11-18T14:00:00Z."""
+    text = asked.word(name)
+    try:
+        return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid(f"{name} is {text!r}: write a time as 2026-11-18T14:00:00Z", field=name) from None
+
+
+def _labels(asked: SiteRequest, run_id: str) -> dict[str, TaskLabel]:
+    """Read the work item of each task, and the agent that worked on it."""
+    tasks, _ = asked.log.overview.graph(run_id, most=MOST_NODES)
+    return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"])) for task in tasks}
+
+
+def _agent_of(result: str | None) -> str | None:
+    found = json.loads(result) if result else None
+    return str(found["agent"]) if isinstance(found, dict) and isinstance(found.get("agent"), str) else None
+
+
+def graph(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
+    tasks, links = asked.log.overview.graph(head.id, most=MOST_NODES)
+    nodes = nodes_of(tasks, links, head.id)
+    drawn = draw_graph(nodes)
+    zoom = asked.number("zoom")
+    shown = {"graph": drawn, "zoom": zoom if zoom in ZOOMS else 100, "zooms": ZOOMS, "is_cut": len(tasks) == MOST_NODES}
+    return {"nodes": [node.as_dict() for node in nodes]}, shown
 
 
 def checks(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
@@ -126,11 +162,12 @@ def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
 
 
 TABS = {
-    "lanes": ("Lanes", lanes),
+    "lanes": ("Timeline", lanes),
+    "graph": ("Dependencies", graph),
     "checks": ("Checks", checks),
     "spend": ("Spend", spend),
     "plan": ("Plan", plan),
     "states": ("States", states),
-    "artifacts": ("Artifacts", artifacts),
+    "artifacts": ("Files", artifacts),
     "forks": ("Forks", forks),
 }

@@ -21,7 +21,7 @@ def read(asked: SiteRequest) -> PageView:
     page = asked.log.tasks.find(**given, limit=PAGE, after=asked.word("after"))
     said = command("tasks", "find", "--state", state, *(("--worker", worker) if worker else ()))
     shown = {"tasks": page, "state": state, "states": STATES, "worker": worker, "is_first": asked.word("after") is None}
-    return PageView("tasks.html", "Tasks", said, page, shown, page.next, "more")
+    return PageView("tasks.html", "Tasks", said, page, shown, page.next, "tasks")
 
 
 def one(asked: SiteRequest) -> PageView:
@@ -37,4 +37,4 @@ def one(asked: SiteRequest) -> PageView:
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"
-    return PageView("task.html", title, command("tasks", "details", task_id), found, shown, place="more")
+    return PageView("task.html", title, command("tasks", "details", task_id), found, shown, place="tasks")

@@ -25,12 +25,20 @@ def read(asked: SiteRequest) -> PageView:
         by_agent.setdefault(step.agent, []).append(step)
     decisions = asked.log.overview.decisions()
     stations = stations_of(list(by_agent), asked.log.overview.stations())
-    shown: dict[str, Any] = {"by_agent": by_agent, "versions": versions, "rules": workflow.rules(), "counted_as": COUNTED}
+    shown: dict[str, Any] = {"versions": versions, "rules": workflow.rules(), "counted_as": COUNTED}
     shown |= {"stations": stations, "most": _MOST, "idle": [one["who"] for one in stations if not one["has_any"]]}
     shown["has_work"] = any(one["has_any"] for one in stations)
+    shown |= _roles(by_agent, stations, is_all=asked.word("roles") == "all")
     shown["picture"] = sha256(repr(notes_of(stations, decisions)).encode()).hexdigest()[:12]
     data = {"transitions": steps, "versions": versions, "stations": stations}
     return PageView("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
+
+
+def _roles(by_agent: dict[str, list[object]], stations: Sequence[Mapping[str, Any]], *, is_all: bool) -> dict[str, Any]:
+    """Choose the roles whose steps are shown: those with work, unless all are asked for or none has any."""
+    used = {one["who"] for one in stations if one["has_any"] and one["is_known"]}
+    shown = {agent: steps for agent, steps in by_agent.items() if is_all or not used or agent in used}
+    return {"by_agent": shown, "is_all": is_all, "unused": len(by_agent) - len(shown)}
 
 
 def stations_of(agents: list[str], found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

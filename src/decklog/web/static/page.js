@@ -110,7 +110,7 @@ const options = {
   callbacks: {
     // What a reader unfolded, chose or marked stays so.
     beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS') && !(name === 'class' && 'row' in node.dataset),
-    beforeNodeMorphed: node => !['tail', 'item', 'slider', 'newer', 'older'].includes(node.id),
+    beforeNodeMorphed: node => !['tail', 'item', 'slider', 'newer', 'older'].includes(node.id) && !(node.id === 'diff' && $('form', node)),
   },
 }
 // Which view it is that the page shows: what was asked for before the slider moved is of another.
@@ -363,3 +363,4 @@ port.onmessage = ({ data }) => heard(data)
 addEventListener('pagehide', () => port.postMessage('bye'))
 // A tab that comes back from the history has said goodbye.
 addEventListener('pageshow', event => event.persisted && location.reload())
+export { $, $$, fetched, keys }

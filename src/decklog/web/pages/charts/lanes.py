@@ -1,8 +1,11 @@
-"""Lanes: who worked on which task from when to when, with the hours in which nobody did folded."""
+"""Timeline: who worked on which task from when to when, on a time axis in which hours without work are folded."""
 
+import json
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from math import ceil
 from operator import itemgetter
 from typing import Any
 
@@ -11,56 +14,117 @@ from decklog.core.clock import from_text
 from decklog.core.figures import span
 from decklog.web.rendering import segment
 
-WIDTH = 1000
+# Places are percentages of the axis.
+WIDTH = 100.0
 # A stretch in which nobody worked is drawn so wide, once it would take more than this share of the whole.
-_FOLDED, _LEAST_SHARE = 28, 0.1
+_FOLDED, _LEAST_SHARE = 2.8, 0.1
 # An attempt is never drawn narrower than this: it could not be seen.
-_NARROWEST = 3.0
+_NARROWEST = 0.4
 _SHADES = {None: "run", "done": "done", "failed": "fail", "expired": "fail", "blocked": "hold"}
+MOST_TICKS, _LEAST_TICKS, _TICK_DISTANCE = 6, 4, 9.0
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
+
+
+@dataclass(frozen=True)
+class TimelineBar:
+    """One attempt: its place and width in percent, the agent, and what is shown when it is pointed at."""
+
+    x: float
+    width: float
+    shade: str
+    agent: str
+    said: str
 
 
 @dataclass(frozen=True)
 class TimelineLane:
-    """One task: its bars are paths, shades and what is said of them; `word` is how its latest attempt stands.
+    """One task; `word` is how its latest attempt stands, and `item` the work item that it belongs to.
 
     `path` is the task's id as part of an address. Everything is written as a page shows it: there are hundreds of them.
     """
 
     path: str
     title: str
-    bars: list[tuple[str, str, str]]
+    bars: list[TimelineBar]
     word: str
     shade: str
+    item: str | None = None
+
+
+@dataclass(frozen=True)
+class TimeTick:
+    """A mark of the axis; `at` is its time for an address."""
+
+    x: float
+    label: str
+    at: str
 
 
 @dataclass(frozen=True)
 class Gantt:
-    """The lanes in the order in which they began; `folds` are the places of folded stretches, and how long each was.
+    """The lanes, those of one item together, in the order in which they began.
 
-    `lines` is a path through all of them, which every lane has.
+    `folds` are the places of folded stretches, and how long each was. `scale` maps places to times, for a drag.
     """
 
     lanes: list[TimelineLane]
     folds: list[tuple[float, str]]
-    lines: str
+    ticks: list[TimeTick]
     first: datetime | None
     last: datetime | None
     left_out: int
+    scale: str = "[]"
 
 
-def gantt_of(lanes: dict[str, Any], moment: datetime) -> Gantt:
-    """Draw attempts over time; those under way go on to the moment that is shown."""
-    attempts = [(one, from_text(one["started_at"]), _end(one, moment)) for one in lanes["attempts"]]
+Window = tuple[datetime | None, datetime | None]
+
+
+@dataclass(frozen=True)
+class TaskLabel:
+    """What a timeline shows of a task beside its attempts: its work item, and the agent that the conductor let work on it."""
+
+    item: str | None = None
+    agent: str | None = None
+
+
+def gantt_of(
+    lanes: dict[str, Any], moment: datetime, labels: Mapping[str, TaskLabel] | None = None, window: Window = (None, None)
+) -> Gantt:
+    """Draw attempts over time; those under way go on to the moment that is shown.
+
+    `labels` has what else is known of tasks. Of a window, what lies in it is drawn.
+    """
+    found = [(one, from_text(one["started_at"]), _end(one, moment)) for one in lanes["attempts"]]
+    attempts = [clipped for one in found if (clipped := _clipped(one, window)) is not None]
     if not attempts:
-        return Gantt([], [], "", None, None, lanes["left_out"])
+        return Gantt([], [], [], None, None, lanes["left_out"])
     pieces = _pieces([(began, ended) for _, began, ended in attempts])
-    by_task: dict[str, list[tuple[Any, datetime, datetime]]] = {}
+    by_task: dict[str, list[Attempt]] = {}
     for attempt in sorted(attempts, key=lambda one: one[1]):
         by_task.setdefault(attempt[0]["task_id"], []).append(attempt)
-    drawn = [_lane(task_id, found, pieces) for task_id, found in by_task.items()]
-    folds = [(round(x + width / 2, 1), span(ended - began)) for began, ended, x, width, is_folded in pieces if is_folded]
-    lines = "".join(f"M{x - 1:.1f} 0h2v14h-2z" for x, _ in folds)
-    return Gantt(drawn, folds, lines, pieces[0][0], pieces[-1][1], lanes["left_out"])
+    known = labels or {}
+    drawn = [_lane(task_id, of_task, pieces, known.get(task_id, TaskLabel())) for task_id, of_task in by_task.items()]
+    folds = [(round(x + width / 2, 2), span(ended - began)) for began, ended, x, width, is_folded in pieces if is_folded]
+    first, last = pieces[0][0], pieces[-1][1]
+    return Gantt(_together(drawn), folds, _ticks(pieces), first, last, lanes["left_out"], _scale(pieces))
+
+
+Attempt = tuple[Any, datetime, datetime]
+
+
+def _clipped(attempt: Attempt, window: Window) -> Attempt | None:
+    one, began, ended = attempt
+    since, until = window
+    began, ended = max(began, since or began), min(ended, until or ended)
+    return (one, began, ended) if began <= ended else None
+
+
+def _together(lanes: Sequence[TimelineLane]) -> list[TimelineLane]:
+    """Put the lanes of an item below each other, where the first of them is."""
+    order: dict[str, int] = {}
+    for number, lane in enumerate(lanes):
+        order.setdefault(lane.item or f"task {number}", number)
+    return [lane for _, lane in sorted(enumerate(lanes), key=lambda one: order[one[1].item or f"task {one[0]}"])]
 
 
 def _end(attempt: dict[str, Any], moment: datetime) -> datetime:
@@ -84,11 +148,13 @@ def _pieces(spans: list[tuple[datetime, datetime]]) -> list[Piece]:
     worked = sum((ended - began for began, ended, is_work in parts if is_work), timedelta()) or timedelta(seconds=1)
     is_folded = [not is_work and (ended - began) > _LEAST_SHARE * worked for began, ended, is_work in parts]
     open_time = sum((part[1] - part[0] for part, fold in zip(parts, is_folded, strict=True) if not fold), timedelta())
-    scale = (WIDTH - _FOLDED * sum(is_folded)) / max(1e-6, open_time.total_seconds())
+    # Many folds share a half of the axis at most.
+    folded = min(_FOLDED, WIDTH / 2 / max(1, sum(is_folded)))
+    scale = (WIDTH - folded * sum(is_folded)) / max(1e-6, open_time.total_seconds())
     found: list[Piece] = []
     place = 0.0
     for (began, ended, _), fold in zip(parts, is_folded, strict=True):
-        width = _FOLDED if fold else (ended - began).total_seconds() * scale
+        width = folded if fold else (ended - began).total_seconds() * scale
         found.append((began, ended, place, width, fold))
         place += width
     return found
@@ -102,15 +168,65 @@ def _x(at: datetime, pieces: list[Piece]) -> float:
     return place + width * ((at - began) / (ended - began) if ended > began else 0.0)
 
 
-def _lane(task_id: str, attempts: list[tuple[Any, datetime, datetime]], pieces: list[Piece]) -> TimelineLane:
+def _ticks(pieces: list[Piece]) -> list[TimeTick]:
+    """Find four to six times for the axis: round ones, and where those are too few the beginnings of work."""
+    worked = [piece for piece in pieces if not piece[4]]
+    step = next((step for step in _STEPS if sum(len(_multiples(piece, step)) for piece in worked) <= MOST_TICKS), _STEPS[-1])
+    times = [datetime.fromtimestamp(at, UTC) for piece in worked for at in _multiples(piece, step)][:MOST_TICKS]
+    if len(times) < _LEAST_TICKS:
+        starts = [piece[0] for piece in worked]
+        times = sorted({*times, *starts[: MOST_TICKS - len(times)]})
+    times = _apart(times, pieces)
+    lasted, days = pieces[-1][1] - pieces[0][0], {at.date() for at in times}
+    ticks, day = list[TimeTick](), None if len(days) > 1 else times[0].date()
+    for at in times:
+        label = _clock(at, lasted) if at.date() == day else f"{at:%d %b} {_clock(at, lasted)}"
+        ticks.append(TimeTick(round(_x(at, pieces), 2), label, f"{at:%Y-%m-%dT%H:%M:%SZ}"))
+        day = at.date()
+    return ticks
+
+
+def _clock(at: datetime, lasted: timedelta) -> str:
+    """Write a time as exactly as the axis needs it."""
+    if lasted < timedelta(seconds=5):
+        return f"{at:%H:%M:%S.%f}"[:-4]
+    return f"{at:%H:%M:%S}" if lasted < timedelta(minutes=5) else f"{at:%H:%M}"
+
+
+def _multiples(piece: Piece, step: int) -> range:
+    """Return the multiples of so many seconds within a stretch."""
+    return range(ceil(piece[0].timestamp() / step) * step, int(piece[1].timestamp()) + 1, step)
+
+
+def _apart(times: list[datetime], pieces: list[Piece]) -> list[datetime]:
+    """Leave out times whose labels would be written over each other."""
+    kept: list[datetime] = []
+    for at in times:
+        if not kept or _x(at, pieces) - _x(kept[-1], pieces) >= _TICK_DISTANCE:
+            kept.append(at)
+    return kept
+
+
+def _scale(pieces: list[Piece]) -> str:
+    """Write the stretches as numbers: place, width, and the seconds at which each begins and ends."""
+    return json.dumps([[round(x, 3), round(width, 3), began.timestamp(), end.timestamp()] for began, end, x, width, _ in pieces])
+
+
+def _lane(task_id: str, attempts: list[Attempt], pieces: list[Piece], label: TaskLabel) -> TimelineLane:
     bars = []
     for one, began, ended in attempts:
         start = min(_x(began, pieces), WIDTH - _NARROWEST)
         width = max(_NARROWEST, _x(ended, pieces) - start)
-        said = f"{one['worker']}, attempt {one['number']}: {_word(one)}, {span(ended - began)}"
-        bars.append((f"M{start:.1f} 2h{width:.1f}v10h-{width:.1f}z", _shade(one), revealed(said)))
+        agent = _agent(str(one["worker"]), label)
+        said = f"{agent}, attempt {one['number']}: {_word(one)}, {span(ended - began)}, from {began:%H:%M:%S} UTC"
+        bars.append(TimelineBar(round(start, 2), round(width, 2), _shade(one), revealed(agent), revealed(said)))
     latest = attempts[-1][0]
-    return TimelineLane(segment(task_id), revealed(latest["title"]), bars, _word(latest), _shade(latest))
+    return TimelineLane(segment(task_id), revealed(latest["title"]), bars, _word(latest), _shade(latest), label.item)
+
+
+def _agent(worker: str, label: TaskLabel) -> str:
+    """Name who worked. A conductor claims tasks under a name for machines, and lets an agent work on them."""
+    return label.agent or "conductor" if worker.startswith("conductor-") else worker
 
 
 def _word(attempt: dict[str, Any]) -> str:

@@ -11,12 +11,15 @@ from decklog.core.clock import from_text
 from decklog.core.figures import span
 
 STEPS = 120
-WIDTH, HEIGHT = 600, 28
+WIDTH, HEIGHT = 600, 40
 _LOWEST = 3
+_WIDEST = 6
 # A pause as long as this, and so many times as long as is usual between two steps, is drawn as one, and named; so many of them.
 _SILENCE_SECONDS, _UNUSUAL, _MOST_SILENCES = 10 * 60, 8, 12
 _SHAPES = {"failure": "✕", "question": "▲", "checkpoint": "◆", "pivot": "↷"}
 _LISTED = 6
+# So many parts of the strip have a text of their own when they are pointed at.
+_ZONES = 24
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Strip:
     listed: list[dict[str, Any]]
     silences: list[tuple[float, str]]
     left_out: int
+    zones: list[tuple[float, float, str]]
 
 
 def strip_of(pulse: dict[str, Any]) -> Strip:
@@ -56,7 +60,19 @@ def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tupl
     for what, seq in told:
         marks[what] = marks.get(what, "") + f"M{_x(seq - first, scale)} 0h2.5v{HEIGHT}h-2.5z"
     listed = [{"what": what, "seq": seq, "shape": _SHAPES[what]} for what, seq in told[-_LISTED:]]
-    return Strip(bars, round(width * 0.7, 1), marks, listed, silences, left_out)
+    return Strip(bars, round(min(width * 0.7, _WIDEST), 1), marks, listed, silences, left_out, _zones(given, width))
+
+
+def _zones(steps: tuple[tuple[int, str], ...], width: float) -> list[tuple[float, float, str]]:
+    """Part the strip for pointing at it: place, width, and which entries of which time are there."""
+    size = max(1, -(-len(steps) // _ZONES))
+    found = []
+    for start in range(0, len(steps), size):
+        part = steps[start : start + size]
+        (first, began), (last, ended) = part[0], part[-1]
+        said = f"entries {first:,} to {last:,}, {began[:10]} {began[11:16]} to {ended[11:16]} UTC"
+        found.append((round(start * width, 1), round(len(part) * width, 1), said))
+    return found
 
 
 def _silences(pauses: list[tuple[int, float, int]]) -> list[tuple[float, int]]:

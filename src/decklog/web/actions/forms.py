@@ -1,0 +1,163 @@
+"""The form of an action: what it does, its fields, the owner's signature if one is registered, and the terminal command."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from decklog.core.errors import Conflict, DecklogError, Denied, Invalid
+from decklog.web.answers import status_of
+from decklog.web.deciding import Paused, proven, told_again
+from decklog.web.pages.inbox import proof_of
+from decklog.web.site import PageView, SiteRequest
+
+LONGEST_TEXT = 4000
+# Who acts where no owner is registered.
+PERSON = "dashboard"
+
+
+@dataclass(frozen=True)
+class FormField:
+    """One field: a `text` of several lines, or a `line`. `unit` is written in front of it."""
+
+    name: str
+    label: str
+    kind: Literal["text", "line"] = "text"
+    hint: str = ""
+    value: str = ""
+    unit: str = ""
+    is_required: bool = True
+
+
+REASON = FormField("reason", "Reason", hint="agents read it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionForm:
+    """What the page of an action shows. `subject` is what it is about, and `link` the page of that."""
+
+    title: str
+    button: str
+    subject: str
+    link: str
+    explanation: str
+    command: str
+    fields: tuple[FormField, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    is_signed: bool = True
+    # What the form was made for; the action is refused if it is something else by then.
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class WebAction:
+    """An action: `describe` builds its form or raises Conflict, `perform` does it and returns where to go on."""
+
+    describe: Callable[[SiteRequest, str], ActionForm]
+    perform: Callable[[SiteRequest, str, Mapping[str, str]], str]
+    # Whether `perform` runs as one transaction that the owner signs; otherwise the verb signs what needs it.
+    is_one_change: bool = True
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A link to an action on the page where it is needed."""
+
+    verb: str
+    subject_id: str
+    label: str
+    is_urgent: bool = field(default=False)
+
+
+def is_registered(asked: SiteRequest) -> bool:
+    return bool(asked.log.trust.status()["is_bound"])
+
+
+def signature_of(asked: SiteRequest, *, is_needed: bool = True) -> dict[str, Any] | None:
+    """Return how the owner signs a form; None if it needs no signature, or no owner is registered."""
+    is_signed = asked.site.is_read_only or (is_needed and is_registered(asked))
+    return proof_of(asked) if is_signed else None
+
+
+def token_of(verb: str) -> str:
+    """Name the verb in the token of its forms."""
+    return f"act.{verb}"
+
+
+def build_view(asked: SiteRequest, verb: str, form: ActionForm, **answer: Any) -> PageView:
+    """Build the page of a form."""
+    subject_id = asked.path["id"]
+    shown: dict[str, Any] = {
+        "form": form,
+        "verb": verb,
+        "subject_id": subject_id,
+        "proof": signature_of(asked, is_needed=form.is_signed),
+        "token": asked.session.form_token(token_of(verb), subject_id),
+        "typed": {one.name: one.value for one in form.fields},
+        "problem": None,
+    }
+    data = {"verb": verb, "id": subject_id, "title": form.title, "explanation": form.explanation, "command": form.command}
+    return PageView("action.html", form.title, form.command, data, shown | answer)
+
+
+def check_token(asked: SiteRequest, verb: str, subject_id: str) -> None:
+    if not asked.session.is_form_token(asked.form.get("token", ""), token_of(verb), subject_id):
+        raise Denied("this form belongs to another session", hint="Reload the page and try again.")
+
+
+def send(asked: SiteRequest, verb: str, action: WebAction) -> PageView | str:
+    """Do what a form asks for; return where to go on, or the form again with the problem and what was typed."""
+    subject_id = asked.path["id"]
+    check_token(asked, verb, subject_id)
+    form = action.describe(asked, subject_id)
+    try:
+        if asked.form.get("state", form.state) != form.state:
+            raise Conflict("this changed while you read it", hint="Read it again, then decide.")
+        given = {one.name: _given(asked, one) for one in form.fields}
+        return _performed(asked, verb, action, form, given)
+    except DecklogError as problem:
+        typed = {one.name: asked.form.get(one.name, "") for one in form.fields}
+        view = build_view(asked, verb, form, problem=told_again(problem), typed=typed)
+        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+
+
+def _performed(asked: SiteRequest, verb: str, action: WebAction, form: ActionForm, given: Mapping[str, str]) -> str:
+    subject_id = asked.path["id"]
+    if not action.is_one_change:
+        return action.perform(asked, subject_id, given)
+    with signed(asked, is_needed=form.is_signed), asked.log.transaction():
+        if form.is_signed:
+            said = {"id": subject_id, **given}
+            return asked.log.proofs.under(f"web.{verb}", said, lambda: action.perform(asked, subject_id, given))
+        return action.perform(asked, subject_id, given)
+
+
+@contextmanager
+def signed(asked: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
+    """Act in the block as the owner, with the signature that came with the form. Yield who acts.
+
+    Where no owner is registered, or no signature is needed, what is written names the session.
+    """
+    if is_needed and is_registered(asked):
+        with proven(asked) as owner:
+            yield owner
+        return
+    if asked.site.is_read_only:
+        raise Denied("this log is open for reading only", hint="Start the dashboard without --read-only.")
+    with asked.log.acting(actor_of(asked), agent_id=asked.session.name):
+        yield actor_of(asked)
+
+
+def actor_of(asked: SiteRequest) -> str:
+    """Name who acts: the owner if one is registered."""
+    trust = asked.log.trust.status()
+    return str(trust["manager"]) if trust["is_bound"] else PERSON
+
+
+def _given(asked: SiteRequest, one: FormField) -> str:
+    text = asked.form.get(one.name, "").strip()
+    if one.is_required and not text:
+        raise Invalid(f"{one.label.lower()} is missing", field=one.name)
+    if len(text) > LONGEST_TEXT:
+        raise Invalid(f"{one.label.lower()} has at most {LONGEST_TEXT} characters", field=one.name)
+    return text

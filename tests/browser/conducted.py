@@ -1,0 +1,29 @@
+"""A conductor's run at a dashboard in a process of its own: in a repository next to the log."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from tests.conductor.plans import make_checked_repository, piece
+from tests.web.conducted import WRONG, conduct
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+
+
+def work_in(path: Path, folder: Path, *pieces: dict[str, Any], name: str = "repository") -> str:
+    """Take a plan through a new repository, with the state folder that the server has; return the run."""
+    repository = make_checked_repository(folder / name)
+    with pytest.MonkeyPatch.context() as patch, Decklog.open(path) as log:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        return conduct(log, repository, *pieces).run_id
+
+
+def plan() -> list[dict[str, Any]]:
+    """Plan an item that lands, one that is red, and one that waits for it."""
+    return [
+        piece("triple", ["print", "I add it."], GOOD, again=[["append", "calc.py", "\n\nWHY = 1\n"]]),
+        piece("wrong", WRONG, again=[["append", "notes.txt", "four\n"]]),
+        piece("later", ["append", "notes.txt", "five\n"], needs=["wrong"]),
+    ]

@@ -1,0 +1,102 @@
+"""The dependency graph: every task is to the right of what it waits for, no line is hidden, and the critical path is right."""
+
+import random
+import re
+from itertools import pairwise
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.web.pages.charts.graph import NODE_HEIGHT, NODE_WIDTH, GraphNode, draw_graph, nodes_of
+from tests.pictures import sample_log, sample_parts
+from tests.web.asking import Browser
+from tests.web.payloads import PAYLOADS
+from tests.web.test_every_column import HIDDEN
+from tests.web.test_text_of_agents import shape
+
+
+def node(name: str, *needs: str, state: str = "pending") -> GraphNode:
+    return GraphNode(name, name, state, f"/tasks/{name}", None, needs)
+
+
+def test_each_node_is_to_the_right_of_what_it_waits_for_and_none_overlap() -> None:
+    chance = random.Random(7)
+    for size in (1, 2, 9, 40, 120):
+        names = [f"n{number}" for number in range(size)]
+        nodes = [node(name, *chance.sample(names[:at], min(at, chance.randrange(4)))) for at, name in enumerate(names)]
+        drawn = draw_graph(nodes)
+        places = {one.node.id: (one.x, one.y) for one in drawn.nodes}
+        assert all(places[needed][0] < places[one.id][0] for one in nodes for needed in one.needs)
+        taken = sorted(places.values())
+        assert all(x1 != x2 or y2 - y1 >= NODE_HEIGHT for (x1, y1), (x2, y2) in pairwise(taken))
+        assert all(x + NODE_WIDTH <= drawn.width and 0 <= y <= drawn.height - NODE_HEIGHT for x, y in taken)
+        assert len(drawn.edges) == sum(len(one.needs) for one in nodes)
+
+
+def test_no_line_goes_behind_a_node() -> None:
+    drawn = draw_graph([node("a"), node("b", "a"), node("c", "b"), node("d", "a", "c")])
+    boxes = [(one.x, one.y) for one in drawn.nodes]
+    for path, _ in drawn.edges:
+        for x, y in [(int(x), int(y)) for x, y in re.findall(r" (\d+) (\d+)h", path)]:
+            assert not [box for box in boxes if box[0] <= x + 1 < box[0] + NODE_WIDTH and box[1] <= y <= box[1] + NODE_HEIGHT]
+
+
+def test_the_critical_path_is_the_longest_chain_that_is_not_over() -> None:
+    nodes = [node("a", state="done"), node("b", "a"), node("c", "b"), node("d", "a"), node("e", "c", "d"), node("f")]
+    drawn = draw_graph(nodes)
+    assert [one.id for one in drawn.critical] == ["b", "c", "e"]
+    assert [one.node.id for one in drawn.nodes if one.is_critical] == ["b", "c", "e"]
+    assert sum(is_critical for _, is_critical in drawn.edges) == 2
+    assert draw_graph([node("a"), node("b")]).critical == []
+
+
+def test_a_circle_is_drawn_and_does_not_hang() -> None:
+    assert len(draw_graph([node("a", "c"), node("b", "a"), node("c", "b"), node("x", "x")]).nodes) == 4
+
+
+def test_all_tasks_of_a_work_item_are_one_node() -> None:
+    tasks = [
+        {"id": f"{name}.{role}", "title": role, "state": state, "worker": None, "role": role, "tags": f'["piece:{name}"]'}
+        for name, states in (("one", ("done", "done", "done")), ("two", ("done", "blocked", "pending")))
+        for role, state in zip(("work", "check", "land"), states, strict=True)
+    ]
+    links = [("one.check", "one.work"), ("two.work", "one.land"), ("two.land", "two.check")]
+    found = nodes_of(tasks, links, "r")
+    assert [(one.title, one.state, one.needs, one.path) for one in found] == [
+        ("one", "done", (), "/runs/r/items/one"),
+        ("two", "blocked", ("item one",), "/runs/r/items/two"),
+    ]
+
+
+@pytest.fixture
+def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
+    sample_log.write(log, clock)
+    sample_parts.write(log, clock)
+    return browser
+
+
+def test_the_graph_of_a_run_shows_states_by_shape_and_links_each_task(filled: Browser, log: Decklog) -> None:
+    text = filled.get("/runs/commas/graph").text
+    for task in log.tasks.find("commas", limit=200):
+        assert f'href="/tasks/{task.id}"' in text
+    assert '<use href="#s-done"/>' in text
+    assert '<use href="#s-held"/>' in text
+    assert "Critical path" in text
+    assert 'width="' in filled.get("/runs/commas/graph?zoom=50").text
+    assert "as of now alone" in filled.get("/runs/commas/graph?at=30").text
+    data = filled.get("/runs/commas/graph.json").data["data"]["nodes"]
+    assert {one["id"] for one in data} == {task.id for task in log.tasks.find("commas", limit=200)}
+
+
+def test_what_agents_wrote_is_text_in_the_graph(log: Decklog, browser: Browser) -> None:
+    for run_id, texts in (("plain", ("one", "two", "three")), ("hostile", PAYLOADS)):
+        log.runs.start("x", run_id=run_id)
+        before: list[str] = []
+        for text in texts:
+            task = log.tasks.add(run_id, text, depends_on=before[-1:], tags=[text] if text.isprintable() else None)
+            before.append(task.id)
+        log.tasks.claim(run_id, worker=texts[0])
+    known = shape(browser.get("/runs/plain/graph").text)
+    text = browser.get("/runs/hostile/graph").text
+    assert shape(text) <= known
+    assert not HIDDEN.search(text)
