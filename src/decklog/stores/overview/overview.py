@@ -13,7 +13,8 @@ from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import recent, spending, task_counts, waiting
+from decklog.stores.overview import attention, recent, spending, task_counts, waiting
+from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
@@ -159,12 +160,13 @@ class Overview(Families):
 
     @reads_in_steps
     def waiting(self, *, limit: int = 20, after: str | None = None) -> Page[WaitingItem]:
-        """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs.
+        """List what waits for a person: decisions first, then blocked tasks, then runs that have gone quiet.
 
-        What ends soonest comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
+        Decisions are approvals, unknown effects, questions, spent budgets and stale evidence. In each group what ends soonest
+        comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
         """
         size = page_size(limit)
-        place = None if after is None else tuple(place_in(after, 4))
+        place = None if after is None else tuple(place_in(after, 5))
         items = self._looked(self._all_waiting)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
@@ -335,6 +337,15 @@ class Overview(Families):
         return standings(self._db, self._now())
 
     @reads
+    def attention(self) -> list[AttentionGroup]:
+        """List what went wrong and is still open, by kind: the count, the newest case and its cause.
+
+        These are runs that failed since yesterday; of runs that go on, blocked tasks, failed attempts, and failed checks and
+        blocked reviews of the last 7 days; and new feedback that is high or critical. Up to 100 of a kind are counted.
+        """
+        return attention.read(self._db, self._now())
+
+    @reads
     def ended(self, since: datetime, *, limit: int = 20) -> "list[EndedRun]":
         """List the runs that ended since a time, the latest first, each with its word."""
         return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
@@ -406,11 +417,12 @@ class Overview(Families):
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
         counts = by_status(runs)
-        agents = sum(run.workers for run in runs)
+        at_work = [run for run in runs if run.status in (Status.RUNNING, Status.NEEDS_YOU) and run.agents]
+        agents = len({agent for run in at_work for agent in run.agents})
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
             at=base.moment.now,
-            sentence=sentence(len(base.items), counts, agents, cost, base.budgets, is_new=is_new, is_cut=is_cut),
+            sentence=sentence(len(base.items), counts, (agents, len(at_work)), cost, base.budgets, is_new=is_new, is_cut=is_cut),
             decisions=len(base.items),
             waiting=base.items[:size],
             counts=counts,
@@ -451,7 +463,7 @@ class Overview(Families):
         base = self._base(can_move_marks)
         runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
         quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
-        return sorted([*base.items, *quiet], key=lambda item: item.place)
+        return sorted([*base.items, *waiting.blocked(self._db), *quiet], key=lambda item: item.place)
 
     def _days(
         self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool

@@ -102,7 +102,8 @@ class RunOverview:
     summary: str | None = None
     ended_at: datetime | None = None
     quiet_since: datetime | None = None
-    workers: int = 0
+    # The agents with a live lease, each once.
+    agents: list[str] = field(default_factory=list)
     working_on: list[dict[str, object]] = field(default_factory=list)
     waiting: int = 0
     cost_microdollars: int = 0
@@ -116,12 +117,17 @@ class RunOverview:
         return sum([tasks[name] for name in _PLANNED])
 
     @property
+    def workers(self) -> int:
+        """How many agents have a live lease."""
+        return len(self.agents)
+
+    @property
     def done(self) -> int:
         return self.tasks["done"]
 
     def as_dict(self) -> "dict[str, Any]":
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
-        return {**values, "status": self.status.value}
+        return {**values, "status": self.status.value, "workers": self.workers}
 
 
 class OverviewOutdated(Exception):
@@ -255,7 +261,7 @@ def _overview(
         last_by=fact["agent"],
         last_said=_said(fact),
         tasks=counts,
-        workers=len({lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now}),
+        agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now)),
         working_on=[_task(lease, moment.steady_now) for lease in leases[:_SHOWN_TASKS]],
         waiting=needs_you,
         cost_microdollars=spent.get("cost_microdollars", 0),

@@ -66,7 +66,7 @@ def _now(shown: Any) -> RunMoment:
         parent=shown.parent_run_id,
         parent_seq=shown.parent_seq,
         tasks={state: shown.tasks[state] for state in STATES},
-        workers=list(dict.fromkeys(str(task["worker"]) for task in shown.working_on if not task["lease_ended"])),
+        workers=shown.agents,
         waiting=shown.waiting,
         cost=shown.cost_microdollars,
         calls=shown.calls,
