@@ -1,12 +1,13 @@
 """Search: where was that? Words over everything, narrowed by what stands before a colon; an id goes there at once."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
-from decklog.core.errors import NotFound, TimedOut
+from decklog.core.errors import Busy, NotFound, TimedOut
 from decklog.log import Decklog
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment
@@ -67,11 +68,14 @@ def read(asked: SiteRequest) -> PageView:
 def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
-    going_on = not asked.site.whole_searches.is_time()
-    with asked.log.db.within(PATIENCE_SECONDS):
-        return asked.log.overview.search(
-            typed.words, **narrowed, since=since, going_on=going_on, limit=PAGE, after=asked.word("after")
-        )
+    log, going_on = asked.log, not asked.site.whole_searches.is_time()
+    given = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
+    # Large imports are indexed in the background; a search shows what is there so far. A few new entries are added first.
+    with suppress(TimedOut, Busy), log.db.within(PATIENCE_SECONDS):
+        log.db.index_some(going_on=going_on)
+    with log.db.within(PATIENCE_SECONDS):
+        # Inside of a read the search itself indexes nothing.
+        return log.db.read(lambda: log.overview.search(typed.words, **given))
 
 
 def _options(typed: Words) -> list[str]:
