@@ -44,7 +44,7 @@ def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog
     few = log.overview.money(by="run", limit=1)  # type: ignore[arg-type]
     assert few.others["cost_microdollars"] == log.overview.run("fast-tests").cost_microdollars
     assert "1 call of unknown price" in read(browser, "/spend").text
-    places = {"commas:20": "/runs/commas/overview?at=20", "task_x": "/tasks/task_x", "run_x": "/runs/run_x/overview"}
+    places = {"commas:20": "/runs/commas/entries/20", "task_x": "/tasks/task_x", "run_x": "/runs/run_x/overview"}
     for text, place in places.items():
         answer = browser.get(f"/search?q={text}")
         assert (answer.status, answer.headers["location"]) == (303, place)

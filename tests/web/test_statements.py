@@ -25,6 +25,7 @@ MOST = {
     "/runs/commas/overview?at=30": 8,
     "/runs/commas/tasks?as=table": 8,
     "/runs/commas/rows": 6,
+    "/runs/commas/entries/20": 8,
     "/spend": 5,
     "/spend?days=90&by=run": 5,
     "/spend?since=2025-03-01&until=2025-12-31&by=run": 6,

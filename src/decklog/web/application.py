@@ -21,7 +21,23 @@ from decklog.web import answers, changing, deciding, live, tending
 from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed
 from decklog.web.login import LoginRequired, login_address, page_after_login
-from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
+from decklog.web.pages import (
+    compare,
+    entry,
+    inbox,
+    memory,
+    more,
+    now,
+    review,
+    run,
+    runs,
+    search,
+    spend,
+    system,
+    tasks,
+    trust,
+    workflow,
+)
 from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
@@ -50,6 +66,7 @@ PAGES: dict[str, Reader] = {
     "/tasks/{task_id:path}": tasks.one,
     "/reviews/{review_id:path}": review.read,
     "/runs/{run_id:path}/rows": run.rows,
+    "/runs/{run_id:path}/entries/{seq:int}": entry.read,
     "/runs/{run_id:path}/{tab:tab}": run.read,
 }
 READERS = 8

@@ -8,8 +8,9 @@ from markupsafe import Markup
 from decklog.core.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
-from decklog.web.pages.rows import folded, lines_of, row_of
+from decklog.web.pages.rows import SHORT, folded, lines_of, row_of, when
 from decklog.web.pages.run_moment import RunMoment
+from decklog.web.pages.tool_calls import ToolCall, call_of, paired
 from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of
 from decklog.web.site import PageView, SiteRequest, command
 
@@ -128,8 +129,34 @@ def _line(task: Any) -> str:
 def _of_kind(asked: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries
     older = found[-1].seq if len(found) == PAGE else None
+    shown: dict[str, Any] = {"kind": _KINDS[asked.path["tab"]], "older": older, "calls": None}
+    if asked.path["tab"] == "tools":
+        shown["calls"] = _calls(found, picture.texts, head.id)
     rows = [row_of(entry, picture.texts) for entry in found]
-    return {"entries": found}, {"entries": lines_of([(False, rows)], head.id), "kind": _KINDS[asked.path["tab"]], "older": older}
+    return {"entries": found}, {**shown, "entries": lines_of([(False, rows)], head.id)}
+
+
+def _calls(entries: list[Any], texts: dict[str, Any], run_id: str) -> Markup:
+    """Write the lines of the table of tool calls; what is no call is shown by its text."""
+    calls = {entry.seq: call for entry, call in paired(entries)}
+    results = {entry.seq for entry in entries if (call := call_of(entry)) and call.is_result and entry.seq not in calls}
+    base = f"/runs/{segment(run_id)}/entries/"
+    shown = [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
+    return Markup("".join([_call_line(row, call, base) for row, call in shown]))
+
+
+def _call_line(row: Any, call: ToolCall | None, base: str) -> str:
+    end = (
+        f'<span class="{"ended bad" if call.is_failed else "ended"}">{text_of(call.end)}</span>' if call and call.end else NOTHING
+    )
+    first = next((line for line in call.output.split("\n") if line.strip()), "")[:SHORT] if call else ""
+    said = text_of((call.command if call else row.text).strip().split("\n")[0][:SHORT]) or "entry"
+    return (
+        f'<tr id="e-{row.seq:d}" data-row><td><time datetime="{row.time}Z" title="{row.time} UTC">{when(row.time)}</time></td>'
+        f'<td class="wide">{name_of(row.who)}</td><td class="g"><a href="{base}{row.seq:d}"><code>{said}</code></a></td>'
+        f'<td>{end}</td><td class="n">{call.duration if call and call.duration else NOTHING}</td>'
+        f'<td class="d">{text_of(first) if first else NOTHING}</td></tr>\n'
+    )
 
 
 _SIZES: dict[str, dict[str, Any]] = {

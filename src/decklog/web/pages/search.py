@@ -91,7 +91,7 @@ def _place(log: Decklog, text: str) -> str | None:
     run_id, colon, seq = text.rpartition(":")
     try:
         if colon and run_id and seq.isdecimal() and len(seq) < 10 and run_id not in _NARROWS:
-            return f"/runs/{segment(log.runs.get(run_id).id)}/overview?at={seq}"
+            return f"/runs/{segment(log.runs.get(run_id).id)}/entries/{seq}"
         for prefix, path in (("task_", "/tasks/"), ("run_", "/runs/"), ("approval_", "/inbox/approval/")):
             if text.startswith(prefix) and " " not in text:
                 return f"{path}{segment(text)}" + ("/overview" if prefix == "run_" else "")
@@ -111,13 +111,11 @@ def pieces(hit: Any) -> list[tuple[str, bool]]:
 
 
 def leads_to(hit: Any) -> str:
-    """Return where a hit is shown: a task, a question, or the run as of the entry."""
+    """Return where a hit is shown: a task, a question, a lesson, or the entry."""
     if hit.table == "tasks":
         return f"/tasks/{segment(hit.record_id)}"
     if hit.table == "approvals":
         return f"/inbox/approval/{segment(hit.record_id)}"
     if hit.table == "lessons":
         return f"/memory?{urlencode({'lesson': hit.record_id})}"
-    if hit.stream.startswith("@"):
-        return f"/search?{urlencode({'q': hit.id})}"
-    return f"/runs/{segment(hit.stream)}/overview?at={hit.seq}"
+    return f"/runs/{segment(hit.stream)}/entries/{hit.seq}"

@@ -246,7 +246,8 @@ if (slide) {
   }
 }
 const step = by => {
-  if (!slide) return
+  // On the page of an entry the keys go to the one before or after it.
+  if (!slide) return void open(by < 0 ? '#previous' : '#following')
   slide.value = +slide.value + by
   slide.oninput()
 }
