@@ -197,6 +197,14 @@ def grouped(digest: str) -> str:
     return " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + " …"
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def when(time: str) -> str:
+    """Write the day and the time of a text of UTC: `16 Nov 11:02:03`."""
+    return f"{int(time[8:10])} {_MONTHS[int(time[5:7]) - 1]} {time[11:19]}"
+
+
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(
         asset,
@@ -208,6 +216,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         sign,
         state_sign,
         hour,
+        when,
         moment,
         passed,
         length,

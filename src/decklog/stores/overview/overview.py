@@ -190,6 +190,7 @@ class Overview(Families):
         roles: "list[str] | None" = None,
         first_tasks: int = 0,
         spent: int = 0,
+        milestones: int = 0,
     ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
@@ -197,14 +198,15 @@ class Overview(Families):
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
         which they were added; `board` is the number of tasks in each column, as they are now. `records` names kinds of records,
         by their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
-        these roles now, and `first_tasks` that many of the first, also as they are now; `spent` is the number of entries at which
-        spending is reported. A size of 0 leaves a part out. Of tools and changes, the newest 20,000 entries are looked at.
+        these roles now, and `first_tasks` that many tasks as they are now, those at work and held first; `spent` is the number of
+        entries at which spending is reported, `milestones` the number of failures, questions and checkpoints. A size of 0 leaves
+        a part out. Of tools and changes, the newest 20,000 entries are looked at.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        counts = {"board": board, "spent": spent, "first_tasks": first_tasks}
+        counts = {"board": board, "spent": spent, "first_tasks": first_tasks, "milestones": milestones}
         more = {"after": after, **{name: size and page_size(size) for name, size in counts.items()}}
         classes = self._journal.record_classes()
         named = {"records": kinds(classes, records or []), "roles": roles or []}

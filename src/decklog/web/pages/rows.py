@@ -11,7 +11,7 @@ from markupsafe import Markup
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars
 from decklog.web.pages.tool_calls import call_of, plain
-from decklog.web.rendering import name_of, segment, text_of
+from decklog.web.rendering import name_of, segment, text_of, when
 
 LONGEST = 2000
 # From so many changes in a row on they are folded into one line.
@@ -76,14 +76,6 @@ def lines_of(parts: list[tuple[bool, list[EntryRow]]], run_id: str) -> Markup:
         if is_folded:
             found.append("</ol></details></li>\n")
     return Markup("".join(found))
-
-
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
-def when(time: str) -> str:
-    """Write the day and the time of a text of UTC: `16 Nov 11:02:03`."""
-    return f"{int(time[8:10])} {_MONTHS[int(time[5:7]) - 1]} {time[11:19]}"
 
 
 def _line(row: EntryRow, base: str) -> str:

@@ -8,16 +8,19 @@ from markupsafe import Markup
 from decklog.core.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
-from decklog.web.pages.rows import SHORT, folded, lines_of, row_of, when
+from decklog.web.pages.outcome import outcome_of
+from decklog.web.pages.pieces import pieces_of
+from decklog.web.pages.rows import SHORT, folded, lines_of, row_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.pages.tool_calls import ToolCall, call_of, paired
-from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of
+from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
 from decklog.web.site import PageView, SiteRequest, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
 TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 # What a person looks at first, among tasks.
+_URGENT, _MOST_URGENT = ("running", "blocked", "waiting", "paused"), 30
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
 # What the first look shows of a journal, and what a page of it has.
 TAIL, PAGE = 40, 50
@@ -87,10 +90,20 @@ def rows(asked: SiteRequest) -> PageView:
 
 def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
-    data = {"tasks": tasks, "entries": picture.entries[::-1]}
-    more = max(0, sum(head.tasks.values()) - _FIRST_TASKS)
-    entries = lines_of(folded(data["entries"], picture.texts), head.id)
-    return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "entries": entries}
+    pieces = pieces_of(picture.of_roles if head.at is None else picture.tasks, picture.records["verdicts"])
+    data = {"tasks": tasks, "entries": picture.entries[::-1], "milestones": picture.milestones}
+    # What is at work or held is never cut off.
+    urgent = sum(task.state.value in _URGENT for task in tasks)
+    shown = tasks[: max(_FIRST_TASKS, min(urgent, _MOST_URGENT))]
+    milestones = [(what, row_of(entry)) for what, entry in picture.milestones]
+    return data, {
+        "tasks": shown,
+        "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
+        "entries": lines_of(folded(data["entries"], picture.texts), head.id),
+        "pieces": pieces,
+        "milestones": milestones,
+        "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
+    }
 
 
 def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -16,7 +16,7 @@ from decklog.web.rendering import NOTHING, age, name_of, text_of
 from decklog.web.site import SiteRequest
 
 Part = tuple[dict[str, Any], dict[str, Any]]
-MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS = 200, 200, 50, 100, 50
+MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
 # As of an entry each task is read from its own entries, so that fewer are looked at: twice as many as are shown.
 MOST_FIRST_THEN = 24
 # What is asked of a run's picture for each tab.
@@ -33,9 +33,10 @@ SIZES: dict[str, dict[str, Any]] = {
 # What is asked of a picture as of an entry alone: how tasks stand now is in their table, which is read at a third of the cost.
 PAST_SIZES: dict[str, dict[str, Any]] = {
     "checks": {"tasks": MOST_PIECES},
-    "overview": {"tasks": MOST_FIRST_THEN},
+    "overview": {"tasks": MOST_FIRST_THEN, "milestones": MILESTONES, "records": ["verdicts"]},
 }
-NOW_SIZES: dict[str, dict[str, Any]] = {"overview": {"first_tasks": MOST_FIRST}}
+_OVERVIEW = {"first_tasks": MOST_FIRST, "roles": list(STAGES), "milestones": MILESTONES, "records": ["verdicts"]}
+NOW_SIZES: dict[str, dict[str, Any]] = {"overview": _OVERVIEW}
 _LONGEST_FILE = 200_000
 
 
@@ -48,7 +49,7 @@ def checks(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
     found, reviews = picture.records["verdicts"], picture.records["reviews"]
     tasks = picture.of_roles if head.at is None else picture.tasks
     told = {"verdicts": found, "reviews": reviews}
-    return told, {**told, "pieces": pieces_of(tasks), "older": picture.older["verdicts"] or picture.older["reviews"]}
+    return told, {**told, "pieces": pieces_of(tasks, found), "older": picture.older["verdicts"] or picture.older["reviews"]}
 
 
 def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
