@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingGroup, WaitingItem, WaitingKind
+    from decklog.stores.overview.wanted import RunSort
     from decklog.stores.results.approvals import (
         ActionPermission,
         ApprovalDetails,
@@ -224,6 +225,7 @@ _NAMES = {
     "stores.overview.spending": "SpendKey",
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
+    "stores.overview.wanted": "RunSort",
     "stores.overview.waiting": "WaitingGroup WaitingItem WaitingKind",
     "stores.results.artifacts": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
     "stores.results.approvals": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",
@@ -418,6 +420,7 @@ __all__ = [
     "RunPicture",
     "RunPulse",
     "RunSnapshot",
+    "RunSort",
     "RunStatus",
     "Sandbox",
     "Schedule",

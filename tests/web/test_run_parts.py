@@ -193,7 +193,7 @@ def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled
     assert 'href="/runs?repo=parser"' in page.text
     assert "decklog overview runs --text TRAILING --repo parser" in page.text
     assert filled.get("/runs?since=soon").status == 400
-    assert "is as asked for above" in filled.get("/runs?text=nothing-like-it").text
+    assert "matches the filter above" in filled.get("/runs?text=nothing-like-it").text
 
 
 def test_a_search_counts_what_it_found_and_not_every_entry_that_tells_of_it(filled: Browser) -> None:

@@ -89,11 +89,19 @@ def left(value: datetime | str, now: datetime) -> Markup:
     return _time(value, now, "left", "")
 
 
+# What the words for the status of a run are called on pages.
+_SHOWN_WORDS = {"quiet": "stalled", "held": "on hold"}
+
+
+def shown_word(word: str) -> str:
+    return _SHOWN_WORDS.get(word, word)
+
+
 @cache
 def sign(word: str) -> Markup:
-    """Write the word for how a run or a task stands, with its sign."""
+    """Write the word for the status of a run or a task, with its sign."""
     drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(word.replace(" ", "-"))
-    return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, word)
+    return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, shown_word(word))
 
 
 # Which shape and shade the word has for where a task, a criterion, a phase or a check stands; any other is a ring.
@@ -214,6 +222,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         age,
         left,
         sign,
+        shown_word,
         state_sign,
         hour,
         when,

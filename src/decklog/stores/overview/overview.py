@@ -13,7 +13,7 @@ from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import attention, recent, spending, task_counts, waiting
+from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Families
@@ -23,10 +23,19 @@ from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, che
 from decklog.stores.overview.spending import SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunFilter, RunsTable, place_in, place_of
+from decklog.stores.overview.wanted import (
+    MOST_GOING_ON,
+    NEWEST_GOING_ON,
+    STATES,
+    RunFilter,
+    RunSort,
+    RunsTable,
+    place_in,
+    place_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Protocol, TypeVar
 
     from decklog.records.record import Record
@@ -127,12 +136,23 @@ class Overview(Families):
         text: str | None = None,
         parent_run_id: str | None = None,
         since: datetime | None = None,
+        sort: RunSort = RunSort.ATTENTION,
+        descending: bool = True,
         limit: int = 20,
         after: str | None = None,
     ) -> RunsTable:
-        """List runs as `runs` does, with the last hour of each and what waits for a person: at one moment."""
+        """List runs with the last hour of each, the number of each status and what waits for a person: at one moment.
+
+        They come in the order in which a person looks at them: what needs one, runs, stalled, is idle or on hold; then what is
+        over, the latest end first. A column is sorted among those under way and the latest 200 that are over.
+        """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
-        return self._looked(lambda can_move: self._table(status, wanted, size, after, self._base(can_move)))
+
+        def read(can_move: bool) -> RunsTable:
+            base = self._base(can_move)
+            return self._table(status, wanted, size, after, base, sort, descending=descending)
+
+        return self._looked(read)
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
@@ -457,9 +477,29 @@ class Overview(Families):
             found = self._look(base, sql, self._db.values.bind(given)[0])
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
 
-    def _table(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> RunsTable:
-        page = self._listed(word, wanted, size, after, base)
-        return RunsTable(page, len(base.items), recent.last_hour(self._db, page, base.moment.now))
+    def _table(
+        self,
+        word: Status | None,
+        wanted: RunFilter,
+        size: int,
+        after: str | None,
+        base: Base,
+        sort: RunSort,
+        *,
+        descending: bool,
+    ) -> RunsTable:
+        def look(sql: str, given: "Mapping[str, Any]") -> "list[RunOverview]":
+            return self._look(base, sql, self._db.values.bind(given)[0])
+
+        if sort is RunSort.ATTENTION:
+            page, going = arranged.attention_first(look, word, wanted, size, after)
+            is_cut = False
+        else:
+            times: dict[str, Any] = {"descending": descending, "now": base.moment.now}
+            page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, **times)
+        counts, is_many = arranged.counts(self._db, wanted, going)
+        pulse = recent.last_hour(self._db, page, base.moment.now)
+        return RunsTable(page, len(base.items), pulse, counts, is_cut or is_many)
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
