@@ -23,6 +23,13 @@ _OPTIONS = {"parent_run_id": "parent-run"}
 FAMILY, LEVELS = "family", 4
 
 
+# The filters, in the order of the list.
+_WORDS = (
+    *(Status.NEEDS_YOU, Status.RUNNING, Status.QUIET, Status.IDLE, Status.HELD),
+    *(Status.DONE, Status.FAILED, Status.CANCELLED),
+)
+
+
 def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]], *, is_whole: bool = False) -> Markup:
     """Write the lines of a table; `strips` has the last hours of those runs that had anything to say in it.
 
@@ -127,7 +134,7 @@ def read(asked: SiteRequest) -> PageView:
         counts, is_cut = table.counts, table.is_cut
     sorting = None if sort is RunSort.ATTENTION else f"{'-' if descending else ''}{sort.value}"
     chosen = {"as": FAMILY if by_family else None, "status": word, "sort": sorting, **narrowed}
-    shown: dict[str, Any] = {"lines": lines, "by_family": by_family, "word": word, "words": list(Status)}
+    shown: dict[str, Any] = {"lines": lines, "by_family": by_family, "word": word, "words": _WORDS}
     shown |= {"is_first": asked.word("after") is None, "narrowed": narrowed}
     shown |= {"counts": counts, "is_cut": is_cut, "heads": None if by_family else _heads(sort, descending=descending)}
     shown["address"] = lambda **changed: _address({**chosen, **changed})
