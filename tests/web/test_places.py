@@ -70,6 +70,6 @@ def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
         monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
     searched, compared = browser.get("/search?q=comma*"), browser.get("/compare?a=commas:20&b=commas")
     assert (searched.status, compared.status) == (200, 200)
-    assert "Stopped after 300 ms. Narrow it" in searched.text
+    assert "Stopped after 300 ms. Filter by run" in searched.text
     assert "Stopped after 300 ms" in compared.text
     assert browser.get("/search.json?q=comma*").data["data"] == {"is_stopped": True}

@@ -104,7 +104,7 @@ def test_agents_are_counted_once_and_only_by_live_leases_in_runs_that_run(log: D
     log.tasks.claim("two", worker="bo", lease_seconds=3600)
     summary = log.overview.now()
     assert summary.agents == 2
-    assert summary.sentence == "Nothing waits for you. 2 agents work on 2 runs; 1 has gone quiet."
+    assert summary.sentence == "Nothing waits for you. 2 agents work on 2 runs; 1 has stalled."
 
 
 def test_waiting_lists_decisions_by_deadline_then_blocked_then_stalled(log: Decklog, clock: ManualClock) -> None:

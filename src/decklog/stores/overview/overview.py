@@ -178,6 +178,19 @@ class Overview(Families):
             raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
         return self._looked(lambda can_move: self._words(runs, tasks, can_move))
 
+    @reads
+    def names(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "dict[str, str]":
+        """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
+        runs, tasks = run_ids or [], task_ids or []
+        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
+            raise Invalid(f"ask for the names of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        found: dict[str, str] = {}
+        for sql, ids in (("select id, goal from runs", runs), ("select id, title from tasks", tasks)):
+            if ids:
+                marks, bound = placed(ids)
+                found |= dict(self._db.rows(f"{sql} where id in ({marks})", bound)[1])
+        return found
+
     @reads_in_steps
     def waiting(self, *, limit: int = 20, after: str | None = None) -> Page[WaitingItem]:
         """List what waits for a person: decisions first, then blocked tasks, then runs that have gone quiet.

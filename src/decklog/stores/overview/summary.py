@@ -82,7 +82,7 @@ def _work(counts: "Mapping[str, int]", agents: int, runs: int) -> str:
     if idle:
         parts.append(f"{f'{idle:,} more' if agents else counted(idle, 'run')} {'is' if idle == 1 else 'are'} under way")
     if quiet:
-        parts.append(f"{f'{quiet:,}' if parts else counted(quiet, 'run')} {'has' if quiet == 1 else 'have'} gone quiet")
+        parts.append(f"{f'{quiet:,}' if parts else counted(quiet, 'run')} {'has' if quiet == 1 else 'have'} stalled")
     return f"{'; '.join(parts)}." if parts else "Nothing is running."
 
 

@@ -277,7 +277,7 @@ def quiet(run: "RunOverview") -> WaitingItem:
     return WaitingItem(
         kind=WaitingKind.QUIET,
         id=run.id,
-        what=f"{run.goal} has gone quiet: {why}",
+        what=f"{run.goal} has stalled: {why}",
         since=run.quiet_since,
         command=f"decklog runs show {_word(run.id)}",
         run_id=run.id,

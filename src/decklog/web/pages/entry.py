@@ -32,6 +32,7 @@ def read(asked: SiteRequest) -> PageView:
         "text": _cut(text),
         "output": _cut(call.output if call else ""),
         "payload": _cut(laid_out(as_json(entry.payload)) if entry.payload is not None else ""),
+        "names": log.overview.names(task_ids=[entry.task_id]) if entry.task_id else {},
         "record_page": _record_page(entry),
         "before": entry.seq - 1 if entry.seq > 1 else None,
         "behind": entry.seq + 1 if entry.seq < newest else None,

@@ -25,7 +25,7 @@ _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandon
 # What the first look shows of a journal, and what a page of it has.
 TAIL, PAGE = 40, 50
 TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
-COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
+COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "On hold", "over": "Done"}
 # An open page adds the new entries of these by itself.
 _FOLLOWED = ("overview", "journal")
 # Of more than so many new entries, the newest are shown: a page keeps no more rows, and would drop the others unseen.

@@ -45,11 +45,22 @@ def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
 
 
-def checks(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
+def checks(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     found, reviews = picture.records["verdicts"], picture.records["reviews"]
     tasks = picture.of_roles if head.at is None else picture.tasks
     told = {"verdicts": found, "reviews": reviews}
-    return told, {**told, "pieces": pieces_of(tasks, found), "older": picture.older["verdicts"] or picture.older["reviews"]}
+    names = _task_names(asked, [*found, *reviews])
+    return told, {
+        **told,
+        "names": names,
+        "pieces": pieces_of(tasks, found),
+        "older": picture.older["verdicts"] or picture.older["reviews"],
+    }
+
+
+def _task_names(asked: SiteRequest, records: Iterable[Any]) -> dict[str, str]:
+    ids = list({record.task_id for record in records if record.task_id})
+    return asked.log.overview.names(task_ids=ids) if ids else {}
 
 
 def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
@@ -116,7 +127,8 @@ def artifacts(asked: SiteRequest, _: RunMoment, picture: Any) -> Part:
     if opened is not None and opened["encoding"] == "utf-8":
         text = str(opened["content"])
         opened = {**opened, "content": text[:_LONGEST_FILE], "rest": max(0, len(text) - _LONGEST_FILE)}
-    return {"artifacts": found, "opened": opened}, {"artifacts": found, "opened": opened, "older": picture.older["artifacts"]}
+    shown = {"artifacts": found, "opened": opened}
+    return shown, {**shown, "names": _task_names(asked, found), "older": picture.older["artifacts"]}
 
 
 def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:

@@ -1,4 +1,4 @@
-"""Runs: every run in a line, the newest first, by the word for how it stands; one by one, or with what came of each."""
+"""Runs: every run in a line, as a list in the order of attention, or as a tree with its forks."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -38,6 +38,7 @@ def read(asked: SiteRequest) -> PageView:
     first, last = _midnight(span.first), _midnight(span.last)
     money = asked.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
     chart = _chart(money)
+    budget_runs = list({one.run_id for one in money.budgets[:50] if one.run_id})
     shown = {
         "money": money,
         "days": days,
@@ -49,6 +50,7 @@ def read(asked: SiteRequest) -> PageView:
         "parts_of_table": _rows(span, money),
         "pace": _pace(money, now),
         "names": _names(money),
+        "budget_names": asked.log.overview.names(run_ids=budget_runs) if budget_runs else {},
         "runs": {run.id: run for run in money.runs},
         "day_budget": _day_budget(money),
         "shares": shares([*(row["cost_microdollars"] for row in money.by), money.others["cost_microdollars"]]),

@@ -188,6 +188,8 @@ function add(list, fresh) {
   if (stay) toEnd()
   else newer(missed + rows.length)
 }
+// The journal opens at the newest entry; an older page of it, or an entry that the address names, where it is.
+if ($('#newer') && !/before=/.test(location.search) && !location.hash) addEventListener('load', toEnd)
 let missed = 0
 function newer(count) {
   missed = count
@@ -269,6 +271,11 @@ function move(by) {
   link ? link.focus() : chosen.scrollIntoView({ block: 'nearest' })
   if ($('#peek').open) peek()
 }
+function unmark() {
+  chosen?.classList.remove('here')
+  chosen = null
+  document.activeElement?.blur()
+}
 // Beside the list: the head of what a row leads to. A second press takes it away.
 let looks = 0
 async function peek(turn) {
@@ -306,7 +313,8 @@ const keys = {
   e: () => $$('#main details').forEach(one => one.toggleAttribute('open')),
   y: () => copyText(here()?.id.replace(/^\w+-/, '') || location.href),
   b: () => open('[data-by] [aria-current] + a'),
-  Escape: () => $('#peek').open ? peek(true) : history.back(),
+  // In a list it takes the look away, or the mark of the row, and never leaves the page.
+  Escape: () => $('#peek').open ? peek(true) : unmark(),
   j: () => move(1),
   k: () => move(-1),
   a: () => choose('a', 'granted'),
