@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         Reservation,
         ReservationState,
     )
+    from decklog.stores.overview.attention import AttentionGroup, AttentionKind
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.comparison import Comparison
@@ -98,7 +99,8 @@ if TYPE_CHECKING:
     from decklog.stores.overview.spending import SpendKey
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
-    from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+    from decklog.stores.overview.waiting import WaitingGroup, WaitingItem, WaitingKind
+    from decklog.stores.overview.wanted import RunSort
     from decklog.stores.provenance.edits import Edit, EditKind, SnapshotMoment, WorktreeSnapshot
     from decklog.stores.results.approvals import (
         ActionPermission,
@@ -211,6 +213,7 @@ _NAMES = {
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
+    "stores.overview.attention": "AttentionGroup AttentionKind",
     "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
     "stores.overview.comparison": "Comparison",
@@ -223,7 +226,8 @@ _NAMES = {
     "stores.overview.spending": "SpendKey",
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
-    "stores.overview.waiting": "WaitingItem WaitingKind",
+    "stores.overview.wanted": "RunSort",
+    "stores.overview.waiting": "WaitingGroup WaitingItem WaitingKind",
     "stores.results.artifacts": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
     "stores.provenance.edits": "Edit EditKind SnapshotMoment WorktreeSnapshot",
     "stores.results.approvals": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",
@@ -267,6 +271,8 @@ __all__ = [
     "AsyncDecklog",
     "Attempt",
     "AttemptOutcome",
+    "AttentionGroup",
+    "AttentionKind",
     "BoardCard",
     "BoardColumn",
     "Budget",
@@ -418,6 +424,7 @@ __all__ = [
     "RunPicture",
     "RunPulse",
     "RunSnapshot",
+    "RunSort",
     "RunStatus",
     "Sandbox",
     "Schedule",
@@ -474,6 +481,7 @@ __all__ = [
     "Unrestricted",
     "Verdict",
     "Verification",
+    "WaitingGroup",
     "WaitingItem",
     "WaitingKind",
     "WorkflowAlias",

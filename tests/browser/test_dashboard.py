@@ -107,7 +107,7 @@ def test_an_approval_is_decided_by_the_keyboard_alone(tab: Tab, path: Path) -> N
     keys.type(PASSWORD)
     keys.press("Control+Enter")
     tab.page.wait_for_selector(".verdict")
-    assert "granted" in tab.page.inner_text(".verdict")
+    assert "Approved" in tab.page.inner_text(".verdict")
     with Decklog.open(path) as log:
         decided = log.approvals.get(asked.id)
         assert (decided.state.value, decided.rationale, decided.is_proven) == ("granted", "It only adds a branch", True)
@@ -350,7 +350,7 @@ def test_without_javascript_everything_can_be_read_and_decided(chromium: Any, se
     tab.page.fill("#reason", "fine")
     tab.page.fill("#proof", PASSWORD)
     tab.page.click("text=Approve exactly this")
-    assert "granted" in tab.page.inner_text(".verdict")
+    assert "Approved" in tab.page.inner_text(".verdict")
     assert tab.requests == [url for url in tab.requests if url.startswith(server.origin)]
     tabs.context.close()
 

@@ -24,7 +24,7 @@ def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trus
     log.trust.bind("ana", "cli", password=PASSWORD)
     asked = ask(log, run_id, {**HELD, "shell": "git push", "cwd": "."}, source="toolbox")
     page = read(browser, f"/inbox/approval/{asked.id}").text
-    assert "Held by the rule git-push : it hands commits to others as the guarded tools told it" in page
+    assert "Held by the rule git-push : it hands commits to others reported by the guarded tools" in page
     assert "agents are at tier 0, Read-only observer" in page
     assert "when it was asked" not in page
     # In the list it is named too, and in both as data.
@@ -62,7 +62,7 @@ def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser
     page = read(browser, f"/inbox/approval/{asked.id}").text
     assert "agents are at tier 0, Read-only observer ; tier 2 when it was asked" in page
     # Whoever asks without saying in whose name is who tells it.
-    assert "as dev-1 told it" in page
+    assert "reported by dev-1" in page
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser
 def test_where_no_rule_is_on_record_the_page_says_who_asked(log: Decklog, browser: Browser, run_id: str, payload: object) -> None:
     asked = ask(log, run_id, payload)
     page = read(browser, f"/inbox/approval/{asked.id}").text
-    assert "Held by no rule that is on record: dev-1 asked" in page
+    assert "Held by no rule on record; asked by dev-1" in page
     assert "when it was asked" not in page
     assert log.overview.waiting()[0].cause == {}
 
@@ -93,4 +93,4 @@ def test_a_rule_that_somebody_made_up_is_text_and_nothing_else(log: Decklog, bro
     assert "\u202e" not in answer
     assert "⟨U+202E⟩" in answer
     # It is told as what somebody said.
-    assert "told it" in answer
+    assert "reported by" in answer

@@ -22,6 +22,7 @@ PLACES = (
     *("/tasks/docs", "/tasks/lexer", "/tasks/release", "/memory", "/memory?q=lexer", "/memory?topic=parser", "/memory?health=1"),
     *(f"/runs/{sample_parts.PIECES}/{tab}" for tab in ("checks", "lanes")),
     *("/workflow", "/trust", "/system", "/more", "/compare?a=commas:20&b=commas", "/compare?a=commas&b=fast-tests"),
+    *(f"/runs/commas/entries/{seq}" for seq in (5, 20, 40)),
     *(f"/runs/commas/{tab}" for tab in (*TABS, "tasks?as=table", "overview?at=30", "states?name=grammar&version=2")),
 )
 # What is in a page of plain words or not, by chance: the second page of a list, what is folded, what failed.

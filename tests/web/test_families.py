@@ -44,7 +44,7 @@ def test_what_is_asked_for_stays_in_every_address(filled: Browser) -> None:
     assert 'href="/runs?repo=parser"' in page
     assert '<input type="hidden" name="as" value="family">' in page
     assert "decklog overview families --repo parser" in page
-    assert "what came of commas" in filled.get("/runs?as=family&parent=commas").text
+    assert "family of commas" in filled.get("/runs?as=family&parent=commas").text
     assert rows(filled.get("/runs?as=family&parent=commas-again").text) == ["run-commas-again"]
     assert "No run is “failed”" in filled.get("/runs?as=family&status=failed&text=nothing-like-it").text
     assert filled.get("/runs?as=family&after=x").status == 400

@@ -1,10 +1,12 @@
 """Logging in: a link works once, for five minutes; a session ends with its time, its logout or the server."""
 
+import html
 import os
 import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -14,6 +16,7 @@ from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.names import FIRST_PORT, Names, remembered
 from decklog.web.peer import peer_uid
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, BrowserSessions
+from tests.conftest import on_both
 from tests.every import every
 from tests.web.asking import Browser, Seconds, made
 
@@ -23,7 +26,52 @@ PAGES = ("/", "/now", "/runs", "/inbox", "/inbox/approval/x", "/runs/x/overview"
 @every("path", PAGES)
 def test_whoever_is_not_logged_in_is_led_to_the_login(stranger: Browser, path: str) -> None:
     answer = stranger.get(path)
-    assert (answer.status, answer.headers["location"], answer.body) == (303, "/login", b"")
+    address = "/login" if path == "/" else f"/login?next={path}"
+    assert (answer.status, answer.headers["location"], answer.body) == (303, address, b"")
+
+
+@on_both
+def test_login_leads_to_the_page_that_was_asked_for(stranger: Browser) -> None:
+    address = stranger.get("/search?q=a%20b&after=3").headers["location"]
+    assert address == "/login?next=/search%3Fq%3Da%2520b%26after%3D3"
+    page = stranger.get(address).text
+    [following] = set(re.findall(r'name="next" value="([^"]*)"', page))
+    given = {"token": stranger.site.sessions.new_link(), "next": html.unescape(following)}
+    assert stranger.post("/login", given).headers["location"] == "/search?q=a%20b&after=3"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "//evil.test",
+        "/\\evil.test",
+        "https://evil.test/",
+        "evil.test",
+        "/a\nset-cookie: x",
+        "/logout",
+        "/login?next=/x",
+        "",
+        "/é",
+    ],
+)
+def test_login_leads_to_no_page_of_another_host(stranger: Browser, place: str) -> None:
+    assert 'name="next"' not in stranger.get(f"/login?{urlencode({'next': place})}").text
+    answer = stranger.post("/login", {"token": stranger.site.sessions.new_link(), "next": place})
+    assert answer.headers["location"] == "/"
+
+
+def test_wrong_code_redirects_to_the_login_and_keeps_the_page_that_was_asked_for(stranger: Browser) -> None:
+    answer = stranger.post("/login", {"token": "x", "next": "/runs"})
+    assert (answer.status, answer.headers["location"]) == (303, "/login?wrong=code&next=/runs")
+    page = stranger.get(answer.headers["location"]).text
+    assert 'role="alert"' in page
+    assert re.search(r'<input id="token"[^>]* autofocus aria-invalid="true"', page)
+
+
+def test_login_page_leads_on_whoever_is_logged_in(browser: Browser) -> None:
+    assert browser.get("/login?next=/runs").headers["location"] == "/runs"
+    # Not without a page: a code behind the # of the address would go along.
+    assert browser.get("/login").status == 200
 
 
 @pytest.mark.parametrize("path", ["/now.json", "/runs.json", "/events", "/runs/x/rows", "/runs/x/rows.json"])
@@ -39,7 +87,7 @@ def test_a_link_logs_one_browser_in_once(stranger: Browser) -> None:
     assert re.fullmatch(rf"{COOKIE}=[\w-]{{43}}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200", first.headers["set-cookie"])
     assert stranger.get("/now").status == 200
     again = stranger.post("/login", {"token": token})
-    assert again.status == 403
+    assert (again.status, again.headers["location"]) == (303, "/login?wrong=code")
     assert "set-cookie" not in again.headers
     assert token not in again.text
 
@@ -55,7 +103,8 @@ def test_of_two_who_follow_a_link_at_the_same_time_one_comes_in() -> None:
 def test_a_link_is_good_for_five_minutes(stranger: Browser) -> None:
     token = stranger.site.sessions.new_link()
     stranger.seconds.now += LOGIN_SECONDS
-    assert stranger.post("/login", {"token": token}).status == 403
+    assert stranger.post("/login", {"token": token}).headers["location"] == "/login?wrong=code"
+    assert stranger.cookie is None
 
 
 @pytest.mark.parametrize("token", ["", "x", "x" * 43, "\ud800", "é" * 200])

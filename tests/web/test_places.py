@@ -25,7 +25,8 @@ def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
     chart = chart_of(["a", "b"], values, str, ceiling=200)
     assert chart.kinds == ["u", "v", "w", "x", "2 others"]
     assert [path.count("M") for path in chart.bars] == [1, 1, 1, 1, 1]
-    assert chart.places == [("a", "a: 100: 2 others 5, x 5, w 10, v 20, u 60")]
+    assert [column.said for column in chart.places] == ["a: 100 (2 others 5, x 5, w 10, v 20, u 60)"]
+    assert chart.grid == [(142.5, "50"), (95.0, "100"), (47.5, "150"), (0.0, "200")]
     assert (chart.top, chart.ceiling) == ("200", 0)
     assert chart_of(["a"], {}, str).bars == []
 
@@ -43,8 +44,8 @@ def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog
     }
     few = log.overview.money(by="run", limit=1)  # type: ignore[arg-type]
     assert few.others["cost_microdollars"] == log.overview.run("fast-tests").cost_microdollars
-    assert "1 call of unknown price" in read(browser, "/spend").text
-    places = {"commas:20": "/runs/commas/overview?at=20", "task_x": "/tasks/task_x", "run_x": "/runs/run_x/overview"}
+    assert "1 unpriced call not included" in read(browser, "/spend").text
+    places = {"commas:20": "/runs/commas/entries/20", "task_x": "/tasks/task_x", "run_x": "/runs/run_x/overview"}
     for text, place in places.items():
         answer = browser.get(f"/search?q={text}")
         assert (answer.status, answer.headers["location"]) == (303, place)
@@ -69,6 +70,6 @@ def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
         monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
     searched, compared = browser.get("/search?q=comma*"), browser.get("/compare?a=commas:20&b=commas")
     assert (searched.status, compared.status) == (200, 200)
-    assert "Stopped after 300 ms. Narrow it" in searched.text
+    assert "Stopped after 300 ms. Filter by run" in searched.text
     assert "Stopped after 300 ms" in compared.text
     assert browser.get("/search.json?q=comma*").data["data"] == {"is_stopped": True}

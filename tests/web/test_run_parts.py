@@ -18,7 +18,7 @@ from tests.web.test_pages import Read
 # What each tab has, and what it says before any of it was there.
 SAYS = {
     "lanes": ("Change the lexer", "Nobody has worked on a task"),
-    "checks": ("No check has said anything yet", "No check has said anything up to here"),
+    "checks": ("No check has run yet", "No check has run up to here"),
     "spend": ("By model and agent model agent spent calls claude-opus-5-5", "Nothing was charged up to here"),
     "plan": ("First the lexer, then the parser", "Nothing is asked of it"),
     "states": ("before the parser", "No document is kept up to here"),
@@ -84,7 +84,7 @@ def test_the_lane_of_the_conductor_is_told_piece_by_piece(filled: Browser) -> No
     assert "tokens done done landed 1" in shown
     assert "errors done running waits 1" in shown
     assert "tables done done next to land 1" in shown
-    assert "fail tests errors.c1" in shown
+    assert "fail tests Check: errors" in shown
     assert "test_errors fails" in shown
 
 
@@ -141,12 +141,12 @@ def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> Non
 def test_a_review_says_what_was_found_where_and_what_mends_it(log: Decklog, filled: Browser) -> None:
     (review,) = log.reviews.find(sample_parts.PIECES)
     said = read(filled, f"/runs/{sample_parts.PIECES}/checks")
-    assert "block errors.c1 2 findings: An error in the last line" in said
+    assert "block Check: errors 2 findings: An error in the last line" in said
     with statements(log) as seen:
         page = read(filled, f"/reviews/{review.id}")
-    assert len(seen) <= 4
+    assert len(seen) <= 6
     assert "blocking src/lexer/errors.py:41 · behaviour pass 2 An error in the last line has no place" in page
-    assert "To mend it: Count the line before the token is read." in page
+    assert "Fix: Count the line before the token is read." in page
     assert "confidence 35 of 100" in page
     assert filled.get(f"/reviews/{review.id}.json").data["data"]["verdict"] == "block"
     assert filled.get("/reviews/none").status == 404
@@ -192,7 +192,7 @@ def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled
     assert 'href="/runs?repo=parser"' in page.text
     assert "decklog overview runs --text TRAILING --repo parser" in page.text
     assert filled.get("/runs?since=soon").status == 400
-    assert "is as asked for above" in filled.get("/runs?text=nothing-like-it").text
+    assert "matches the filter above" in filled.get("/runs?text=nothing-like-it").text
 
 
 def test_a_search_counts_what_it_found_and_not_every_entry_that_tells_of_it(filled: Browser) -> None:

@@ -3,7 +3,7 @@
 import re
 
 from decklog import TaskState
-from decklog.web.rendering import sign, state_sign
+from decklog.web.rendering import shown_word, sign, state_sign
 from tests.web.asking import Browser
 
 # How a run or a task stands, by the one word for it; each has its own shape.
@@ -27,7 +27,7 @@ def drawn(text: str) -> tuple[list[str], str]:
 
 
 def test_every_word_has_one_shape_and_is_read() -> None:
-    assert [drawn(sign(word)) for word in STANDS] == [([word.replace(" ", "-")], word) for word in STANDS]
+    assert [drawn(sign(word)) for word in STANDS] == [([word.replace(" ", "-")], shown_word(word)) for word in STANDS]
     assert {word: drawn(state_sign(word)) for word in SHAPES} == {word: ([shape], word) for word, shape in SHAPES.items()}
     assert {state.value for state in TaskState} <= SHAPES.keys()
 

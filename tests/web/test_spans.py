@@ -87,11 +87,11 @@ def test_the_sums_are_those_of_the_span(log: Decklog, charged: Browser) -> None:
 
 def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charged: Browser) -> None:
     def cents(text: str) -> int:
-        zone = r"><title>(?:[^,<]+, )?[\d-]+(?: to [\d-]+)?: \$([\d.]+)</title><rect class=.zone"
+        zone = r'class="part"[^>]* aria-label="[\d-]+(?: to [\d-]+)?: \$([\d.]+)[^"]*"'
         return round(sum(float(found) * 100 for found in re.findall(zone, text)))
 
     year = charged.get("/spend?days=365").text
-    zones = re.findall(r'<a href="(/spend\?since=[^"]+)"><title>', year)
+    zones = re.findall(r'<a class="part" href="(/spend\?since=[^"]+)"', year)
     assert len(zones) == 13  # a year that begins in the middle of a month
     assert cents(year) == sum(range(1, 37))
     assert "Each month" in year
@@ -112,7 +112,7 @@ def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charge
 def test_a_day_has_no_way_deeper_and_an_empty_span_says_so(charged: Browser) -> None:
     day = charged.get("/spend.json?days=365").data["data"]["days"][0]["day"]
     page = charged.get(f"/spend?since={day}&until={day}").text
-    assert "<g><rect" in page
+    assert '<g class="part" tabindex="0"' in page
     assert f'<tr id="day-{day}"><td>{day}</td>' in page
     empty = charged.get("/spend?since=2020-01-01&until=2020-01-31").text
     assert "Nothing was charged in this span" in empty
@@ -134,3 +134,60 @@ def test_a_day_has_no_way_deeper_and_an_empty_span_says_so(charged: Browser) -> 
 )
 def test_shares_add_up_to_a_hundred(parts: list[int], percent: list[int]) -> None:
     assert shares(parts) == percent
+
+
+@on_both
+@pytest.mark.parametrize(("by", "kinds"), [("model", {"m"}), ("agent", {"a0", "a1"}), ("run", {"spend"})])
+def test_chart_obeys_what_is_grouped_by(charged: Browser, by: str, kinds: set[str]) -> None:
+    text = charged.get(f"/spend?days=365&by={by}").text
+    legend = text[text.index('class="legend') :].partition("</ul>")[0]
+    assert set(re.findall(r"</svg>([^<]+)</li>", legend)) == kinds
+    assert len(re.findall(r'<path class="c\d"', text)) == len(kinds)
+    if by == "agent":
+        chart = charged.get("/spend.json?days=365&by=agent").data["data"]["chart"]
+        assert {row["agent"] for row in chart} == kinds
+        assert sum(row["cost_microdollars"] for row in chart) == sum(range(1, 37)) * 10_000
+
+
+@on_both
+def test_chart_has_gridlines_ticks_a_labelled_budget_and_tooltips(log: Decklog, charged: Browser) -> None:
+    log.budgets.set("all", period="day", limit_microdollars=400_000)  # type: ignore[arg-type]
+    text = charged.get("/spend?days=30").text
+    labels = re.findall(r'<text class="grid"[^>]*>([^<]+)<', text)
+    assert labels == ["$0.10", "$0.20", "$0.30", "$0.40"]
+    assert len(re.findall("M", re.findall(r'class="ticks" d="([^"]+)"', text)[0])) == 30
+    assert "budget $0.40 a day" in text
+    tips = re.findall(r'<svg class="tip".*?</svg>', text, re.DOTALL)
+    assert len(tips) == 3
+    assert ">m $0.36<" in tips[-1]
+    # What a tooltip shows is the name of the link, for whoever can't see it.
+    assert re.search(r'class="part" href="[^"]+" aria-label="[\d-]+: \$0.36, m \$0.36"', text)
+
+
+@on_both
+def test_cost_per_run_and_per_finished_task_is_shown(log: Decklog, charged: Browser) -> None:
+    for title in ("one", "two"):
+        log.tasks.add("r", title)
+        claim = log.tasks.claim("r", worker="a0")
+        assert claim is not None
+        claim.finish("done")
+    text = charged.get("/spend?days=365&by=run").text
+    assert "$6.66 per run" in text
+    assert "$3.33 per finished task" in text
+    row = text[text.index('id="by-r"') :].partition("</tr>")[0]
+    assert '<a href="/runs/r/spend">spend</a>' in row
+    assert "$3.33" in row
+
+
+@pytest.mark.parametrize(
+    ("spent", "shade", "said"), [(79, "fill", "OK"), (80, "near", "nearly used up"), (100, "full", "used up")]
+)
+def test_budget_changes_its_colour_at_80_and_100_percent(
+    log: Decklog, browser: Browser, run_id: str, spent: int, shade: str, said: str
+) -> None:
+    log.budgets.set("all", period="day", limit_microdollars=100, warn_percent=95, action="warn")  # type: ignore[arg-type]
+    log.ledger.charge("m", cost_microdollars=spent, run_id=run_id)
+    text = browser.get("/spend").text
+    row = text[text.index('<tr id="budget-') :].partition("</tr>")[0]
+    assert f'class="{shade}"' in row
+    assert said in row

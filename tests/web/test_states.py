@@ -39,6 +39,7 @@ SCREENS = {
     "/tasks/{task_id:path}": "/tasks/lexer",
     "/reviews/{review_id:path}": "/reviews/{review}",
     "/runs/{run_id:path}/rows": "",
+    "/runs/{run_id:path}/entries/{seq:int}": "/runs/commas/entries/20",
     "/runs/{run_id:path}/{tab:tab}": "/runs/commas/overview",
 }
 

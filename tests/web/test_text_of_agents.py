@@ -62,7 +62,7 @@ def shape(text: str) -> set[tuple[str, str]]:
 def places(browser: Browser) -> list[str]:
     kinds = {item.kind.value: item.id for item in browser.site.log.overview.waiting(limit=200)}
     items = [f"/inbox/{kind}/{item_id}" for kind, item_id in kinds.items()]
-    return [*PLACES, *items, "/inbox/approval/a01", "/runs/r/overview?at=50", "/runs/r/tasks?at=60"]
+    return [*PLACES, *items, "/inbox/approval/a01", "/runs/r/overview?at=50", "/runs/r/tasks?at=60", "/runs/r/entries/50"]
 
 
 def test_there_are_sixty_of_them() -> None:

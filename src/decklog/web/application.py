@@ -21,8 +21,24 @@ from decklog.web import answers, changing, deciding, live, tending
 from decklog.web.actions import registry
 from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed
-from decklog.web.login import LoginRequired
-from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
+from decklog.web.login import LoginRequired, login_address, page_after_login
+from decklog.web.pages import (
+    compare,
+    entry,
+    inbox,
+    memory,
+    more,
+    now,
+    review,
+    run,
+    runs,
+    search,
+    spend,
+    system,
+    tasks,
+    trust,
+    workflow,
+)
 from decklog.web.pages.origins import lines
 from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, edition, page, segment
@@ -63,6 +79,7 @@ PAGES: dict[str, Reader] = {
     "/runs/{run_id:path}/items/{item}": work_item.read,
     "/runs/{run_id:path}/changes": work_item.changes,
     "/runs/{run_id:path}/rows": run.rows,
+    "/runs/{run_id:path}/entries/{seq:int}": entry.read,
     "/runs/{run_id:path}/{tab:tab}": run.read,
 }
 READERS = 8
@@ -88,7 +105,7 @@ def application(site: DashboardSite) -> App:
         Route("/workflow.svg", _drawing(site)),
         Route("/artifacts/{id:path}", _file(site)),
         Route("/events", _events(site)),
-        Route("/login", lambda _: _login_page(site)),
+        Route("/login", _login(site)),
         Route("/login", _log_in(site), methods=["POST"]),
         Route("/logout", _log_out(site), methods=["POST"]),
         Route("/system/sessions/{name}/end", _sent(site, tending.end_session), methods=["POST"]),
@@ -277,11 +294,34 @@ def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> 
     return endpoint
 
 
-def _login_page(site: DashboardSite, status: int = 200, problem: str | None = None) -> Response:
+# What the login page shows above the field that was wrong.
+_WRONG = {
+    "password": "Wrong password, or too many wrong ones in the last minute.",
+    "code": "This code was used already, or is older than five minutes. Press Enter in the terminal for a new one.",
+}
+
+
+def _login(site: DashboardSite) -> Endpoint:
+    """Show the login; whoever asks for a page and is logged in already is led there."""
+
+    def endpoint(request: Request) -> Response:
+        following = page_after_login(request.query_params.get("next"))
+        # Never without a page to go to: the address may have a code behind its #, which a redirect would carry on.
+        if following and site.sessions.known(request.headers.get("cookie"), peer_uid(request.scope)) is not None:
+            return _to(following)
+        wrong = request.query_params.get("wrong")
+        return _login_page(site, wrong=wrong if wrong in _WRONG else None, following=following)
+
+    return endpoint
+
+
+def _login_page(
+    site: DashboardSite, status: int = 200, *, wrong: str | None = None, problem: str | None = None, following: str | None = None
+) -> Response:
     view = PageView("login.html", "Log in", "decklog serve", None, status=status)
-    return Response(
-        page(None, view, problem=problem, has_password=site.password is not None), status, media_type="text/html; charset=utf-8"
-    )
+    shown = {"problem": problem or _WRONG.get(wrong or ""), "wrong": wrong, "following": following}
+    text = page(None, view, has_password=site.password is not None, **shown)
+    return Response(text, status, media_type="text/html; charset=utf-8")
 
 
 def _log_in(site: DashboardSite) -> Endpoint:
@@ -289,18 +329,20 @@ def _log_in(site: DashboardSite) -> Endpoint:
         try:
             form = await _form(request)
         except Invalid as problem:
-            return _login_page(site, 400, problem.message)
+            return _login_page(site, 400, problem=problem.message)
         agent, uid = request.headers.get("user-agent", ""), peer_uid(request.scope)
+        following, wrong = page_after_login(form.get("next")), "code"
         if site.password is not None and "password" in form:
             session = await run_in_threadpool(_by_password, site, site.password, form["password"], agent, uid)
-            said = "That is not the password, or too many were wrong just now."
+            wrong = "password"
         else:
             session = site.sessions.log_in(form.get("token", "").strip(), agent, uid)
-            said = "This link was used already, or is older than five minutes. Press Enter in the terminal for a new one."
         if session is None:
-            return _login_page(site, 403, said)
+            # To reload the page must not send the wrong password again.
+            return _to(login_address(wrong=wrong, following=following))
         site.feed.renew()
-        return RedirectResponse("/", 303, headers={"set-cookie": cookie_of(session, is_secure=site.names.is_secure)})
+        headers = {"set-cookie": cookie_of(session, is_secure=site.names.is_secure)}
+        return RedirectResponse(following or "/", 303, headers=headers)
 
     return endpoint
 

@@ -56,7 +56,7 @@ def _change(asked: SiteRequest, task_id: str) -> None:
     verb, reason = asked.form.get("verb", ""), reason_of(asked)
     act = _act(asked, task_id, verb, reason)
     if not reason:
-        raise Invalid("say why: whoever works on it reads it", field="reason")
+        raise Invalid("give a reason: the agent that works on it reads it", field="reason")
     # Anybody may change a task. Where an owner is registered, a signature shows who did.
     with signed(asked), asked.log.transaction():
         asked.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)

@@ -50,7 +50,7 @@ def _decide_approval(asked: SiteRequest, approval_id: str) -> None:
     if asked.form.get("digest", "") != (record["subject_digest"] or ""):
         raise Conflict("what is asked about is no longer what this page showed", hint="Reload the page and read it again.")
     if verdict == "denied" and not reason:
-        raise Invalid("to deny it, say why: whoever asked reads it", field="reason")
+        raise Invalid("give a reason to deny it: the agent that asked reads it", field="reason")
     digest = record["subject_digest"]
     if verdict == "granted" and record["about"]["check"] == "not in the log":
         digest = asked.form.get("typed_digest", "").strip()
@@ -82,7 +82,7 @@ class proven(AbstractContextManager[str]):
         self._guesses = asked.site.sessions.proofs
         wait = self._guesses.pause()
         if wait > 0:
-            raise Paused(f"too many wrong proofs: none is taken for another {wait:.0f} s")
+            raise Paused(f"too many wrong passwords: wait {wait:.0f} s")
         proof = inbox.proof_of(asked)
         if proof["how"] == "none":
             raise Denied(proof["why"], hint="At the terminal: decklog approvals decide")

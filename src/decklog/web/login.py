@@ -1,6 +1,8 @@
 """Logging in by a link that the terminal showed, and the layer that lets nobody else see anything."""
 
 import json
+import re
+from urllib.parse import quote, urlencode
 
 from decklog.web.admission import value_of
 from decklog.web.peer import peer_uid
@@ -8,6 +10,24 @@ from decklog.web.safety import App, Receive, Scope, Send
 from decklog.web.sessions import BrowserSessions
 
 _OPEN = ("/login", "/favicon.ico")
+
+
+# A page of ours: a path of printable ASCII, and no address of another host ("//host", "/\\host").
+_OUR_PAGE = re.compile(r"/(?![/\\])[!-~]{0,1500}")
+_NEVER_NEXT = re.compile(r"/(login|logout|static|events)\b")
+
+
+def page_after_login(text: str | None) -> str | None:
+    """Return the page that a login leads to; None where the text names no page of this dashboard."""
+    is_ours = text is not None and _OUR_PAGE.fullmatch(text) is not None and not _NEVER_NEXT.match(text)
+    return text if is_ours and text != "/" else None
+
+
+def login_address(*, wrong: str | None = None, following: str | None = None) -> str:
+    """Return the address of the login, with the page to go to afterwards and the field that was wrong."""
+    given = {"wrong": wrong, "next": page_after_login(following)}
+    query = urlencode({name: value for name, value in given.items() if value}, quote_via=quote, safe="/")
+    return f"/login?{query}" if query else "/login"
 
 
 class LoginRequired:
@@ -36,6 +56,16 @@ async def _send_away(scope: Scope, send: Send) -> None:
     envelope = {"ok": False, "error": {**error, "retryable": False, "details": {}}, "warnings": []}
     body = b"" if is_page else json.dumps(envelope).encode()
     headers = [(b"content-length", str(len(body)).encode())]
-    headers += [(b"location", b"/login")] if is_page else [(b"content-type", b"application/json; charset=utf-8")]
+    if is_page:
+        headers.append((b"location", login_address(following=_address(scope)).encode()))
+    else:
+        headers.append((b"content-type", b"application/json; charset=utf-8"))
     await send({"type": "http.response.start", "status": 303 if is_page else 401, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _address(scope: Scope) -> str:
+    """Return the path and query of a request, as they were sent."""
+    path = scope.get("raw_path") or quote(scope["path"]).encode()
+    query = scope.get("query_string", b"")
+    return (path + (b"?" + query if query else b"")).decode("latin-1")

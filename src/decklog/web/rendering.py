@@ -89,11 +89,19 @@ def left(value: datetime | str, now: datetime) -> Markup:
     return _time(value, now, "left", "")
 
 
+# What the words for the status of a run are called on pages.
+_SHOWN_WORDS = {"quiet": "stalled", "held": "on hold"}
+
+
+def shown_word(word: str) -> str:
+    return _SHOWN_WORDS.get(word, word)
+
+
 @cache
 def sign(word: str) -> Markup:
-    """Write the word for how a run or a task stands, with its sign."""
+    """Write the word for the status of a run or a task, with its sign."""
     drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(word.replace(" ", "-"))
-    return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, word)
+    return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, shown_word(word))
 
 
 # Which shape and shade the word has for where a task, a criterion, a phase or a check stands; any other is a ring.
@@ -202,6 +210,14 @@ def grouped(digest: str) -> str:
     return " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + " …"
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def when(time: str) -> str:
+    """Write the day and the time of a text of UTC: `16 Nov 11:02:03`."""
+    return f"{int(time[8:10])} {_MONTHS[int(time[5:7]) - 1]} {time[11:19]}"
+
+
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(
         asset,
@@ -211,8 +227,10 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         age,
         left,
         sign,
+        shown_word,
         state_sign,
         hour,
+        when,
         moment,
         passed,
         length,

@@ -62,7 +62,7 @@ def test_many_are_said_in_the_plural_with_what_is_quiet_and_what_it_costs(log: D
     log.approvals.ask("a", "Push?", by="a0", about="git push")
     log.approvals.ask("a", "Pull?", by="a0", about="git pull")
     log.ledger.charge("m", cost_microdollars=11_400_000, run_id="a")
-    said = "2 decisions wait for you. 5 agents work on 3 runs; 1 has gone quiet. $11.40 spent today of $50.00."
+    said = "2 decisions wait for you. 5 agents work on 3 runs; 1 has stalled. $11.40 spent today of $50.00."
     assert log.overview.now().sentence == said
 
 

@@ -7,16 +7,21 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
+from decklog.db.where import placed
 from decklog.stores.overview import spending
+from decklog.stores.overview.run_facts import look
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
     from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.run_facts import RunOverview
 
 # So many days are read at least: the present week and month are added up from them.
 _LEAST_DAYS = 31
+# The runs that cost per finished task is told of.
+_MOST_RUNS = 50
 # What is held for calls under way. One whose time is over holds nothing any more.
 _HELD = """
 select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count(*)
@@ -29,12 +34,14 @@ select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count
 class MoneyPicture:
     """What was spent on each day from `since` to `until`, both in UTC; `by` has the dearest of the span, and `others` the rest.
 
-    `today`, `week` and `month` are the present ones, whatever the span is.
+    `days` tells each day apart by model, `chart` by what was asked for. `today`, `week` and `month` are the present ones, for any
+    span. `charged_runs` counts the runs that were charged to in the span, and `runs` has the dearest 50 of them as they are now.
     """
 
     since: str
     until: str
     days: "list[dict[str, Any]]"
+    chart: "list[dict[str, Any]]"
     key: str
     by: "list[dict[str, Any]]"
     whole: dict[str, int]
@@ -46,9 +53,24 @@ class MoneyPicture:
     reservations: int
     budgets: "list[BudgetStanding]"
     decisions: int
+    charged_runs: int
+    spent_by_runs: int
+    runs: "list[RunOverview]"
+
+    @property
+    def per_run(self) -> int | None:
+        """What a run cost in this span, on average."""
+        return round(self.spent_by_runs / self.charged_runs) if self.charged_runs else None
+
+    @property
+    def per_task(self) -> int | None:
+        """What a finished task of the dearest runs cost so far, on average."""
+        done = sum(run.done for run in self.runs)
+        return round(sum(run.cost_microdollars for run in self.runs) / done) if done else None
 
     def as_dict(self) -> "dict[str, Any]":
-        return {**vars(self), "budgets": [one.as_dict() for one in self.budgets]}
+        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("budgets", "runs")}
+        return {**vars(self), **lists, "per_run": self.per_run, "per_task": self.per_task}
 
 
 def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, most: int) -> MoneyPicture:
@@ -60,10 +82,10 @@ def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, m
     is_apart = until < lately
     every = spending.by(db, ("day", "model"), lately if is_apart else min(since, lately), max(until, today), base.charged)
     shown = spending.by(db, ("day", "model"), since, until, base.charged) if is_apart else _between(every, since, until)
-    if column == "model":
-        dearest = _dearest(shown, most)
-    else:
-        dearest = spending.by(db, (column,), since, until, base.charged, dearest=most)
+    chart = shown if column == "model" else spending.by(db, ("day", column), since, until, base.charged)
+    dearest = _dearest(chart, column, most)
+    by_run = _dearest(chart, column) if column == "run_id" else spending.by(db, ("run_id",), since, until, base.charged)
+    by_run = sorted((row for row in by_run if row["run_id"]), key=spending.dearest_first)
     whole, listed = _summed(shown), _summed(dearest)
     held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
     begins = {"today": today, "week": (now - timedelta(days=now.weekday())).isoformat(), "month": f"{today[:8]}01"}
@@ -71,6 +93,7 @@ def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, m
         since=since,
         until=until,
         days=shown,
+        chart=chart,
         key=column,
         by=dearest,
         whole=whole,
@@ -80,7 +103,17 @@ def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, m
         reservations=held[1],
         budgets=base.budgets,
         decisions=len(base.items),
+        charged_runs=len(by_run),
+        spent_by_runs=sum(row["cost_microdollars"] for row in by_run),
+        runs=_runs(db, base, [row["run_id"] for row in by_run[:_MOST_RUNS]]),
     )
+
+
+def _runs(db: "Database", base: "Any", ids: "list[str]") -> "list[RunOverview]":
+    """Read runs as they are now, in the order of their ids here."""
+    marks, bound = placed(ids)
+    found = {run.id: run for run in look(db, f"select * from runs where id in ({marks})", bound, base.moment, base.by_run)}
+    return [found[run_id] for run_id in ids if run_id in found]
 
 
 _FIGURES = itemgetter(*spending.FIGURES)
@@ -95,10 +128,10 @@ def _summed(rows: "list[dict[str, Any]]") -> dict[str, int]:
     return dict(zip(spending.FIGURES, sums, strict=False))
 
 
-def _dearest(rows: "list[dict[str, Any]]", most: int) -> "list[dict[str, Any]]":
-    """Add the days of each model up: they have been read already."""
-    of_model: dict[str, list[dict[str, Any]]] = {}
+def _dearest(rows: "list[dict[str, Any]]", column: str, most: int | None = None) -> "list[dict[str, Any]]":
+    """Add up the days of each model, agent or run, the dearest first."""
+    of_key: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        of_model.setdefault(row["model"], []).append(row)
-    added = [{"model": model, **_summed(of_model[model])} for model in sorted(of_model)]
+        of_key.setdefault(row[column], []).append(row)
+    added = [{column: key, **_summed(of_key[key])} for key in sorted(of_key)]
     return sorted(added, key=spending.dearest_first)[:most]

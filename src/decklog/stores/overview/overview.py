@@ -13,7 +13,8 @@ from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import recent, spending, task_counts, waiting
+from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
+from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
@@ -22,10 +23,19 @@ from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, che
 from decklog.stores.overview.spending import SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunFilter, RunsTable, place_in, place_of
+from decklog.stores.overview.wanted import (
+    MOST_GOING_ON,
+    NEWEST_GOING_ON,
+    STATES,
+    RunFilter,
+    RunSort,
+    RunsTable,
+    place_in,
+    place_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Protocol, TypeVar
 
     from decklog.records.record import Record
@@ -126,12 +136,23 @@ class Overview(Families):
         text: str | None = None,
         parent_run_id: str | None = None,
         since: datetime | None = None,
+        sort: RunSort = RunSort.ATTENTION,
+        descending: bool = True,
         limit: int = 20,
         after: str | None = None,
     ) -> RunsTable:
-        """List runs as `runs` does, with the last hour of each and what waits for a person: at one moment."""
+        """List runs with the last hour of each, the number of each status and what waits for a person: at one moment.
+
+        They come in the order in which a person looks at them: what needs one, runs, stalled, is idle or on hold; then what is
+        over, the latest end first. A column is sorted among those under way and the latest 200 that are over.
+        """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
-        return self._looked(lambda can_move: self._table(status, wanted, size, after, self._base(can_move)))
+
+        def read(can_move: bool) -> RunsTable:
+            base = self._base(can_move)
+            return self._table(status, wanted, size, after, base, sort, descending=descending)
+
+        return self._looked(read)
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
@@ -157,14 +178,28 @@ class Overview(Families):
             raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
         return self._looked(lambda can_move: self._words(runs, tasks, can_move))
 
+    @reads
+    def names(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "dict[str, str]":
+        """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
+        runs, tasks = run_ids or [], task_ids or []
+        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
+            raise Invalid(f"ask for the names of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        found: dict[str, str] = {}
+        for sql, ids in (("select id, goal from runs", runs), ("select id, title from tasks", tasks)):
+            if ids:
+                marks, bound = placed(ids)
+                found |= dict(self._db.rows(f"{sql} where id in ({marks})", bound)[1])
+        return found
+
     @reads_in_steps
     def waiting(self, *, limit: int = 20, after: str | None = None) -> Page[WaitingItem]:
-        """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs.
+        """List what waits for a person: decisions first, then blocked tasks, then runs that have gone quiet.
 
-        What ends soonest comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
+        Decisions are approvals, unknown effects, questions, spent budgets and stale evidence. In each group what ends soonest
+        comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
         """
         size = page_size(limit)
-        place = None if after is None else tuple(place_in(after, 4))
+        place = None if after is None else tuple(place_in(after, 5))
         items = self._looked(self._all_waiting)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
@@ -188,6 +223,7 @@ class Overview(Families):
         roles: "list[str] | None" = None,
         first_tasks: int = 0,
         spent: int = 0,
+        milestones: int = 0,
     ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
@@ -195,14 +231,15 @@ class Overview(Families):
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
         which they were added; `board` is the number of tasks in each column, as they are now. `records` names kinds of records,
         by their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
-        these roles now, and `first_tasks` that many of the first, also as they are now; `spent` is the number of entries at which
-        spending is reported. A size of 0 leaves a part out. Of tools and changes, the newest 20,000 entries are looked at.
+        these roles now, and `first_tasks` that many tasks as they are now, those at work and held first; `spent` is the number of
+        entries at which spending is reported, `milestones` the number of failures, questions and checkpoints. A size of 0 leaves
+        a part out. Of tools and changes, the newest 20,000 entries are looked at.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        counts = {"board": board, "spent": spent, "first_tasks": first_tasks}
+        counts = {"board": board, "spent": spent, "first_tasks": first_tasks, "milestones": milestones}
         more = {"after": after, **{name: size and page_size(size) for name, size in counts.items()}}
         classes = self._journal.record_classes()
         named = {"records": kinds(classes, records or []), "roles": roles or []}
@@ -347,6 +384,15 @@ class Overview(Families):
         return standings(self._db, self._now())
 
     @reads
+    def attention(self) -> list[AttentionGroup]:
+        """List what went wrong and is still open, by kind: the count, the newest case and its cause.
+
+        These are runs that failed since yesterday; of runs that go on, blocked tasks, failed attempts, and failed checks and
+        blocked reviews of the last 7 days; and new feedback that is high or critical. Up to 100 of a kind are counted.
+        """
+        return attention.read(self._db, self._now())
+
+    @reads
     def ended(self, since: datetime, *, limit: int = 20) -> "list[EndedRun]":
         """List the runs that ended since a time, the latest first, each with its word."""
         return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
@@ -418,11 +464,12 @@ class Overview(Families):
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
         counts = by_status(runs)
-        agents = sum(run.workers for run in runs)
+        at_work = [run for run in runs if run.status in (Status.RUNNING, Status.NEEDS_YOU) and run.agents]
+        agents = len({agent for run in at_work for agent in run.agents})
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
             at=base.moment.now,
-            sentence=sentence(len(base.items), counts, agents, cost, base.budgets, is_new=is_new, is_cut=is_cut),
+            sentence=sentence(len(base.items), counts, (agents, len(at_work)), cost, base.budgets, is_new=is_new, is_cut=is_cut),
             decisions=len(base.items),
             waiting=base.items[:size],
             counts=counts,
@@ -455,15 +502,35 @@ class Overview(Families):
             found = self._look(base, sql, self._db.values.bind(given)[0])
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
 
-    def _table(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> RunsTable:
-        page = self._listed(word, wanted, size, after, base)
-        return RunsTable(page, len(base.items), recent.last_hour(self._db, page, base.moment.now))
+    def _table(
+        self,
+        word: Status | None,
+        wanted: RunFilter,
+        size: int,
+        after: str | None,
+        base: Base,
+        sort: RunSort,
+        *,
+        descending: bool,
+    ) -> RunsTable:
+        def look(sql: str, given: "Mapping[str, Any]") -> "list[RunOverview]":
+            return self._look(base, sql, self._db.values.bind(given)[0])
+
+        if sort is RunSort.ATTENTION:
+            page, going = arranged.attention_first(look, word, wanted, size, after)
+            is_cut = False
+        else:
+            times: dict[str, Any] = {"descending": descending, "now": base.moment.now}
+            page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, **times)
+        counts, is_many = arranged.counts(self._db, wanted, going)
+        pulse = recent.last_hour(self._db, page, base.moment.now)
+        return RunsTable(page, len(base.items), pulse, counts, is_cut or is_many)
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
         runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
         quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
-        return sorted([*base.items, *quiet], key=lambda item: item.place)
+        return sorted([*base.items, *waiting.blocked(self._db), *quiet], key=lambda item: item.place)
 
     def _days(
         self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool

@@ -71,7 +71,24 @@ select *
  )
  order by created_at, id
 """
-_FIRST_TASKS = "select * from tasks where run_id = :run_id order by created_at, id limit :most"
+# What is at work and what is held comes first, so that no run of many tasks hides it.
+_FIRST_TASKS = """
+select * from (select * from tasks where run_id = :run_id and state = 'running' order by leased_until limit :most) running
+union all
+select * from (
+  select * from tasks
+   where run_id = :run_id and (state = 'blocked' or state = 'waiting' or state = 'paused')
+   order by priority desc, created_at, id limit :most
+) held
+union all
+select * from (
+  select * from tasks
+   where run_id = :run_id and state in ('pending', 'done', 'abandoned')
+   order by created_at, id limit :most
+) others
+limit :most
+"""
+_MILESTONES = f"{SELECT} where pos in ({{ids}}) order by pos desc"
 _MOMENT = f"select 3, moment.* from ({SELECT} where pos = :until) moment"
 _TEXTS = """
 select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :most), size
@@ -110,8 +127,10 @@ class RunPicture:
     older: "dict[str, str | None]" = field(default_factory=dict)
     # Those of the run's first tasks that have one of the roles that were asked for.
     of_roles: "list[Any]" = field(default_factory=list)
-    # The first of them all, as they are now.
+    # What is at work, what is held and then the first of the others, as they are now.
     first_tasks: "list[Any]" = field(default_factory=list)
+    # The newest entries that a person looks for, each with what it is: failure, question, checkpoint or pivot.
+    milestones: "list[tuple[str, Entry]]" = field(default_factory=list)
     spent: "RunSpending | None" = None
 
     @property
@@ -124,7 +143,8 @@ class RunPicture:
         overview = None if self.overview is None else self.overview.as_dict()
         records = {table: [one.as_dict() for one in found] for table, found in self.records.items()}
         spent = None if self.spent is None else self.spent.as_dict()
-        parts = {**lists, "overview": overview, "records": records, "spent": spent}
+        milestones = [{"what": what, "entry": entry.as_dict()} for what, entry in self.milestones]
+        parts = {**lists, "overview": overview, "records": records, "spent": spent, "milestones": milestones}
         return {**vars(self), **parts, "moment": to_text(self.moment), "is_now": self.is_now}
 
 
@@ -158,6 +178,7 @@ class Wished:
     roles: list[str] = field(default_factory=list)
     first_tasks: int = 0
     spent: int = 0
+    milestones: int = 0
 
 
 def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type[Record]]":
@@ -182,9 +203,10 @@ def drawn(
     cost = counts["cost_microdollars"]
     line = history.spent(place, story, seq, wanted.spent, cost) if wanted.spent else []
     newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
+    pulse = history.pulse(place, story, (1, place.head), wanted.buckets)
     return RunPicture(
         **_head(db, base, history, place, seq, counts, found),
-        pulse=history.pulse(place, story, (1, place.head), wanted.buckets),
+        pulse=pulse,
         lanes=history.lanes(place, story, span, wanted.lanes, counts["attempts"]) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
@@ -196,7 +218,21 @@ def drawn(
         of_roles=_of_roles(db, record, run_id, wanted.roles) if wanted.roles else [],
         first_tasks=_first_tasks(db, record, run_id, wanted.first_tasks) if wanted.first_tasks else [],
         spent=_spent(db, base, place, is_now, line) if wanted.spent else None,
+        milestones=_milestones(db, place.start, pulse["marks"], seq, wanted.milestones),
     )
+
+
+def _milestones(
+    db: "Database", start: int, marks: "Sequence[dict[str, Any]]", until: int, most: int
+) -> "list[tuple[str, Entry]]":
+    """Read the newest entries among a run's marks up to an entry, newest first."""
+    kinds = {start + mark["seq"]: mark["what"] for mark in marks if mark["seq"] <= until}
+    positions = sorted(kinds)[-most:] if most else []
+    if not positions:
+        return []
+    names, ids = placed(positions)
+    rows = db.rows(_MILESTONES.format(ids=names), ids)[1]
+    return [(kinds[start + entry.seq], entry) for entry in (Entry.from_row(COLUMNS[1:], row[1:]) for row in rows)]
 
 
 def _of_roles(db: "Database", record: "type[Record]", run_id: str, roles: list[str]) -> "list[Any]":
@@ -207,7 +243,7 @@ def _of_roles(db: "Database", record: "type[Record]", run_id: str, roles: list[s
 
 
 def _first_tasks(db: "Database", record: "type[Record]", run_id: str, most: int) -> "list[Any]":
-    """Read a run's first tasks as their table has them, at a third of what it takes to read them as of an entry."""
+    """Read a run's tasks as their table has them: at work, held, then the first of the others."""
     return record.from_rows(*db.rows(_FIRST_TASKS, {"run_id": run_id, "most": most}))
 
 

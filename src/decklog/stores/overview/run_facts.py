@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # The usual gap between a run's entries is that of its last hundred.
 _LOOK_BACK = 100
-_SHOWN_TASKS = 3
+# Tasks at work that a list of runs has of each, and the page of one run.
+_SHOWN_TASKS, _SHOWN_OF_ONE = 3, 20
 _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
@@ -102,7 +103,8 @@ class RunOverview:
     summary: str | None = None
     ended_at: datetime | None = None
     quiet_since: datetime | None = None
-    workers: int = 0
+    # The agents with a live lease, each once.
+    agents: list[str] = field(default_factory=list)
     working_on: list[dict[str, object]] = field(default_factory=list)
     waiting: int = 0
     cost_microdollars: int = 0
@@ -116,12 +118,17 @@ class RunOverview:
         return sum([tasks[name] for name in _PLANNED])
 
     @property
+    def workers(self) -> int:
+        """How many agents have a live lease."""
+        return len(self.agents)
+
+    @property
     def done(self) -> int:
         return self.tasks["done"]
 
     def as_dict(self) -> "dict[str, Any]":
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
-        return {**values, "status": self.status.value}
+        return {**values, "status": self.status.value, "workers": self.workers}
 
 
 class OverviewOutdated(Exception):
@@ -179,7 +186,7 @@ def look_at_one(
     fact = dict(zip(_COLUMNS, rows[0], strict=False))
     leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
     tasks = {name: counts[name] for name in task_counts.FIELDS}
-    return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting)
+    return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting, _SHOWN_OF_ONE)
 
 
 def _facts(db: "Database", runs: str, bound: "Mapping[str, Any]") -> "list[dict[str, Any]]":
@@ -228,6 +235,7 @@ def _overview(
     spent: "dict[str, int]",
     moment: OverviewMoment,
     waiting: "Mapping[str, int]",
+    shown_tasks: int = _SHOWN_TASKS,
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
     ends = [from_text(lease[5]) for lease in leases]
@@ -255,8 +263,8 @@ def _overview(
         last_by=fact["agent"],
         last_said=_said(fact),
         tasks=counts,
-        workers=len({lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now}),
-        working_on=[_task(lease, moment.steady_now) for lease in leases[:_SHOWN_TASKS]],
+        agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now)),
+        working_on=[_task(lease, moment.steady_now) for lease in leases[:shown_tasks]],
         waiting=needs_you,
         cost_microdollars=spent.get("cost_microdollars", 0),
         calls=spent.get("calls", 0),
@@ -277,6 +285,7 @@ def _task(lease: "Sequence[Any]", steady_now: datetime) -> "dict[str, object]":
         "worker": worker,
         "stage": stage,
         "since": leased_at,
+        "until": leased_until,
         "lease_ended": is_over,
     }
 

@@ -45,18 +45,18 @@ class Summary:
 def sentence(
     decisions: int,
     counts: "Mapping[str, int]",
-    agents: int,
+    at_work: "tuple[int, int]",
     today: int,
     budgets: "Sequence[BudgetStanding]",
     *,
     is_new: bool,
     is_cut: bool,
 ) -> str:
-    """Say it in one sentence or three: what waits, who works, and what it costs."""
+    """Write one to three sentences: what waits, how many agents work on how many runs, and what it costs."""
     if is_new:
         return "Nothing has happened in this log yet."
     waits = f"{counted(decisions, 'decision')} {'waits' if decisions == 1 else 'wait'}" if decisions else "Nothing waits"
-    parts = [f"{waits} for you.", _work(counts, agents)]
+    parts = [f"{waits} for you.", _work(counts, *at_work)]
     if is_cut:
         parts.append(f"Only the {sum(counts.values()):,} newest runs under way are counted.")
     if cost := _cost(today, budgets):
@@ -72,18 +72,18 @@ def by_status(runs: "Iterable[RunOverview]") -> "dict[str, int]":
     return counts
 
 
-def _work(counts: "Mapping[str, int]", agents: int) -> str:
+def _work(counts: "Mapping[str, int]", agents: int, runs: int) -> str:
+    """Count the distinct agents with a live lease and the runs that they work on."""
     quiet = counts.get(Status.QUIET, 0)
-    busy = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_YOU, 0)
-    if agents and busy:
-        said = f"{counted(agents, 'agent')} {'works' if agents == 1 else 'work'} on {counted(busy, 'run')}"
-    elif busy:
-        said = f"{counted(busy, 'run')} {'is' if busy == 1 else 'are'} under way"
-    elif quiet:
-        return f"{counted(quiet, 'run')} {'has' if quiet == 1 else 'have'} gone quiet."
-    else:
-        return "Nothing is running."
-    return f"{said}; {quiet:,} {'has' if quiet == 1 else 'have'} gone quiet." if quiet else f"{said}."
+    idle = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_YOU, 0) - runs
+    parts = []
+    if agents:
+        parts.append(f"{counted(agents, 'agent')} {'works' if agents == 1 else 'work'} on {counted(runs, 'run')}")
+    if idle:
+        parts.append(f"{f'{idle:,} more' if agents else counted(idle, 'run')} {'is' if idle == 1 else 'are'} under way")
+    if quiet:
+        parts.append(f"{f'{quiet:,}' if parts else counted(quiet, 'run')} {'has' if quiet == 1 else 'have'} stalled")
+    return f"{'; '.join(parts)}." if parts else "Nothing is running."
 
 
 def _cost(today: int, budgets: "Sequence[BudgetStanding]") -> str:

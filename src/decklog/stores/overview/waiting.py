@@ -29,7 +29,20 @@ class WaitingKind(StrEnum):
     QUESTION = "question"
     BUDGET = "budget"
     CRITERION = "criterion"
+    BLOCKED = "blocked"
     QUIET = "quiet"
+
+    @property
+    def group(self) -> "WaitingGroup":
+        return {"blocked": WaitingGroup.BLOCKED, "quiet": WaitingGroup.STALLED}.get(self.value, WaitingGroup.DECISIONS)
+
+
+class WaitingGroup(StrEnum):
+    """The groups that what waits is listed in, the most urgent first."""
+
+    DECISIONS = "decisions"
+    BLOCKED = "blocked"
+    STALLED = "stalled"
 
 
 # Of each kind so many are looked at, the oldest first: whoever has more of them reads the lists of that kind.
@@ -61,18 +74,19 @@ class WaitingItem:
 
     @property
     def is_decision(self) -> bool:
-        """Whether somebody has to say something; a quiet run only wants to be looked at."""
-        return self.kind is not WaitingKind.QUIET
+        """Whether somebody has to answer; a blocked task or a quiet run only has to be looked at."""
+        return self.kind.group is WaitingGroup.DECISIONS
 
     @property
     def holds_up(self) -> bool:
         """Whether its run can't go on as it should before somebody answers."""
-        return self.kind not in (WaitingKind.QUIET, WaitingKind.CRITERION)
+        return self.is_decision and self.kind is not WaitingKind.CRITERION
 
     @property
-    def place(self) -> "tuple[str, str, str, str]":
-        """Where it stands in the list: what ends soonest first, then what has waited longest."""
-        return to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
+    def place(self) -> "tuple[str, str, str, str, str]":
+        """Its place in the list: by group, then what ends soonest first, then what has waited longest."""
+        group = str(list(WaitingGroup).index(self.kind.group))
+        return group, to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
 
     def as_dict(self) -> "dict[str, Any]":
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
@@ -228,6 +242,33 @@ def by_run(items: "Iterable[WaitingItem]") -> "dict[str, int]":
     return counts
 
 
+_BLOCKED = f"""
+select t.id, t.title, coalesce(t.blocker, t.reason), t.updated_at, t.run_id, r.goal
+  from tasks t
+  join runs r on r.id = t.run_id
+ where t.state = 'blocked' and {_GOES_ON}
+ order by t.updated_at, t.id
+ limit {MOST}
+"""
+
+
+def blocked(db: "Database") -> "list[WaitingItem]":
+    """List the blocked tasks of runs that go on, with what blocks each."""
+    return [
+        WaitingItem(
+            kind=WaitingKind.BLOCKED,
+            id=task_id,
+            what=f"{title}: {cause}" if cause else title,
+            since=from_text(since),
+            command=f"decklog tasks details {_word(task_id)}",
+            run_id=run_id,
+            task_id=task_id,
+            goal=goal,
+        )
+        for task_id, title, cause, since, run_id, goal in db.rows(_BLOCKED, {})[1]
+    ]
+
+
 def quiet(run: "RunOverview") -> WaitingItem:
     """Say of a run that it has gone quiet, and why."""
     assert run.quiet_since is not None
@@ -236,7 +277,7 @@ def quiet(run: "RunOverview") -> WaitingItem:
     return WaitingItem(
         kind=WaitingKind.QUIET,
         id=run.id,
-        what=f"{run.goal} has gone quiet: {why}",
+        what=f"{run.goal} has stalled: {why}",
         since=run.quiet_since,
         command=f"decklog runs show {_word(run.id)}",
         run_id=run.id,

@@ -1,7 +1,8 @@
 """Which runs a list is to have."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
@@ -20,6 +21,7 @@ STATES = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "
 # A part of a goal is looked for in so many runs, the newest first: no index has it.
 MOST_LOOKED_AT = 5000
 _NEWEST_FIRST = "order by started_at desc, id desc"
+_LATEST_END = "order by ended_at desc, id desc"
 # So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
 MOST_GOING_ON = 200
 _FIRST_GOING_ON = f"{_NEWEST_FIRST} limit {MOST_GOING_ON + 1}"
@@ -60,6 +62,28 @@ class RunFilter:
         looked_at = f"select * from runs {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}"
         condition, text = self._of_text()
         return f"select * from ({looked_at}) r where {condition} {_NEWEST_FIRST} limit {most}", {**bound, **text}
+
+    def ended(self, state: str | None, place: "list[str] | None", most: int) -> "tuple[str, dict[str, Any]]":
+        """Write the statement that gives those of them that are over, the latest end first, after a place in the list."""
+        conditions, bound = self._conditions(state)
+        conditions.append("ended_at is not null")
+        if place is not None:
+            conditions.append("(ended_at, id) < (:ended_at, :id)")
+            bound |= {"ended_at": place[0], "id": place[1]}
+        return self._of_ended(conditions, bound, "*", most)
+
+    def counted(self) -> "tuple[str, dict[str, Any]]":
+        """Write the statement that counts those that are over by status, of the latest 5,000."""
+        conditions, bound = self._conditions(None)
+        sql, bound = self._of_ended([*conditions, "ended_at is not null"], bound, "status", MOST_LOOKED_AT)
+        return f"select status, count(*) from ({sql}) c group by status", bound
+
+    def _of_ended(
+        self, conditions: "list[str]", bound: "dict[str, Any]", columns: str, most: int
+    ) -> "tuple[str, dict[str, Any]]":
+        of_text, text = self._of_text()
+        looked_at = f"select * from runs where {' and '.join(conditions)} {_LATEST_END} limit {MOST_LOOKED_AT}"
+        return f"select {columns} from ({looked_at}) r where {of_text} {_LATEST_END} limit {most}", {**bound, **text}
 
     def firsts(
         self, state: str | None, place: "list[str] | None", most: int, among: str = "runs"
@@ -105,13 +129,31 @@ class RunFilter:
         return conditions, bound
 
 
+class RunSort(StrEnum):
+    """What the list of runs is sorted by; `attention` is the order in which a person looks at them."""
+
+    ATTENTION = "attention"
+    RUN = "run"
+    TASKS = "tasks"
+    SPENT = "spent"
+    TOOK = "took"
+    LAST = "last"
+    STARTED = "started"
+
+
 @dataclass(frozen=True)
 class RunsTable:
-    """A page of runs, how many decisions wait in the whole log, and how busy the last hour was of those that had one."""
+    """A page of runs, how many decisions wait in the whole log, and how busy the last hour was of those that had one.
+
+    `counts` counts all runs that fit by status; with `is_cut` more are under way than are looked at, or more are over than are
+    counted or sorted.
+    """
 
     runs: "Page[RunOverview]"
     decisions: int
     pulse: dict[str, list[int]]
+    counts: dict[str, int] = field(default_factory=dict)
+    is_cut: bool = False
 
 
 def place_of(run: "RunOverview") -> "tuple[str, str]":

@@ -1,8 +1,9 @@
 """Inbox: what exactly is asked, what happens if nobody says anything, and what was said before."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from decklog import TrustStatus
+from decklog import TrustStatus, WaitingItem
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.log import Decklog
 from decklog.web.answers import told
@@ -28,7 +29,7 @@ SOURCES = {
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read what waits, with the first of it opened."""
+    """Read what waits, with the first decision opened; a blocked task or a stalled run only where no decision waits."""
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     first = page[0] if page else None
     opened = None if first is None else _item(asked, first.kind.value, first.id, page)
@@ -46,11 +47,26 @@ def item(asked: SiteRequest, **answer: Any) -> PageView:
 
 def _view(asked: SiteRequest, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> PageView:
     decided = opened["decided"] if opened is not None and "decided" in opened else _decided(asked.log)
-    shown = {"items": page, "opened": opened, "decided": decided}
+    shown = {"items": page, "groups": _groups(page), "opened": opened, "decided": decided, "following": _following(page, opened)}
     # Where the list is whole, it has everything that is counted in the bar.
     is_whole = page.next is None and asked.word("after") is None
     decisions = sum(one.is_decision for one in page) if is_whole else None
     return PageView("inbox.html", title, said, data, shown, page.next, "inbox", decisions)
+
+
+def _groups(page: Sequence[WaitingItem]) -> list[tuple[str, list[WaitingItem]]]:
+    """Part the list into its groups; those without anything are left out."""
+    groups: dict[str, list[WaitingItem]] = {}
+    for item in page:
+        groups.setdefault(item.kind.group.value, []).append(item)
+    return list(groups.items())
+
+
+def _following(page: Sequence[WaitingItem], opened: dict[str, Any] | None) -> WaitingItem | None:
+    """Return the decision to go on to after the opened one; what holds a run up comes first."""
+    here = None if opened is None else (opened["kind"], opened["id"])
+    others = [item for item in page if item.is_decision and (item.kind.value, item.id) != here]
+    return min(others, key=lambda item: (not item.holds_up, item.place), default=None)
 
 
 def _decided(log: Decklog) -> Any:
@@ -102,6 +118,7 @@ def _approval(asked: SiteRequest, approval_id: str, listed: Any) -> dict[str, An
         "record": record,
         "title": record["question"] or record["verdict"] or "Approval",
         "goal": _goal(asked, record["run_id"], listed),
+        "task_title": log.tasks.get(record["task_id"]).title if record["task_id"] else None,
         "told_by": SOURCES.get(record["source"] or "", record["source"]) or record["asked_by"],
         "earlier": [(said, same) for said, same in earlier if same],
         "decided": answers.latest,

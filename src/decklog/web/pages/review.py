@@ -15,7 +15,8 @@ def read(asked: SiteRequest) -> PageView:
     review = asked.log.reviews.get(asked.path["review_id"])
     passes = [_told(_PASS, one) for one in review.passes]
     findings = sorted((_told(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
-    shown = {"review": review, "passes": passes, "findings": findings}
+    names = asked.log.overview.names(run_ids=[review.run_id], task_ids=[review.task_id] if review.task_id else [])
+    shown = {"review": review, "passes": passes, "findings": findings, "names": names}
     said = command("reviews", "show", review.id)
     return PageView("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
 

@@ -1,7 +1,6 @@
-"""Entries as rows of a page: who said what, cut where it is long, with the many small changes folded."""
+"""Entries as rows of a page: who said what, unfolded on demand, with the many small changes folded."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,17 +10,22 @@ from markupsafe import Markup
 
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars
-from decklog.web.rendering import name_of, segment
+from decklog.web.pages.tool_calls import call_of, plain
+from decklog.web.rendering import name_of, segment, text_of, when
 
 LONGEST = 2000
 # From so many changes in a row on they are folded into one line.
 _FOLDED = 2
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+# A text of one line up to this length needs no unfolding.
+SHORT = 240
 
 
 @dataclass(frozen=True)
 class EntryRow:
-    """An entry as a page shows it, in words alone; `time` is a text of UTC, and `rest` how much of its text is not shown."""
+    """An entry as a page shows it, in words alone; `time` is a text of UTC, and `rest` how much of its text is not shown.
+
+    Of a tool call `text` is the command, `facts` how it ended and how long it took, and `output` what it wrote.
+    """
 
     seq: int
     time: str
@@ -30,18 +34,26 @@ class EntryRow:
     what: str
     text: str
     rest: int
+    facts: str = ""
+    output: str = ""
+    is_failed: bool = False
 
 
 def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
     """Make a row of an entry; `texts` has how those begin that it names by a digest."""
+    who, time = revealed(entry.agent or "–"), entry.at.isoformat()[:19]
+    given = (entry.seq, time, entry.kind.value, who, revealed(_what(entry)))
+    call = call_of(entry)
+    if call is not None:
+        rest = max(0, len(call.command) - LONGEST) + max(0, len(call.output) - LONGEST)
+        shown = [revealed(text[:LONGEST], tabs=True) for text in (call.command, call.output)]
+        return EntryRow(*given, shown[0], rest, call.facts, shown[1], call.is_failed)
     said = entry.body if entry.body is not None else _untold(entry)
     digest = (entry.body_digest or entry.payload_digest) if not said else None
     long = (texts or {}).get(digest or "")
-    text = _plain(long["head"] if long else said)
+    text = plain(long["head"] if long else said)
     size = len(text) if not long else len(text) + long["bytes"] - len(long["head"].encode())
-    who, time = revealed(entry.agent or "–"), entry.at.isoformat()[:19]
-    shown = revealed(text[:LONGEST], tabs=True)
-    return EntryRow(entry.seq, time, entry.kind.value, who, revealed(_what(entry)), shown, max(0, size - LONGEST))
+    return EntryRow(*given, revealed(text[:LONGEST], tabs=True), max(0, size - LONGEST))
 
 
 def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[EntryRow]]]:
@@ -55,7 +67,7 @@ def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[t
 
 def lines_of(parts: list[tuple[bool, list[EntryRow]]], run_id: str) -> Markup:
     """Write the rows of a list, here and not by a template: that takes as long for every word as this does for a row."""
-    base, found = name_of(f"/runs/{segment(run_id)}/overview?at="), list[str]()
+    base, found = name_of(f"/runs/{segment(run_id)}/entries/"), list[str]()
     for is_folded, rows in parts:
         if is_folded:
             said = counted(len(rows), "change")
@@ -68,12 +80,28 @@ def lines_of(parts: list[tuple[bool, list[EntryRow]]], run_id: str) -> Markup:
 
 def _line(row: EntryRow, base: str) -> str:
     seq, time, kind = f"{row.seq:d}", row.time, row.kind
-    what = f'<span class="what">{name_of(row.what)}</span> ' if row.what else ""
-    rest = f' <span class="cut">… {counted(row.rest, "more character")}</span>' if row.rest else ""
     return (
-        f'<li id="e-{seq}" class="k-{kind}"><a class="n" href="{base}{seq}" title="the run as of this entry">{seq}</a> '
-        f'<time datetime="{time}Z" title="{time} UTC">{time[11:]}</time> <span class="kind">{kind}</span> '
-        f'<span class="who">{name_of(row.who)}</span> <span class="said">{what}{name_of(row.text)}{rest}</span></li>\n'
+        f'<li id="e-{seq}" class="k-{kind}"><a class="n" href="{base}{seq}" title="open this entry">{seq}</a> '
+        f'<time datetime="{time}Z" title="{time} UTC">{when(time)}</time> <span class="kind">{kind}</span> '
+        f'<span class="who">{name_of(row.who)}</span> <div class="said">{_said(row, base)}</div></li>\n'
+    )
+
+
+def _said(row: EntryRow, base: str) -> str:
+    """Write a row's text: all of it where it is short, else its first line, which unfolds the rest."""
+    what = f'<span class="what">{name_of(row.what)}</span> ' if row.what else ""
+    facts = f' <span class="{"ended bad" if row.is_failed else "ended"}">{text_of(row.facts)}</span>' if row.facts else ""
+    first, _, below = row.text.partition("\n")
+    if not (below or row.output or row.rest or len(first) > SHORT):
+        return f"{what}{name_of(row.text)}{facts}"
+    # What the summary has already is not written twice.
+    rest = row.text if len(first) > SHORT else below
+    parts = [f'<pre class="output" tabindex="0">{name_of(text)}</pre>' for text in (rest, row.output) if text]
+    more = f"Show all: {counted(row.rest, 'more character')}" if row.rest else "Open this entry"
+    head = f"{first[:SHORT]}…" if len(first) > SHORT else first
+    return (
+        f"<details><summary>{what}{name_of(head)}{facts}</summary>"
+        f'{"".join(parts)}<a class="all" href="{base}{row.seq:d}">{more}</a></details>'
     )
 
 
@@ -93,7 +121,7 @@ def _what(entry: Any) -> str:
 
 
 def _untold(entry: Any) -> str:
-    """Return what an entry without words is about: a call by its arguments and how it ended, a charge by its amount."""
+    """Return what an entry without words is about: a charge by its amount, a record by its name."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.record_table == "charges" and "model" in image:
         cost = image.get("cost_microdollars")
@@ -101,22 +129,4 @@ def _untold(entry: Any) -> str:
     if entry.record_table:
         named = (image.get(name) for name in ("title", "question", "criterion", "goal", "name", "body"))
         return str(next(filter(None, named), entry.record_id))
-    if "arguments" in image:
-        return _call(image)
     return json.dumps(entry.payload, ensure_ascii=False) if entry.payload is not None else ""
-
-
-def _call(image: dict[str, Any]) -> str:
-    given, result = image["arguments"], image.get("result")
-    said = given.get("command") if isinstance(given, dict) and len(given) == 1 else None
-    text = said if isinstance(said, str) else json.dumps(given, ensure_ascii=False)
-    code = result.get("exit_code") if isinstance(result, dict) else None
-    return text if code in (None, 0) else f"{text}  → exit {code}"
-
-
-def _plain(text: str) -> str:
-    """Write what a terminal would have shown at the end: without colours, and of a line that was overwritten its last state."""
-    if text.isascii() and text.isprintable():
-        return text
-    lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

@@ -9,9 +9,12 @@ from markupsafe import Markup
 from decklog.core.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
-from decklog.web.pages.rows import folded, lines_of, row_of
+from decklog.web.pages.outcome import outcome_of
+from decklog.web.pages.pieces import pieces_of
+from decklog.web.pages.rows import SHORT, folded, lines_of, row_of
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of
+from decklog.web.pages.tool_calls import ToolCall, call_of, paired
+from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
 from decklog.web.site import PageView, SiteRequest, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
@@ -35,11 +38,12 @@ PARTS: dict[str, dict[str, str]] = {
 }
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 # What a person looks at first, among tasks.
+_URGENT, _MOST_URGENT = ("running", "blocked", "waiting", "paused"), 30
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
 # What the first look shows of a journal, and what a page of it has.
 TAIL, PAGE = 40, 50
 TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
-COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
+COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "On hold", "over": "Done"}
 # An open page adds the new entries of these by itself.
 _FOLLOWED = ("overview", "journal")
 # Of more than so many new entries, the newest are shown: a page keeps no more rows, and would drop the others unseen.
@@ -127,10 +131,20 @@ def rows(asked: SiteRequest) -> PageView:
 
 def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
-    data = {"tasks": tasks, "entries": picture.entries[::-1]}
-    more = max(0, sum(head.tasks.values()) - _FIRST_TASKS)
-    entries = lines_of(folded(data["entries"], picture.texts), head.id)
-    return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "entries": entries}
+    pieces = pieces_of(picture.of_roles if head.at is None else picture.tasks, picture.records["verdicts"])
+    data = {"tasks": tasks, "entries": picture.entries[::-1], "milestones": picture.milestones}
+    # What is at work or held is never cut off.
+    urgent = sum(task.state.value in _URGENT for task in tasks)
+    shown = tasks[: max(_FIRST_TASKS, min(urgent, _MOST_URGENT))]
+    milestones = [(what, row_of(entry)) for what, entry in picture.milestones]
+    return data, {
+        "tasks": shown,
+        "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
+        "entries": lines_of(folded(data["entries"], picture.texts), head.id),
+        "pieces": pieces,
+        "milestones": milestones,
+        "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
+    }
 
 
 def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -169,8 +183,34 @@ def _line(task: Any) -> str:
 def _of_kind(asked: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries
     older = found[-1].seq if len(found) == PAGE else None
+    shown: dict[str, Any] = {"kind": _KINDS[asked.path["tab"]], "older": older, "calls": None}
+    if asked.path["tab"] == "tools":
+        shown["calls"] = _calls(found, picture.texts, head.id)
     rows = [row_of(entry, picture.texts) for entry in found]
-    return {"entries": found}, {"entries": lines_of([(False, rows)], head.id), "kind": _KINDS[asked.path["tab"]], "older": older}
+    return {"entries": found}, {**shown, "entries": lines_of([(False, rows)], head.id)}
+
+
+def _calls(entries: list[Any], texts: dict[str, Any], run_id: str) -> Markup:
+    """Write the lines of the table of tool calls; what is no call is shown by its text."""
+    calls = {entry.seq: call for entry, call in paired(entries)}
+    results = {entry.seq for entry in entries if (call := call_of(entry)) and call.is_result and entry.seq not in calls}
+    base = f"/runs/{segment(run_id)}/entries/"
+    shown = [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
+    return Markup("".join([_call_line(row, call, base) for row, call in shown]))
+
+
+def _call_line(row: Any, call: ToolCall | None, base: str) -> str:
+    end = (
+        f'<span class="{"ended bad" if call.is_failed else "ended"}">{text_of(call.end)}</span>' if call and call.end else NOTHING
+    )
+    first = next((line for line in call.output.split("\n") if line.strip()), "")[:SHORT] if call else ""
+    said = text_of((call.command if call else row.text).strip().split("\n")[0][:SHORT]) or "entry"
+    return (
+        f'<tr id="e-{row.seq:d}" data-row><td><time datetime="{row.time}Z" title="{row.time} UTC">{when(row.time)}</time></td>'
+        f'<td class="wide">{name_of(row.who)}</td><td class="g"><a href="{base}{row.seq:d}"><code>{said}</code></a></td>'
+        f'<td>{end}</td><td class="n">{call.duration if call and call.duration else NOTHING}</td>'
+        f'<td class="d">{text_of(first) if first else NOTHING}</td></tr>\n'
+    )
 
 
 _SIZES: dict[str, dict[str, Any]] = {

@@ -1,6 +1,6 @@
 """A run as it stands now, or as it stood when an entry had just been written: the same figures either way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -35,6 +35,9 @@ class RunMoment:
     cost: int
     calls: int
     unpriced: int
+    summary: str | None = None
+    working_on: list[dict[str, Any]] = field(default_factory=list)
+    quiet_since: datetime | None = None
 
     @property
     def planned(self) -> int:
@@ -66,11 +69,14 @@ def _now(shown: Any) -> RunMoment:
         parent=shown.parent_run_id,
         parent_seq=shown.parent_seq,
         tasks={state: shown.tasks[state] for state in STATES},
-        workers=list(dict.fromkeys(str(task["worker"]) for task in shown.working_on if not task["lease_ended"])),
+        workers=shown.agents,
         waiting=shown.waiting,
         cost=shown.cost_microdollars,
         calls=shown.calls,
         unpriced=shown.unpriced_calls,
+        summary=shown.summary,
+        working_on=shown.working_on,
+        quiet_since=shown.quiet_since,
     )
 
 
@@ -97,6 +103,7 @@ def _past(picture: Any) -> RunMoment:
         cost=totals["cost_microdollars"],
         calls=totals["calls"],
         unpriced=totals["unpriced_calls"],
+        summary=run.summary,
     )
 
 

@@ -19,7 +19,7 @@ from decklog.web.rendering import NOTHING, age, name_of, text_of
 from decklog.web.site import SiteRequest
 
 Part = tuple[dict[str, Any], dict[str, Any]]
-MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS = 200, 200, 50, 100, 50
+MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
 # As of an entry each task is read from its own entries, so that fewer are looked at: twice as many as are shown.
 MOST_FIRST_THEN = 24
 # What is asked of a run's picture for each tab.
@@ -37,9 +37,10 @@ SIZES: dict[str, dict[str, Any]] = {
 # What is asked of a picture as of an entry alone: how tasks stand now is in their table, which is read at a third of the cost.
 PAST_SIZES: dict[str, dict[str, Any]] = {
     "checks": {"tasks": MOST_PIECES},
-    "overview": {"tasks": MOST_FIRST_THEN},
+    "overview": {"tasks": MOST_FIRST_THEN, "milestones": MILESTONES, "records": ["verdicts"]},
 }
-NOW_SIZES: dict[str, dict[str, Any]] = {"overview": {"first_tasks": MOST_FIRST}}
+_OVERVIEW = {"first_tasks": MOST_FIRST, "roles": list(STAGES), "milestones": MILESTONES, "records": ["verdicts"]}
+NOW_SIZES: dict[str, dict[str, Any]] = {"overview": _OVERVIEW}
 _LONGEST_FILE = 200_000
 MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 
@@ -80,11 +81,22 @@ def graph(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
     return {"nodes": [node.as_dict() for node in nodes]}, shown
 
 
-def checks(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
+def checks(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     found, reviews = picture.records["verdicts"], picture.records["reviews"]
     tasks = picture.of_roles if head.at is None else picture.tasks
     told = {"verdicts": found, "reviews": reviews}
-    return told, {**told, "pieces": pieces_of(tasks), "older": picture.older["verdicts"] or picture.older["reviews"]}
+    names = _task_names(asked, [*found, *reviews])
+    return told, {
+        **told,
+        "names": names,
+        "pieces": pieces_of(tasks, found),
+        "older": picture.older["verdicts"] or picture.older["reviews"],
+    }
+
+
+def _task_names(asked: SiteRequest, records: Iterable[Any]) -> dict[str, str]:
+    ids = list({record.task_id for record in records if record.task_id})
+    return asked.log.overview.names(task_ids=ids) if ids else {}
 
 
 def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
@@ -151,7 +163,8 @@ def artifacts(asked: SiteRequest, _: RunMoment, picture: Any) -> Part:
     if opened is not None and opened["encoding"] == "utf-8":
         text = str(opened["content"])
         opened = {**opened, "content": text[:_LONGEST_FILE], "rest": max(0, len(text) - _LONGEST_FILE)}
-    return {"artifacts": found, "opened": opened}, {"artifacts": found, "opened": opened, "older": picture.older["artifacts"]}
+    shown = {"artifacts": found, "opened": opened}
+    return shown, {**shown, "names": _task_names(asked, found), "older": picture.older["artifacts"]}
 
 
 def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:

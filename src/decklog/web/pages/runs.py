@@ -1,4 +1,4 @@
-"""Runs: every run in a line, the newest first, by the word for how it stands; one by one, or with what came of each."""
+"""Runs: every run in a line, as a list in the order of attention, or as a tree with its forks."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 from markupsafe import Markup
 
-from decklog import Page, Status
+from decklog import Page, RunSort, Status
 from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
 from decklog.web.pages.since import since_of
@@ -21,6 +21,13 @@ _NARROWS = ("text", "repo", "branch", "since", "parent")
 _OPTIONS = {"parent_run_id": "parent-run"}
 # How the address asks for families, and how deep runs are indented in them.
 FAMILY, LEVELS = "family", 4
+
+
+# The filters, in the order of the list.
+_WORDS = (
+    *(Status.NEEDS_YOU, Status.RUNNING, Status.QUIET, Status.IDLE, Status.HELD),
+    *(Status.DONE, Status.FAILED, Status.CANCELLED),
+)
 
 
 def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]], *, is_whole: bool = False) -> Markup:
@@ -115,19 +122,47 @@ def read(asked: SiteRequest) -> PageView:
     now, by_family = log.clock.now(), asked.word("as") == FAMILY
     given["since"] = since_of(narrowed.get("since"), now, "since")
     place: dict[str, Any] = {"status": Status(word) if word else None, "limit": PAGE, "after": asked.word("after")}
+    sort, descending = _sort(asked.word("sort"))
     page: Page[Any]
+    counts, is_cut = dict[str, int](), False
     if by_family:
         kin = log.overview.families_table(**given, **place)
         page, decisions, lines = kin.families, kin.decisions, families_of(kin.families, now, kin.pulse)
     else:
-        table = log.overview.table(**given, **place)
+        table = log.overview.table(**given, **place, sort=sort, descending=descending)
         page, decisions, lines = table.runs, table.decisions, lines_of(table.runs, now, table.pulse, is_whole=True)
-    chosen = {"as": FAMILY if by_family else None, "status": word, **narrowed}
-    shown: dict[str, Any] = {"lines": lines, "by_family": by_family, "word": word, "words": list(Status)}
+        counts, is_cut = table.counts, table.is_cut
+    sorting = None if sort is RunSort.ATTENTION else f"{'-' if descending else ''}{sort.value}"
+    chosen = {"as": FAMILY if by_family else None, "status": word, "sort": sorting, **narrowed}
+    shown: dict[str, Any] = {"lines": lines, "by_family": by_family, "word": word, "words": _WORDS}
     shown |= {"is_first": asked.word("after") is None, "narrowed": narrowed}
+    shown |= {"counts": counts, "is_cut": is_cut, "heads": None if by_family else _heads(sort, descending=descending)}
     shown["address"] = lambda **changed: _address({**chosen, **changed})
     said = _command("families" if by_family else "runs", {"status": word, **given})
     return PageView("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=decisions)
+
+
+def _sort(text: str | None) -> tuple[RunSort, bool]:
+    """Read what the list is sorted by: a column, from the largest on with `-` before it."""
+    if text is None:
+        return RunSort.ATTENTION, True
+    name = text.removeprefix("-")
+    if name not in list(RunSort):
+        raise Invalid(f"there is no sort {text!r}; there are {', '.join(RunSort)}", field="sort")
+    return RunSort(name), text.startswith("-")
+
+
+def _heads(sort: RunSort, *, descending: bool) -> dict[str, tuple[str, str]]:
+    """Return for each column that can be sorted by the value of `aria-sort`, and what its head leads to."""
+    heads = {}
+    for one in RunSort:
+        is_this = one is sort
+        # Texts begin with A, figures with the largest; the head of the column that is sorted by turns it round.
+        is_down = not descending if is_this else one is not RunSort.RUN
+        said = "none" if not is_this else "descending" if descending else "ascending"
+        heads[one.value] = (said, f"{'-' if is_down else ''}{one.value}")
+    heads["attention"] = ("other" if sort is RunSort.ATTENTION else "none", "")
+    return heads
 
 
 _PLAIN_WORD = re.compile("[A-Za-z0-9_.~-]*")

@@ -1,12 +1,13 @@
 """Search: where was that? Words over everything, narrowed by what stands before a colon; an id goes there at once."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
-from decklog.core.errors import NotFound, TimedOut
+from decklog.core.errors import Busy, NotFound, TimedOut
 from decklog.log import Decklog
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment
@@ -67,11 +68,14 @@ def read(asked: SiteRequest) -> PageView:
 def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
-    going_on = not asked.site.whole_searches.is_time()
-    with asked.log.db.within(PATIENCE_SECONDS):
-        return asked.log.overview.search(
-            typed.words, **narrowed, since=since, going_on=going_on, limit=PAGE, after=asked.word("after")
-        )
+    log, going_on = asked.log, not asked.site.whole_searches.is_time()
+    given = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
+    # Large imports are indexed in the background; a search shows what is there so far. A few new entries are added first.
+    with suppress(TimedOut, Busy), log.db.within(PATIENCE_SECONDS):
+        log.db.index_some(going_on=going_on)
+    with log.db.within(PATIENCE_SECONDS):
+        # Inside of a read the search itself indexes nothing.
+        return log.db.read(lambda: log.overview.search(typed.words, **given))
 
 
 def _options(typed: Words) -> list[str]:
@@ -87,7 +91,7 @@ def _place(log: Decklog, text: str) -> str | None:
     run_id, colon, seq = text.rpartition(":")
     try:
         if colon and run_id and seq.isdecimal() and len(seq) < 10 and run_id not in _NARROWS:
-            return f"/runs/{segment(log.runs.get(run_id).id)}/overview?at={seq}"
+            return f"/runs/{segment(log.runs.get(run_id).id)}/entries/{seq}"
         for prefix, path in (("task_", "/tasks/"), ("run_", "/runs/"), ("approval_", "/inbox/approval/")):
             if text.startswith(prefix) and " " not in text:
                 return f"{path}{segment(text)}" + ("/overview" if prefix == "run_" else "")
@@ -107,13 +111,11 @@ def pieces(hit: Any) -> list[tuple[str, bool]]:
 
 
 def leads_to(hit: Any) -> str:
-    """Return where a hit is shown: a task, a question, or the run as of the entry."""
+    """Return where a hit is shown: a task, a question, a lesson, or the entry."""
     if hit.table == "tasks":
         return f"/tasks/{segment(hit.record_id)}"
     if hit.table == "approvals":
         return f"/inbox/approval/{segment(hit.record_id)}"
     if hit.table == "lessons":
         return f"/memory?{urlencode({'lesson': hit.record_id})}"
-    if hit.stream.startswith("@"):
-        return f"/search?{urlencode({'q': hit.id})}"
-    return f"/runs/{segment(hit.stream)}/overview?at={hit.seq}"
+    return f"/runs/{segment(hit.stream)}/entries/{hit.seq}"

@@ -9,7 +9,7 @@ from decklog import SpendKey
 from decklog.core.characters import revealed
 from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
-from decklog.web.pages.charts.columns import Chart, chart_of
+from decklog.web.pages.charts.columns import Chart, ChartColumn, chart_of
 from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, DaySpan, finder, span_of
 from decklog.web.site import PageView, SiteRequest, command
 
@@ -23,6 +23,8 @@ _NAMED = 4
 _LEAST_HOURS = 2
 # What the table of days says of each.
 _SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
+# Characters of a line of a tooltip, and of a goal in a legend.
+_TIP, _GOAL = 40, 60
 
 
 def read(asked: SiteRequest) -> PageView:
@@ -36,6 +38,7 @@ def read(asked: SiteRequest) -> PageView:
     first, last = _midnight(span.first), _midnight(span.last)
     money = asked.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
     chart = _chart(money)
+    budget_runs = list({one.run_id for one in money.budgets[:50] if one.run_id})
     shown = {
         "money": money,
         "days": days,
@@ -46,6 +49,9 @@ def read(asked: SiteRequest) -> PageView:
         "parts_of_chart": _zones(span, money, chart),
         "parts_of_table": _rows(span, money),
         "pace": _pace(money, now),
+        "names": _names(money),
+        "budget_names": asked.log.overview.names(run_ids=budget_runs) if budget_runs else {},
+        "runs": {run.id: run for run in money.runs},
         "day_budget": _day_budget(money),
         "shares": shares([*(row["cost_microdollars"] for row in money.by), money.others["cost_microdollars"]]),
         **_around(span, now.date()),
@@ -73,23 +79,33 @@ class Zone(NamedTuple):
     middle: str
     width: str
     cost: int
+    # Where its columns are, what each is, and what is shown of the zone when it has the focus.
     columns: list[tuple[str, str]]
+    tip: list[str]
+    is_right: bool
 
 
 def _zones(span: DaySpan, money: Any, chart: Chart) -> list[Zone]:
     parts, step = span.parts(CHART_PARTS), 100 / span.days
-    costs, columns, part_of = [0] * len(parts), [list[tuple[str, str]]() for _ in parts], finder(parts)
+    costs, part_of = [0] * len(parts), finder(parts)
+    columns: list[list[tuple[str, ChartColumn]]] = [[] for _ in parts]
     for row in money.days:
         costs[part_of(row["day"])] += row["cost_microdollars"]
-    for day, said in chart.places:
-        place = (date.fromisoformat(day) - span.first).days
-        columns[part_of(day)].append((f"{place * step:.3f}", said))
+    for column in chart.places:
+        place = (date.fromisoformat(column.place) - span.first).days
+        columns[part_of(column.place)].append((f"{place * step:.3f}", column))
     zones = []
     for number, (name, part) in enumerate(parts):
         start, width = (part.first - span.first).days * step, part.days * step
         # What is cut off at an end is too narrow for its name, beside that of the next.
         name = "" if part.days < _NAMED and len(parts) < span.days else name
-        zones.append(Zone(part, name, f"{start:.3f}", f"{start + width / 2:.3f}", f"{width:.3f}", costs[number], columns[number]))
+        middle = start + (step * 0.4 if part.days == 1 else width / 2)
+        tip = [f"{part.said}: {dollars(costs[number])}"]
+        if part.days == 1:
+            tip += [line[:_TIP] for _, column in columns[number] for line in column.parts]
+        shown = [(x, column.said) for x, column in columns[number]]
+        where = (f"{start:.3f}", f"{middle:.3f}", f"{width:.3f}")
+        zones.append(Zone(part, name, *where, costs[number], shown, tip, middle > 55))
     return zones
 
 
@@ -118,9 +134,15 @@ def shares(parts: Sequence[int]) -> list[int]:
 
 
 def _chart(money: Any) -> Chart:
-    budget = _day_budget(money)
-    spent = tuple([(row["model"], row["day"], row["cost_microdollars"]) for row in money.days])
+    budget, names = _day_budget(money), _names(money)
+    spent = tuple([(names.get(row[money.key], row[money.key]), row["day"], row["cost_microdollars"]) for row in money.chart])
     return _drawn(money.since, money.until, spent, budget.ceiling if budget else None)
+
+
+def _names(money: Any) -> dict[str, str]:
+    """Name runs by their goals, and what has no agent or run."""
+    names = {run.id: run.goal[:_GOAL] for run in money.runs} if money.key == "run_id" else {}
+    return {"": "none", **names}
 
 
 # A page that is open is read again and again, mostly with the same chart.
@@ -129,8 +151,8 @@ def _drawn(since: str, until: str, spent: tuple[tuple[str, str, int], ...], ceil
     first, last = date.fromisoformat(since), date.fromisoformat(until)
     days = [(first + timedelta(days=place)).isoformat() for place in range((last - first).days + 1)]
     values: dict[str, dict[str, int]] = {}
-    for model, day, cost in spent:
-        days_of = values.setdefault(revealed(model), {})
+    for kind, day, cost in spent:
+        days_of = values.setdefault(revealed(kind), {})
         days_of[day] = days_of.get(day, 0) + cost
     return chart_of(days, values, dollars, ceiling=ceiling)
 

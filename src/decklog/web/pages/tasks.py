@@ -20,7 +20,15 @@ def read(asked: SiteRequest) -> PageView:
     given: dict[str, Any] = {"state": TaskState(state), "worker": worker}
     page = asked.log.tasks.find(**given, limit=PAGE, after=asked.word("after"))
     said = command("tasks", "find", "--state", state, *(("--worker", worker) if worker else ()))
-    shown = {"tasks": page, "state": state, "states": STATES, "worker": worker, "is_first": asked.word("after") is None}
+    names = asked.log.overview.names(run_ids=list({task.run_id for task in page}))
+    shown = {
+        "names": names,
+        "tasks": page,
+        "state": state,
+        "states": STATES,
+        "worker": worker,
+        "is_first": asked.word("after") is None,
+    }
     return PageView("tasks.html", "Tasks", said, page, shown, page.next, "tasks")
 
 
@@ -33,6 +41,7 @@ def one(asked: SiteRequest) -> PageView:
         "found": found,
         "task": found["task"],
         "why": found["why"],
+        "names": log.overview.names(run_ids=[found["task"]["run_id"]]),
         "entries": lines_of(folded(entries[::-1]), found["task"]["run_id"]),
         "more": entries.next,
     }

@@ -188,6 +188,8 @@ function add(list, fresh) {
   if (stay) toEnd()
   else newer(missed + rows.length)
 }
+// The journal opens at the newest entry; an older page of it, or an entry that the address names, where it is.
+if ($('#newer') && !/before=/.test(location.search) && !location.hash) addEventListener('load', toEnd)
 let missed = 0
 function newer(count) {
   missed = count
@@ -246,7 +248,8 @@ if (slide) {
   }
 }
 const step = by => {
-  if (!slide) return
+  // On the page of an entry the keys go to the one before or after it.
+  if (!slide) return void open(by < 0 ? '#previous' : '#following')
   slide.value = +slide.value + by
   slide.oninput()
 }
@@ -267,6 +270,11 @@ function move(by) {
   const link = $('a', chosen)
   link ? link.focus() : chosen.scrollIntoView({ block: 'nearest' })
   if ($('#peek').open) peek()
+}
+function unmark() {
+  chosen?.classList.remove('here')
+  chosen = null
+  document.activeElement?.blur()
 }
 // Beside the list: the head of what a row leads to. A second press takes it away.
 let looks = 0
@@ -305,7 +313,8 @@ const keys = {
   e: () => $$('#main details').forEach(one => one.toggleAttribute('open')),
   y: () => copyText(here()?.id.replace(/^\w+-/, '') || location.href),
   b: () => open('[data-by] [aria-current] + a'),
-  Escape: () => $('#peek').open ? peek(true) : history.back(),
+  // In a list it takes the look away, or the mark of the row, and never leaves the page.
+  Escape: () => $('#peek').open ? peek(true) : unmark(),
   j: () => move(1),
   k: () => move(-1),
   a: () => choose('a', 'granted'),

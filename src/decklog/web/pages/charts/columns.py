@@ -1,25 +1,44 @@
-"""A chart of columns, drawn by the server: each day's values on top of each other, the largest kinds told apart."""
+"""A chart of columns, drawn by the server: each day's values on top of each other, the largest kinds in colours of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 
-WIDTH, HEIGHT = 900, 140
-# So many kinds have a shade of their own; the rest is one.
+# The plot, and below it the ticks; pages draw it 220 px high with the names of days.
+WIDTH, HEIGHT, TICK = 900, 190, 5
+# Kinds with a colour of their own; the rest is one.
 SHADES = 4
+_GRIDLINES = 4
+
+
+@dataclass(frozen=True)
+class ChartColumn:
+    """One column: what it is called, its sum, and each kind in it from above."""
+
+    place: str
+    whole: str
+    parts: list[str]
+
+    @property
+    def said(self) -> str:
+        return f"{self.place}: {self.whole}" + (f" ({', '.join(self.parts)})" if len(self.parts) > 1 else "")
 
 
 @dataclass(frozen=True)
 class Chart:
-    """`bars` is a path for each shade, and `places` names each column that has anything and says what it is.
+    """`bars` is a path for each shade, and `places` the columns that have anything.
 
-    `kinds` names the shades from below, and `width` is that of a column, in percent of all.
+    `kinds` names the shades from below, `width` is that of a column in percent of all, `grid` has the heights of gridlines with
+    their labels, `ticks` is a path of a line below each column, and `ceiling` the height of a budget.
     """
 
     bars: list[str]
-    places: list[tuple[str, str]]
+    places: list[ChartColumn]
     width: str
     kinds: list[str]
     top: str
+    grid: list[tuple[float, str]]
+    ticks: str
     ceiling: float | None
     left_out: int
 
@@ -34,13 +53,23 @@ def chart_of(
     most = max((sum(column) for column in columns), default=0)
     # A ceiling far above everything would leave nothing to see.
     is_near = ceiling is not None and 0 < ceiling <= 2 * most
-    top = max(most, ceiling if is_near and ceiling else 0) or 1
+    step = _step(max(most, ceiling if is_near and ceiling else 0) or 1)
+    top = step * max(1, ceil(max(most, ceiling if is_near and ceiling else 0) / step))
     names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
     width = WIDTH / max(1, len(places))
     line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
-    told = [(place, _told(place, names, column, said)) for place, column in zip(places, columns, strict=True) if any(column)]
+    shown = [_shown(place, names, column, said) for place, column in zip(places, columns, strict=True) if any(column)]
+    grid = [(round(HEIGHT - value * HEIGHT / top, 1), said(value)) for value in range(step, top + 1, step)]
+    ticks = "".join(f"M{(number + 0.4) * width:.1f} {HEIGHT}v{TICK}" for number in range(len(places)))
     percent = f"{100 / max(1, len(places)):.3f}"
-    return Chart(_bars(columns, len(names), width, top), told, percent, names, said(top), line, len(rest))
+    return Chart(_bars(columns, len(names), width, top), shown, percent, names, said(top), grid, ticks, line, len(rest))
+
+
+def _step(most: int) -> int:
+    """Return the distance of gridlines: 1, 2 or 5 times a power of ten, so that there are at most four."""
+    least = most / _GRIDLINES
+    power = 10 ** max(0, floor(log10(max(1.0, least))))
+    return next(int(factor * power) for factor in (1, 2, 5, 10) if factor * power >= least)
 
 
 def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int) -> list[str]:
@@ -57,11 +86,9 @@ def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int)
     return paths
 
 
-def _told(place: str, names: Sequence[str], column: Sequence[int], said: Callable[[int], str]) -> str:
-    """Return what a column is made of, from above."""
+def _shown(place: str, names: Sequence[str], column: Sequence[int], said: Callable[[int], str]) -> ChartColumn:
     parts = [f"{name} {said(value)}" for name, value in zip(names, column, strict=True) if value]
-    whole = f"{said(sum(column))}: " if len(parts) > 1 else ""
-    return f"{place}: {whole}{', '.join(reversed(parts))}"
+    return ChartColumn(place, said(sum(column)), parts[::-1])
 
 
 def _column(place: str, kinds: Sequence[str], rest: Sequence[str], values: Mapping[str, Mapping[str, int]]) -> list[int]:

@@ -11,7 +11,7 @@ from decklog.core.errors import Invalid
 LONGEST = 400
 _DAY = timedelta(days=1)
 # Up to so many days the parts of a chart are days, up to so many weeks; beyond that they are months. A table has more room.
-CHART_PARTS, TABLE_PARTS = (14, 100), (31, 100)
+CHART_PARTS, TABLE_PARTS = (31, 100), (31, 100)
 
 
 @dataclass(frozen=True)

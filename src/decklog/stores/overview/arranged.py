@@ -1,0 +1,123 @@
+"""The list of runs in the order in which a person looks at them, or sorted by a column."""
+
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
+from decklog.records.record import Page
+from decklog.records.values import to_json
+from decklog.stores.overview.status import Status
+from decklog.stores.overview.summary import by_status
+from decklog.stores.overview.wanted import MOST_GOING_ON, MOST_LOOKED_AT, NEWEST_GOING_ON, STATES, RunSort, place_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.db.base import Database
+    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.wanted import RunFilter
+
+    Look = Callable[[str, Mapping[str, Any]], list[RunOverview]]
+
+# What needs a person, what runs, what stalled, what is idle or on hold; then what is over, the latest end first.
+_ORDER = (Status.NEEDS_YOU, Status.RUNNING, Status.QUIET, Status.IDLE, Status.HELD)
+_WORDS = {state: word for word, state in STATES.items()}
+# Runs that are over which a column is sorted among.
+MOST_SORTED = 200
+
+
+def attention_first(
+    look: "Look", word: Status | None, wanted: "RunFilter", size: int, after: str | None
+) -> "tuple[Page[RunOverview], list[RunOverview]]":
+    """Read a page in the order of attention; return it with all runs that are under way."""
+    phase, *place = place_in(after, 3) if after is not None else ("going", "0", "")
+    offset = _offset(place[0]) if phase == "going" else 0
+    going, ended, _ = _both(look, word, wanted, place if phase == "ended" else None, size + 1)
+    live = sorted((run for run in going if word in (None, run.status)), key=_urgency)[offset:] if phase == "going" else []
+    page = [*live, *ended][:size]
+    if len(live) > size:
+        following = ("going", str(offset + size), "")
+    elif len(live) + len(ended) > size:
+        # Where nothing that is over fits on this page, the next begins with the first of it.
+        over = [run for run in page if run.ended_at is not None]
+        following = ("ended", to_text(over[-1].ended_at), over[-1].id) if over else ("ended", "~", "")  # type: ignore[arg-type]
+    else:
+        following = None
+    return Page(page, next=None if following is None else to_json(following)), going
+
+
+def by_column(
+    look: "Look",
+    word: Status | None,
+    wanted: "RunFilter",
+    size: int,
+    after: str | None,
+    sort: RunSort,
+    *,
+    descending: bool,
+    now: "datetime",
+) -> "tuple[Page[RunOverview], list[RunOverview], bool]":
+    """Read a page sorted by a column, among those under way and the latest 200 that are over; say whether there are more."""
+    offset = _offset(place_in(after, 1)[0]) if after is not None else 0
+    going, ended, is_cut = _both(look, word, wanted, None, MOST_SORTED)
+    found = [*(run for run in going if word in (None, run.status)), *ended]
+    found.sort(key=lambda run: run.id)
+    found.sort(key=lambda run: _value(run, sort, now), reverse=descending)
+    rest = found[offset:]
+    return Page(rest[:size], next=to_json([str(offset + size)]) if len(rest) > size else None), going, is_cut
+
+
+def _both(
+    look: "Look", word: Status | None, wanted: "RunFilter", place: "list[str] | None", most: int
+) -> "tuple[list[RunOverview], list[RunOverview], bool]":
+    """Read at once the runs under way, which are few, and a part of those that are over."""
+    sql, bound = NEWEST_GOING_ON, dict[str, str]()
+    if word is None or word in STATES:
+        over, bound = wanted.ended(STATES[word] if word else None, place, most)
+        sql = f"select * from ({sql}) g union all select * from ({over}) e"
+    runs = look(sql, bound)
+    going = [run for run in runs if run.ended_at is None and run.status not in STATES]
+    ended = sorted((run for run in runs if run.ended_at is not None), key=_end, reverse=True)
+    return [run for run in going[:MOST_GOING_ON] if wanted.fits(run)], ended, len(going) > MOST_GOING_ON or len(ended) == most
+
+
+def counts(db: "Database", wanted: "RunFilter", going: "Sequence[RunOverview]") -> "tuple[dict[str, int], bool]":
+    """Count runs by status; say whether more are over than are counted."""
+    over = {_WORDS[state].value: count for state, count in db.rows(*_bound(db, wanted))[1]}
+    return by_status(going) | over, sum(over.values()) >= MOST_LOOKED_AT
+
+
+def _bound(db: "Database", wanted: "RunFilter") -> "tuple[str, dict[str, Any]]":
+    sql, given = wanted.counted()
+    return sql, db.values.bind(given)[0]
+
+
+def _offset(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 6):
+        raise Invalid(f"{text!r} is not a place in the list; use the `next` of the page before", field="after")
+    return int(text)
+
+
+def _urgency(run: "RunOverview") -> "tuple[int, float, str]":
+    return _ORDER.index(run.status), -run.last_at.timestamp(), run.id
+
+
+def _end(run: "RunOverview") -> "tuple[str, str]":
+    return to_text(run.ended_at) if run.ended_at else "", run.id
+
+
+def _value(run: "RunOverview", sort: RunSort, now: "datetime") -> "Any":
+    match sort:
+        case RunSort.RUN:
+            return run.goal.casefold()
+        case RunSort.TASKS:
+            return run.done / run.planned if run.planned else -1.0
+        case RunSort.SPENT:
+            return run.cost_microdollars
+        case RunSort.TOOK:
+            return (run.ended_at or now) - run.started_at
+        case RunSort.LAST:
+            return run.last_at
+    return run.started_at

@@ -1,0 +1,163 @@
+"""What went wrong and still needs somebody: each kind with its count and its newest case."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import from_text, to_text
+from decklog.records.values import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+
+class AttentionKind(StrEnum):
+    """What went wrong, the most urgent first."""
+
+    FAILED_RUN = "failed run"
+    BLOCKED_TASK = "blocked task"
+    FAILED_ATTEMPT = "failed attempt"
+    FAILED_CHECK = "failed check"
+    BLOCKED_REVIEW = "blocked review"
+    FEEDBACK = "severe feedback"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionGroup:
+    """One kind of trouble: how many cases there are, up to 100, and the newest with its cause."""
+
+    kind: AttentionKind
+    count: int
+    id: str
+    title: str
+    cause: str | None
+    at: datetime
+    run_id: str | None = None
+    task_id: str | None = None
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**vars(self), "kind": self.kind.value, "at": to_text(self.at)}
+
+
+# Cases of each kind that are counted.
+MOST = 100
+# Checks and reviews older than this no longer show; a failed run shows for a day.
+_LOOK_BACK, _ENDED = timedelta(days=7), timedelta(days=1)
+# Tasks that can be claimed are looked through for failed attempts, up to this many.
+_MOST_READY = 2000
+_GOES_ON = "r.status in ('planning', 'active', 'paused')"
+_NEWEST_RUNS = "select id from runs where status in ('planning', 'active', 'paused') order by started_at desc, id desc limit 200"
+
+
+def _part(kind: str, columns: str, source: str, order: str) -> str:
+    return f"select * from (select '{kind}', {columns} from {source} order by {order} desc limit {MOST}) {kind}"
+
+
+_TASK = "t.id, t.run_id, t.id as task_id, t.title, coalesce(t.blocker, t.reason), t.updated_at"
+# Every part has the same columns: kind, id, run, task, title, cause, time. A cause may be a JSON list of findings.
+_SQL = " union all ".join(
+    (
+        _part(
+            "failed_run",
+            "id, id as run_id, null as task_id, goal, summary, ended_at",
+            "runs where ended_at is not null and ended_at >= :ended_since and status = 'failed'",
+            "ended_at",
+        ),
+        _part(
+            "blocked_task",
+            _TASK,
+            f"tasks t join runs r on r.id = t.run_id where t.state = 'blocked' and t.failures < t.max_attempts and {_GOES_ON}",
+            "t.updated_at",
+        ),
+        _part(
+            "failed_attempt",
+            _TASK,
+            f"tasks t join runs r on r.id = t.run_id where t.state = 'blocked' and t.failures >= t.max_attempts and {_GOES_ON}",
+            "t.updated_at",
+        ),
+        _part(
+            "failed_attempt_running",
+            _TASK,
+            f"tasks t where t.state = 'running' and t.failures > 0 and t.run_id in ({_NEWEST_RUNS})",
+            "t.updated_at",
+        ),
+        _part(
+            "failed_attempt_ready",
+            _TASK,
+            f"""(select * from tasks
+                  where state = 'pending' and open_dependencies = 0 and run_id in ({_NEWEST_RUNS})
+                  limit {_MOST_READY}) t
+               where t.failures > 0""",
+            "t.updated_at",
+        ),
+        _part(
+            "failed_check",
+            "v.id, v.run_id, v.task_id, v.name, v.findings, v.created_at",
+            f"""verdicts v left join tasks t on t.id = v.task_id
+               where v.run_id in ({_NEWEST_RUNS}) and v.created_at >= :since and v.outcome in ('fail', 'error')
+                 and (t.id is null or t.state not in ('done', 'abandoned'))
+                 and not exists (select 1 from verdicts n
+                                  where n.run_id = v.run_id and n.created_at > v.created_at and n.name = v.name
+                                    and coalesce(n.task_id, '') = coalesce(v.task_id, ''))""",
+            "v.created_at",
+        ),
+        _part(
+            "blocked_review",
+            "v.id, v.run_id, v.task_id, coalesce(t.title, v.verdict), v.findings, v.created_at",
+            f"""reviews v left join tasks t on t.id = v.task_id
+               where v.run_id in ({_NEWEST_RUNS}) and v.created_at >= :since and v.verdict = 'block'
+                 and (t.id is null or t.state not in ('done', 'abandoned'))
+                 and not exists (select 1 from reviews n
+                                  where n.run_id = v.run_id and n.created_at > v.created_at
+                                    and coalesce(n.task_id, '') = coalesce(v.task_id, ''))""",
+            "v.created_at",
+        ),
+        _part(
+            "feedback",
+            "id, null as run_id, null as task_id, body, null as cause, received_at",
+            "feedback where state = 'pending' and severity in ('high', 'critical')",
+            "received_at",
+        ),
+    )
+)
+_KINDS = {
+    "failed_run": AttentionKind.FAILED_RUN,
+    "blocked_task": AttentionKind.BLOCKED_TASK,
+    "failed_attempt": AttentionKind.FAILED_ATTEMPT,
+    "failed_attempt_running": AttentionKind.FAILED_ATTEMPT,
+    "failed_attempt_ready": AttentionKind.FAILED_ATTEMPT,
+    "failed_check": AttentionKind.FAILED_CHECK,
+    "blocked_review": AttentionKind.BLOCKED_REVIEW,
+    "feedback": AttentionKind.FEEDBACK,
+}
+
+
+def read(db: "Database", now: datetime) -> list[AttentionGroup]:
+    """Read the newest case of each kind, with the number of cases, by one statement."""
+    rows = db.rows(_SQL, {"since": to_text(now - _LOOK_BACK), "ended_since": to_text(now - _ENDED)})[1]
+    by_kind: dict[AttentionKind, list[Row]] = {kind: [] for kind in AttentionKind}
+    for row in rows:
+        by_kind[_KINDS[row[0]]].append(row)
+    return [_group(kind, found) for kind, found in by_kind.items() if found]
+
+
+def _group(kind: AttentionKind, rows: "Sequence[Row]") -> AttentionGroup:
+    _, id, run_id, task_id, title, cause, at = max(rows, key=lambda row: (row[-1], row[1]))
+    count = min(len(rows), MOST)
+    if kind in (AttentionKind.FAILED_CHECK, AttentionKind.BLOCKED_REVIEW):
+        cause = _finding(cause)
+    return AttentionGroup(
+        kind=kind, count=count, id=id, title=title, cause=cause, at=from_text(at), run_id=run_id, task_id=task_id
+    )
+
+
+def _finding(text: str | None) -> str | None:
+    """Return the text of the first finding of a check or a review."""
+    findings: Any = from_json(text or "[]")
+    first = findings[0] if isinstance(findings, list) and findings else None
+    found = first.get("text") if isinstance(first, dict) else first
+    return found if isinstance(found, str) else None

@@ -1,0 +1,59 @@
+"""One entry of the journal on its own page: everything that it has, and the entries around it."""
+
+from typing import Any
+
+from decklog import Entry
+from decklog.core.characters import revealed
+from decklog.web.pages import run_moment
+from decklog.web.pages.rows import row_of
+from decklog.web.pages.tool_calls import ToolCall, paired, plain
+from decklog.web.rendering import as_json, laid_out, segment
+from decklog.web.site import PageView, SiteRequest, command
+
+# The result of a call is looked for among the entries after it; a longer text is handed out as JSON.
+_NEAR, _LONGEST = 50, 400_000
+_PAGES = {"tasks": "/tasks/{}", "approvals": "/inbox/approval/{}", "runs": "/runs/{}/overview", "reviews": "/reviews/{}"}
+
+
+def read(asked: SiteRequest) -> PageView:
+    """Read an entry with the number of the newest, and what a call wrote."""
+    log, stream = asked.log, asked.path["run_id"]
+    entry = log.journal.get(stream, int(asked.path["seq"]))
+    newest = log.journal.find(stream, limit=1)[0].seq
+    # Records that belong to no run are in streams of their own.
+    run = None if stream.startswith("@") else log.runs.get(stream)
+    call = _call(asked, entry)
+    text = plain(entry.body or "") if call is None or call.command != entry.body else ""
+    shown = {
+        "entry": entry,
+        "run": run,
+        "row": row_of(entry),
+        "call": call,
+        "text": _cut(text),
+        "output": _cut(call.output if call else ""),
+        "payload": _cut(laid_out(as_json(entry.payload)) if entry.payload is not None else ""),
+        "names": log.overview.names(task_ids=[entry.task_id]) if entry.task_id else {},
+        "record_page": _record_page(entry),
+        "before": entry.seq - 1 if entry.seq > 1 else None,
+        "behind": entry.seq + 1 if entry.seq < newest else None,
+        "newest": newest,
+    }
+    title = f"Entry {entry.seq} · {run.goal if run else stream}"
+    return PageView("entry.html", title, command("journal", "get", f"{stream}:{entry.seq}"), entry, shown, place="runs")
+
+
+def _call(asked: SiteRequest, entry: Entry) -> ToolCall | None:
+    near: list[Any] = []
+    if entry.kind.value == "tool":
+        near = run_moment.entries(asked.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
+    return next((call for one, call in paired([entry, *near]) if one.seq == entry.seq), None)
+
+
+def _cut(text: str) -> tuple[str, int]:
+    """Return a text as it is shown, and how many characters are left out."""
+    return revealed(text[:_LONGEST], tabs=True), max(0, len(text) - _LONGEST)
+
+
+def _record_page(entry: Entry) -> str | None:
+    page = _PAGES.get(entry.record_table or "")
+    return page.format(segment(entry.record_id)) if page and entry.record_id else None

@@ -1,0 +1,62 @@
+"""How a run ended or what holds it up, in one line with the cause."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decklog.web.pages.pieces import finding_of
+from decklog.web.pages.rows import EntryRow
+from decklog.web.pages.run_moment import RunMoment
+from decklog.web.rendering import segment
+
+
+@dataclass(frozen=True)
+class OutcomeLine:
+    """`shade` is fail, need, hold or done; `cause` may be empty, and `link` leads to where the cause is shown."""
+
+    shade: str
+    title: str
+    cause: str = ""
+    link: str | None = None
+
+
+def outcome_of(
+    head: RunMoment, tasks: Sequence[Any], failures: Sequence[EntryRow], verdicts: Sequence[Any]
+) -> OutcomeLine | None:
+    """Return the line above a run's overview; None while it simply goes on."""
+    match head.word:
+        case "failed":
+            return OutcomeLine("fail", "Failed", *_cause(head, tasks, failures, verdicts))
+        case "cancelled":
+            return OutcomeLine("hold", "Cancelled", head.summary or "")
+        case "done":
+            return OutcomeLine("done", "Done", head.summary or "")
+        case "needs you":
+            return OutcomeLine("need", "Needs you", "A decision waits.", "/inbox")
+        case "quiet":
+            return OutcomeLine("fail", "Stalled", _silence(head))
+        case "held":
+            return OutcomeLine("hold", "On hold", *_cause(head, tasks, [], []))
+    return None
+
+
+def _cause(
+    head: RunMoment, tasks: Sequence[Any], failures: Sequence[EntryRow], verdicts: Sequence[Any]
+) -> tuple[str, str | None]:
+    """Return why a run failed or can't go on: its summary, else what blocks a task, else its newest failed check or attempt."""
+    blocked = [task for task in tasks if task.state.value in ("blocked", "paused")]
+    if head.ended_at is not None and head.summary:
+        return head.summary, f"/tasks/{segment(blocked[0].id)}" if blocked else None
+    if blocked:
+        why = blocked[0].blocker or blocked[0].reason or blocked[0].state.value
+        return f"{blocked[0].title}: {why}", f"/tasks/{segment(blocked[0].id)}"
+    if verdicts and verdicts[0].outcome.value in ("fail", "error"):
+        return finding_of(verdicts[0]), f"/runs/{segment(head.id)}/checks"
+    if failures:
+        return f"{failures[0].what} {failures[0].text}".strip(), f"/runs/{segment(head.id)}/entries/{failures[0].seq}"
+    return "No cause is recorded.", f"/runs/{segment(head.id)}/journal"
+
+
+def _silence(head: RunMoment) -> str:
+    lost = next((task for task in head.working_on if task["lease_ended"]), None)
+    return f"The lease of {lost['worker']} on “{lost['title']}” ended." if lost else "Nothing was written for longer than usual."

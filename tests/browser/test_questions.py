@@ -1,0 +1,92 @@
+"""Questions of a manager who opens the dashboard at Now: each is answered in one to three clicks, on both engines."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from tests.browser.conftest import MISSING, Tab, Tabs
+from tests.pictures import sample_log
+from tests.web.asking import PASSWORD
+from tests.web.serving import Server
+
+if MISSING:
+    pytest.skip(MISSING, allow_module_level=True)
+
+
+class Manager:
+    """A person at the dashboard, whose clicks are counted."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.tab = tab
+        self.clicks = 0
+
+    def click(self, selector: str) -> "Manager":
+        self.clicks += 1
+        self.tab.page.click(selector)
+        self.tab.page.wait_for_load_state()
+        return self
+
+    def reads(self, *texts: str, within: str = "main") -> None:
+        """Check that a part of the page has these texts, after one to three clicks."""
+        shown = " ".join(self.tab.page.inner_text(within).split())
+        assert [text for text in texts if text not in shown] == [], shown
+        assert 1 <= self.clicks <= 3
+        self.tab.check()
+
+
+def write(target: str) -> None:
+    """Write a week of runs: one asks and was approved before, one works, and one has failed."""
+    clock = ManualClock(datetime.now(UTC) - timedelta(hours=23))
+    with Decklog.open(target, clock=clock) as log:
+        sample_log.write(log, clock)
+        log.runs.start("Publish the nightly build", run_id="nightly")
+        log.runs.finish("nightly", status="failed", summary="The signing key has expired")  # type: ignore[arg-type]
+        clock.advance(minutes=1)
+        log.trust.bind("ana", "cli", password=PASSWORD)
+    with Decklog.open(target) as log:
+        log.runs.start("Move the scheduler", run_id="scheduler")
+        log.tasks.add("scheduler", "Move the tests")
+        claim = log.tasks.claim("scheduler", worker="qa-2", lease_seconds=3600)
+        assert claim is not None
+        log.tasks.extend(claim.task.id, fence=claim.task.fence, stage="pytest -q", lease_seconds=3600)
+
+
+@pytest.fixture
+def manager(target: str, tmp_path: Path, chromium: Any) -> Iterator[Manager]:
+    write(target)
+    server = Server(target, tmp_path).start()
+    tabs = Tabs(chromium, server)
+    try:
+        yield Manager(tabs.log_in())
+    finally:
+        tabs.context.close()
+        server.stop()
+
+
+def test_what_needs_me(manager: Manager) -> None:
+    manager.click("#bar >> text=Inbox")
+    manager.reads("May I push the branch trailing-commas?", "git push origin trailing-commas", "Approve exactly this, once")
+
+
+def test_why_did_this_fail(manager: Manager) -> None:
+    manager.click("#attention-part >> text=run failed")
+    manager.reads("Failed", "The signing key has expired", within="#outcome")
+
+
+def test_what_did_it_cost(manager: Manager) -> None:
+    manager.click("#bar >> text=Spend").click("text=by run")
+    manager.reads("Teach the parser to read trailing commas $14.09", "$2.31")
+
+
+def test_who_approved(manager: Manager) -> None:
+    manager.click("#bar >> text=Inbox").click("summary >> text=Decided").click("text=May the grammar be changed")
+    manager.reads("Approved by ana", "It only reads more than before", within=".verdict")
+
+
+def test_what_is_it_doing_now(manager: Manager) -> None:
+    manager.click("table >> text=Move the scheduler")
+    manager.reads("Move the tests", "qa-2", "pytest -q", "lease for", within=".working")
