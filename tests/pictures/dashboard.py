@@ -9,10 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 from decklog import Decklog, ManualClock
 from tests.browser.conftest import CHROMIUM, MISSING
+from tests.conductor.plans import make_checked_repository, piece
 from tests.pictures import sample_log, sample_parts
+from tests.web.conducted import conduct
 from tests.web.serving import free_port
 
 # What is shown, by the name of its picture.
@@ -23,7 +26,12 @@ SCREENS = {
     "past": "/runs/commas/overview?at=38",
     "lanes": f"/runs/{sample_parts.PIECES}/lanes",
     "plan": "/runs/commas/plan",
+    "graph": "/runs/commas/graph",
+    "palette": "/runs/commas/overview",
+    "item": "/runs/{run}/items/triple",
 }
+# What is pressed on a page before its picture is taken.
+PRESSED = {"palette": "Control+k"}
 SCHEMES = {"light": tuple(SCREENS), "dark": ("now", "run")}
 # What a page says once its script has run and its stream is there.
 _SETTLED = re.compile("^(live|as of an entry)")
@@ -37,7 +45,9 @@ def take(folder: Path, into: Path) -> None:
         return
     from playwright.sync_api import sync_playwright
 
-    with _dashboard(folder) as link, sync_playwright() as playwright:
+    # Settings that are consented to and workspaces are kept in the home, which is the folder here.
+    at_home = patch.dict(os.environ, HOME=str(folder), XDG_STATE_HOME=str(folder / "state"))
+    with at_home, _dashboard(folder) as (link, run_id), sync_playwright() as playwright:
         # Drawn whole each time, and the same on every processor: otherwise an edge differs by a shade now and then.
         drawn = ["--disable-partial-raster", "--disable-skia-runtime-opts", "--disable-gpu"]
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *drawn])
@@ -46,26 +56,30 @@ def take(folder: Path, into: Path) -> None:
         page.goto(link)
         page.wait_for_url(link.partition("login")[0])
         for scheme in SCHEMES:
-            _shoot(browser, context.storage_state(), link.partition("/login")[0], scheme, into)
+            pages = {name: SCREENS[name].format(run=run_id) for name in SCHEMES[scheme]}
+            _shoot(browser, context.storage_state(), link.partition("/login")[0], scheme, pages, into)
         browser.close()
 
 
-def _shoot(browser: Any, state: Any, origin: str, scheme: str, into: Path) -> None:
+def _shoot(browser: Any, state: Any, origin: str, scheme: str, pages: dict[str, str], into: Path) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, storage_state=state)
     page = context.new_page()
     # The log's clock stands still, and so does the browser's: however long a picture takes, it says the same.
     page.clock.set_fixed_time(_START)
-    for name in SCHEMES[scheme]:
-        page.goto(origin + SCREENS[name])
+    for name, path in pages.items():
+        page.goto(origin + path)
         page.locator("#live", has_text=_SETTLED).wait_for()
+        if name in PRESSED:
+            page.keyboard.press(PRESSED[name])
+            page.locator("#palette a").first.wait_for()
         page.screenshot(path=str(into / f"dashboard-{name}-{scheme}.png"))
         sys.stdout.write(f"docs/pictures/dashboard-{name}-{scheme}.png\n")
     context.close()
 
 
 @contextmanager
-def _dashboard(folder: Path) -> Iterator[str]:
-    """Serve the log by a clock that stands still, from this process."""
+def _dashboard(folder: Path) -> Iterator[tuple[str, str]]:
+    """Serve the log by a clock that stands still, from this process; yield its login link and the run with a diff."""
     import uvicorn
 
     from decklog.web.application import application
@@ -76,6 +90,7 @@ def _dashboard(folder: Path) -> Iterator[str]:
 
     path, clock = sample_log.made(folder, _START)
     with Decklog.open(path, clock=clock) as log:
+        run_id = _conducted(log, folder)
         _more(log, clock)
         site = DashboardSite(
             log, "parser", Names("dl-000000.localhost", free_port()), BrowserSessions(now=log.clock.now), Feed(log)
@@ -87,11 +102,21 @@ def _dashboard(folder: Path) -> Iterator[str]:
         try:
             while not server.started:
                 os.sched_yield()
-            yield f"{site.names.origin}/login#{site.sessions.new_link()}"
+            yield f"{site.names.origin}/login#{site.sessions.new_link()}", run_id
         finally:
             site.feed.close()
             server.should_exit = True
             thread.join()
+
+
+def _conducted(log: Decklog, folder: Path) -> str:
+    """Have a scripted agent change a small repository, and return the run."""
+    docstring = '"""Return the sum of two numbers."""'
+    documented = ["replace", "calc.py", "    return a + b", f"    {docstring}\n    return a + b"]
+    added = ["append", "calc.py", "\n\ndef triple(a):\n    return add(a, double(a))\n"]
+    tested = ["append", "tests/test_calc.py", "\n\ndef test_triple():\n    assert calc.triple(2) == 6\n"]
+    said = ["print", "I wrote triple() with a test, and gave add() a docstring."]
+    return conduct(log, make_checked_repository(folder / "calc"), piece("triple", documented, added, tested, said)).run_id
 
 
 def _more(log: Any, clock: ManualClock) -> None:

@@ -21,7 +21,10 @@ SITES = (None, "same-origin", "same-site", "cross-site", "none")
 USES = (("navigate", "document"), ("cors", "empty"), ("no-cors", "script"), ("navigate", "iframe"))
 METHODS = ("GET", "POST", "PUT")
 # One address of everything that can be sent by whoever is logged in.
-SENT = ("/logout", "/inbox/approval/x/decide", "/tasks/x/change", "/system/sessions/x/end", "/system/verify")
+SENT = (
+    *("/logout", "/inbox/approval/x/decide", "/tasks/x/change", "/system/sessions/x/end", "/system/verify"),
+    *("/act/stop-run/x", "/views/save", "/views/remove"),
+)
 CREDENTIALS = ("none", "valid", "wrong", "ended")
 # Spelled otherwise, meant for the same: none of them is our name.
 ODD_HOSTS = (

@@ -310,7 +310,8 @@ def test_what_can_be_sent_is_known_and_a_log_that_may_only_be_read_takes_nothing
 ) -> None:
     # Who is logged in, and whether the log is whole: neither is the log.
     of_the_server = {"/login", "/logout", "/system/sessions/{name}/end", "/system/verify"}
-    assert posts(browser) == of_the_server | {"/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change"}
+    of_the_log = {"/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change", "/act/{verb}/{id:path}"}
+    assert posts(browser) == of_the_server | of_the_log | {"/views/save", "/views/remove"}
     # Each has an address in the matrix of what is let in.
     assert len(posts(browser)) == len({"/login", *SENT})
     with Decklog.open(target, clock=clock, read_only=True) as log:
