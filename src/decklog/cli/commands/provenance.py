@@ -11,7 +11,7 @@ import click
 from decklog.agents.intake import take_in
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.show import print_json
+from decklog.cli.exits import print_json
 from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository

@@ -1,8 +1,7 @@
 """Taking a log elsewhere, keeping copies of it, and mending it."""
 
-from typing import TYPE_CHECKING
-
 import os
+from typing import TYPE_CHECKING
 
 import click
 

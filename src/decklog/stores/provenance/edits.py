@@ -245,10 +245,8 @@ class Edits(Store):
 
     def of_blobs(self, blobs: list[str]) -> list[Edit]:
         """Return all edits that wrote some blobs, oldest first."""
-        found: list[Edit] = []
-        for asked in together(blobs):
-            sql = f"select * from edits where new_blob in {ANY_OF}"
-            found += self._db.read(lambda sql=sql, asked=asked: self._select(Edit, sql, **asked))
+        sql = f"select * from edits where new_blob in {ANY_OF}"
+        found = self._db.read(lambda: [edit for asked in together(blobs) for edit in self._select(Edit, sql, **asked)])
         return sorted(found, key=lambda edit: edit.id)
 
     def origins(self, repository: str, path: str) -> "dict[str, Any]":
