@@ -51,7 +51,7 @@ COMMANDS = {
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
     "blame": (
-        "provenance",
+        "provenance.blame",
         "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
     ),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
