@@ -8,7 +8,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from decklog.provenance.calls import CallsUnderWay, CallOverlap, is_shell_under_way
+from decklog.provenance.calls import CallOverlap, CallsUnderWay, is_shell_under_way
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.tool_calls import expected_content
 
