@@ -6,7 +6,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
@@ -50,10 +52,15 @@ def _cost(work: Callable[[], object]) -> tuple[float, float]:
     return 1000 * elapsed, 1000 * cpu
 
 
+def _end(capture: Capture, number: int, target: FileCall | None, captured: list[dict[str, Any]]) -> None:
+    found = capture.end(f"{number}", target)
+    captured += [found] if found else []
+
+
 def _captures(folder: Path) -> list[Row]:
     repo = _repository(folder / "many", FILES)
     seen: dict[str, list[tuple[float, float]]] = {}
-    captured = []
+    captured: list[dict[str, Any]] = []
     for number in range(ROUNDS + 1):
         path = f"d{number}/f{number}.txt"
         file = folder / "many" / path
@@ -62,20 +69,20 @@ def _captures(folder: Path) -> list[Row]:
             content = file.read_text() + f"{kind} {number}\n"
             if target is not None:
                 target.arguments["content"] = content
-            begun = _cost(lambda c=capture, n=number, t=target: c.begin(f"{n}", t))
+            begun = _cost(partial(capture.begin, f"{number}", target))
             file.write_text(content)
-            ended = _cost(lambda c=capture, n=number, t=target: captured.append(c.end(f"{n}", t)))
+            ended = _cost(partial(_end, capture, number, target, captured))
             seen.setdefault(f"before a {kind} call", []).append(begun)
             seen.setdefault(f"after a {kind} call", []).append(ended)
     rows = []
     for name, values in seen.items():
-        target = "<= 15" if "tool" in name else "<= 60"
-        rows.append(row(f"capture {name}, elapsed", Figure(one for one, _ in values[1:]), "ms", target=target))
+        most = "<= 15" if "tool" in name else "<= 60"
+        rows.append(row(f"capture {name}, elapsed", Figure(one for one, _ in values[1:]), "ms", target=most))
         rows.append(row(f"capture {name}, CPU", Figure(one for _, one in values[1:]), "ms"))
-    return [*rows, _size(folder, [one for one in captured if one])]
+    return [*rows, _size(folder, captured)]
 
 
-def _size(folder: Path, captured: list[dict[str, object]]) -> Row:
+def _size(folder: Path, captured: list[dict[str, Any]]) -> Row:
     """Measure what an edit takes in the log, without git's objects."""
     path = folder / "size.db"
     with Decklog.open(path) as log:

@@ -202,7 +202,7 @@ class Attribution:
     def _in_candidates(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line by the newest edit of the file that has it; None if none of them does."""
         paths = [content.path]
-        if content.commit is not None:
+        if content.commit is not None and self._blob_at(f"{content.commit}^", content.path) is None:
             paths += [name for parent in content.parents if (name := self._renamed(parent, content.commit).get(content.path))]
         for path in dict.fromkeys(paths):
             found = self._past(path).candidates(content.blob, content.parents, content.commit, content.before)
@@ -218,7 +218,7 @@ class Attribution:
 
     def _in_copied(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line of a file that a commit added as a copy of another one; None for any other file."""
-        if content.commit is None or any(self._blob_at(parent, content.path) for parent in content.parents):
+        if content.commit is None or self._blob_at(f"{content.commit}^", content.path) is not None:
             return None
         others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
         known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
@@ -232,7 +232,7 @@ class Attribution:
 
     def _load_past(self, path: str) -> PathPast:
         edits = self._edits_of_path(path)
-        return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at)
+        return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at, self.prefetch)
 
     def _edit_of_blob(self, blob: str) -> "Edit | None":
         """Return the edit that wrote a blob first: who wrote the same later repeated it."""

@@ -1,7 +1,7 @@
 """Which edits of a file may be the past of a content, by the graph of commits."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,7 @@ class PathPast:
         edits: "Sequence[Edit]",
         edit_of_blob: "Callable[[str], Edit | None]",
         blob_at: "Callable[[str, str], str | None]",
+        prefetch: "Callable[[Iterable[tuple[str, str]]], None]",
     ) -> None:
         self._repo = repo
         self._graph = graph
@@ -66,6 +67,7 @@ class PathPast:
         self._edits = edits
         self._edit_of_blob = edit_of_blob
         self._blob_at = blob_at
+        self._prefetch = prefetch
         self._bits = {edit.id: 1 << place for place, edit in enumerate(edits)}
         self._pasts: dict[str, int] = {}
 
@@ -80,10 +82,18 @@ class PathPast:
         excluded = self._made_after.get(commit, 0) if commit is not None else 0
         for parent in parents:
             excluded |= self._absorbed.get(parent, 0)
-        for edit in reversed(self._edits):
-            is_past = before is None or edit.id < before
-            if is_past and edit.new_blob not in (None, blob) and not self._bits[edit.id] & excluded:
+        left = self._writing & ~excluded
+        while left:
+            place = left.bit_length() - 1
+            left &= ~(1 << place)
+            edit = self._edits[place]
+            if edit.new_blob != blob and (before is None or edit.id < before):
                 yield edit
+
+    @cached_property
+    def _writing(self) -> int:
+        """The edits that left a content."""
+        return sum(self._bits[edit.id] for edit in self._edits if edit.new_blob is not None)
 
     @cached_property
     def _at_head(self) -> dict[str, int]:
@@ -108,6 +118,7 @@ class PathPast:
         """The edits that a commit has committed, or one of its history."""
         words = ("--literal-pathspecs", "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "--format=%x00%H")
         out = os.fsdecode(self._repo.call(*words, "HEAD", "--", self._path, accepted=(0, 128)))
+        self._prefetch((edit.head, edit.old_path or edit.path) for edit in self._edits if edit.head is not None)
         own: dict[str, int] = {}
         for row in out.split("\0")[1:]:
             commit, _, raw = row.partition("\n")

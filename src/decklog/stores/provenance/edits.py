@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
@@ -227,7 +228,16 @@ class Edits(Store):
         where.equal(session=session, worktree=worktree)
         return self._page(WorktreeSnapshot, where, order=("id",), limit=limit, after=after, descending=True)
 
-    # For attribution
+    # For attribution and upkeep
+
+    def last_times(self) -> dict[str, datetime]:
+        """Return when each session, or person, changed a file last, or had a snapshot taken."""
+        sql = (
+            "select who, max(at) from (select coalesce(session, person) as who, edited_at as at from edits"
+            " union all select session, taken_at from worktree_snapshots) one group by who"
+        )
+        _, rows = self._db.read(lambda: self._db.rows(sql, {}))
+        return {who: from_text(at) for who, at in rows}
 
     def of_path(self, path: str) -> list[Edit]:
         """Return all edits of a path, oldest first."""
@@ -235,10 +245,8 @@ class Edits(Store):
 
     def of_blobs(self, blobs: list[str]) -> list[Edit]:
         """Return all edits that wrote some blobs, oldest first."""
-        found: list[Edit] = []
-        for asked in together(blobs):
-            sql = f"select * from edits where new_blob in {ANY_OF}"
-            found += self._db.read(lambda sql=sql, asked=asked: self._select(Edit, sql, **asked))
+        sql = f"select * from edits where new_blob in {ANY_OF}"
+        found = self._db.read(lambda: [edit for asked in together(blobs) for edit in self._select(Edit, sql, **asked)])
         return sorted(found, key=lambda edit: edit.id)
 
     def origins(self, repository: str, path: str) -> "dict[str, Any]":
