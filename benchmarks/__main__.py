@@ -13,6 +13,7 @@ ALL = (
     "large",
     "calls",
     "hooks",
+    "provenance",
     "tasks",
     "streams",
     "redaction",

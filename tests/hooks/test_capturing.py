@@ -266,3 +266,17 @@ def test_a_hook_of_a_program_captures_edits(folder: GitFolder, log: Decklog, tmp
         folder.write("a.txt", "agent 1", "person 2")
     take_in(log, Session(folder, log).spool)
     assert [edit.session for edit in log.edits.find(path="a.txt")] == ["claude:s9"]
+
+
+def test_pruning_releases_the_objects_of_old_sessions(folder: GitFolder, log: Decklog, tmp_path: Path) -> None:
+    session = Session(folder, log)
+    session.edit("a.txt", "person 1\n", "agent 1\n")
+    take_in(log, session.spool)
+    for words, left in (
+        (["--older-than", "1d", "--apply"], 1),
+        (["--older-than", "0m"], 1),
+        (["--older-than", "0m", "--apply"], 0),
+    ):
+        done = call(["prune", *words, "--json"], cwd=folder.folder, variables={"HOME": str(tmp_path / "home")})
+        assert done.code == 0, done.err
+        assert len(session_refs(folder.repository)) == left

@@ -41,6 +41,7 @@ NOT_RUN = {
     ),
     "[[redaction.rule]]": "a part of a file; tests/redaction/test_config.py reads such settings",
     "[redaction]": "a part of a file; tests/redaction/test_config.py reads such settings",
+    "[provenance]": "a part of a file; tests/hooks/test_capturing.py reads such settings",
     "[[rule]]": "a part of rules.toml; tests/redaction/test_rules.py tries every rule's examples",
     '$ echo "export T=acme_a1b2c3d4e5a1b2c3d4e5" | decklog redact --explain': (
         "it needs the rule of the block before; tests/redaction/test_text.py explains what was found"

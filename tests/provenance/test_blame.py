@@ -65,8 +65,7 @@ def test_blame_refuses_what_it_can_not_show(folder: GitFolder, words: list[str],
 def test_a_second_blame_reads_cached_origins(folder: GitFolder) -> None:
     with Decklog.open(folder.folder.parent / "log.db") as log:
         first = blame_file(folder.repository, log, "sub/a.txt")
-        kept = log.edits.origins(folder.repository.identity, first[1].commit, "sub/a.txt")
-        assert kept is not None
+        kept = log.edits.origins(folder.repository.identity, "sub/a.txt")[first[1].commit]
         assert kept[0][2]["sessions"] == ["claude:0123456789"]
         assert blame_file(folder.repository, log, "sub/a.txt") == first
         assert log.journal.verify().ok

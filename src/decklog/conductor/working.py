@@ -263,8 +263,15 @@ class WorkAttempt:
         session = f"{self._agent.name}:{outcome.session or self._mark}"
         try:
             captured = captured_between(repo, start, changed)
-            about = {"session": session, "run_id": site.run_id, "task_id": task.id, "call_id": self._mark}
-            record_captured(site.log, captured, kind="shell", **about)
+            record_captured(
+                site.log,
+                captured,
+                kind="shell",
+                session=session,
+                run_id=site.run_id,
+                task_id=task.id,
+                call_id=self._mark,
+            )
             keep_objects(session, [captured])
         except GitFailed as problem:
             text = f"edits could not be captured: {problem}"

@@ -9,12 +9,15 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.past import CommitGraph, PathPast
 from decklog.provenance.porcelain import BlameEntry, parse_porcelain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from decklog.log import Decklog
@@ -84,29 +87,44 @@ class Attribution:
         self._repo = repo
         self._log = log
         self.missing = 0
-        self._blob_at = lru_cache(maxsize=65536)(repo.blob_at)
+        self._graph = CommitGraph(repo)
+        self._blobs: dict[tuple[str, str], str | None] = {}
+        self._by_blob: dict[str, Edit | None] = {}
         self._paths_by_blob = lru_cache(maxsize=8)(self._load_paths_by_blob)
         self.difference = lru_cache(maxsize=4096)(repo.difference)
-        self.is_ancestor = lru_cache(maxsize=65536)(repo.is_ancestor)
         self._edits_of_path = lru_cache(maxsize=4096)(self._load_path)
-        self._edit_of_blob = lru_cache(maxsize=65536)(self._load_blob)
+        self._past = lru_cache(maxsize=256)(self._load_past)
         self.blamed = lru_cache(maxsize=256)(self._load_blame)
-        self._parents = lru_cache(maxsize=65536)(self._load_parents)
         self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
-        self._past = lru_cache(maxsize=4096)(self._load_past)
-        self._committed = lru_cache(maxsize=4096)(self._load_committed)
         self._under_way: set[tuple[_Content, int]] = set()
         self._known: dict[tuple[_Content, int], Origin] = {}
 
     # What may be asked
 
+    def prefetch(self, files: "Iterable[tuple[str, str]]") -> None:
+        """Look many files of commits up at once, with the files of the commits before them."""
+        wanted = [(f"{commit}{up}", path) for commit, path in dict.fromkeys(files) for up in ("", "^") if "\n" not in path]
+        found = self._repo.existing([f"{commit}:{path}" for commit, path in wanted]) if wanted else []
+        self._blobs.update(zip(wanted, found, strict=True))
+        blobs = [blob for blob in dict.fromkeys(found) if blob is not None and blob not in self._by_blob]
+        edits: dict[str, Edit] = {}
+        for edit in self._log.edits.of_blobs(blobs):
+            if edit.new_blob is not None and edit.new_blob not in edits and self._is_ours(edit):
+                edits[edit.new_blob] = edit
+        self._by_blob.update({blob: edits.get(blob) for blob in blobs})
+
     def in_commit(self, commit: str, path: str, line: int) -> Origin:
-        """Return the origin of a line that came with a commit, as git blame found it."""
+        """Return the origin of a line that came with a commit, as git blame found it: the commit's parents don't have it."""
         try:
             blob = self._blob_at(commit, path)
             if blob is None:
                 return UNKNOWN
-            return self._line(_Content(blob, path, self._parents(commit), commit), line)
+            edit, below = self._edit_of_blob(blob), self._blob_at(f"{commit}^", path)
+            if edit is not None and edit.old_blob == below:
+                return origin_of_edit(edit)
+            if edit is None and below is not None and not self._edits_of_path(path):
+                return UNKNOWN
+            return self._line(_Content(blob, path, self._graph.parents_of(commit), commit), line)
         except GitFailed:
             self.missing += 1
             return UNKNOWN
@@ -114,6 +132,12 @@ class Attribution:
     def in_worktree(self, blob: str, path: str, head: str | None, line: int) -> Origin:
         """Return the origin of a line of a file that is not committed."""
         return self._safe_line(_Content(blob, path, (head,) if head else ()), line)
+
+    def _blob_at(self, commit: str, path: str) -> str | None:
+        key = (commit, path)
+        if key not in self._blobs:
+            self._blobs[key] = self._repo.blob_at(commit, path)
+        return self._blobs[key]
 
     # Lines
 
@@ -178,10 +202,11 @@ class Attribution:
     def _in_candidates(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line by the newest edit of the file that has it; None if none of them does."""
         paths = [content.path]
-        if content.commit is not None:
+        if content.commit is not None and self._blob_at(f"{content.commit}^", content.path) is None:
             paths += [name for parent in content.parents if (name := self._renamed(parent, content.commit).get(content.path))]
         for path in dict.fromkeys(paths):
-            for edit in self._candidates(content, path):
+            found = self._past(path).candidates(content.blob, content.parents, content.commit, content.before)
+            for edit in islice(found, _MOST_CANDIDATES):
                 assert edit.new_blob is not None
                 try:
                     old = self.difference(edit.new_blob, content.blob).old_line(line)
@@ -193,59 +218,28 @@ class Attribution:
 
     def _in_copied(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line of a file that a commit added as a copy of another one; None for any other file."""
-        if content.commit is None or any(self._blob_at(parent, content.path) for parent in content.parents):
+        if content.commit is None or self._blob_at(f"{content.commit}^", content.path) is not None:
             return None
         others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
         known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
         blamed = self.blamed(content.commit, known[0]).get(line) if known else None
         return self.in_commit(blamed.commit, blamed.path, blamed.line) if blamed else None
 
-    def _candidates(self, content: _Content, path: str) -> "list[Edit]":
-        """Return the edits of a path that may be the past of a content, newest first."""
-        found = [
-            edit
-            for edit in self._edits_of_path(path)
-            if edit.new_blob not in (None, content.blob) and (content.before is None or edit.id < content.before)
-        ]
-        return [edit for edit in reversed(found[-_MOST_CANDIDATES:]) if self._may_be_past(edit, content, path)]
-
-    def _may_be_past(self, edit: "Edit", content: _Content, path: str) -> bool:
-        """Return whether an edit may have been made before a content, and is not a past that was already committed below it."""
-        head = edit.head
-        if head is None:
-            return True
-        if content.commit is not None and self.is_ancestor(content.commit, head):
-            return False
-        below = [parent for parent in content.parents if head != parent and self.is_ancestor(head, parent)]
-        return not any(edit.id in self._past(blob) for parent in below for blob in self._committed(head, parent, path))
-
-    def _load_past(self, blob: str) -> frozenset[str]:
-        """Return the edit of a blob and those that it was built on; where their chain has a gap, all that may be in it."""
-        newest = self._edit_of_blob(blob)
-        found = {newest.id} if newest is not None else set()
-        while newest is not None and newest.old_blob is not None:
-            older = self._edit_of_blob(newest.old_blob)
-            if older is None and newest.head and self._blob_at(newest.head, newest.old_path or newest.path) == newest.old_blob:
-                # It was built on what is committed.
-                break
-            if older is None or older.id >= newest.id:
-                found |= {one.id for one in self._edits_of_path(newest.path) if self._is_before(one, newest)}
-                break
-            found.add(older.id)
-            newest = older
-        return frozenset(found)
-
-    def _is_before(self, one: "Edit", other: "Edit") -> bool:
-        return one.id < other.id and (one.head is None or (other.head is not None and self.is_ancestor(one.head, other.head)))
-
     # What git and the log know
 
     def _load_path(self, path: str) -> "tuple[Edit, ...]":
         return tuple(edit for edit in self._log.edits.of_path(path) if self._is_ours(edit))
 
-    def _load_blob(self, blob: str) -> "Edit | None":
+    def _load_past(self, path: str) -> PathPast:
+        edits = self._edits_of_path(path)
+        return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at, self.prefetch)
+
+    def _edit_of_blob(self, blob: str) -> "Edit | None":
         """Return the edit that wrote a blob first: who wrote the same later repeated it."""
-        return next((edit for edit in self._log.edits.of_blob(blob) if self._is_ours(edit)), None)
+        if blob not in self._by_blob:
+            found = (edit for edit in self._log.edits.of_blobs([blob]) if self._is_ours(edit))
+            self._by_blob[blob] = next(found, None)
+        return self._by_blob[blob]
 
     def _is_ours(self, edit: "Edit") -> bool:
         return edit.repository == self._repo.identity or edit.repository in self._repo.identities
@@ -254,20 +248,11 @@ class Attribution:
         out = self._repo.call("blame", "--porcelain", commit, "--", path)
         return {entry.final_line: entry for entry in parse_porcelain(out)}
 
-    def _load_parents(self, commit: str) -> tuple[str, ...]:
-        return tuple(self._repo.text("rev-list", "--parents", "--max-count=1", commit, "--").split()[1:])
-
     def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
         """Return the files that a commit renamed, by their new names."""
         out = self._repo.call("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", parent, commit)
         words = out.decode(errors="surrogateescape").split("\0")[:-1]
         return {words[place + 2]: words[place + 1] for place in range(0, len(words), 3)}
-
-    def _load_committed(self, old: str, new: str, path: str) -> tuple[str, ...]:
-        """Return the blobs that commits after an older one gave to a path."""
-        out = self._repo.call("log", "--format=", "--raw", "--no-abbrev", "-z", f"{old}..{new}", "--", path)
-        rows = [row.split() for row in out.decode(errors="surrogateescape").split("\0") if row.startswith(":")]
-        return tuple(row[3] for row in rows)
 
     def _same_content(self, commit: str, blob: str) -> str | None:
         """Return a path of a commit with exactly this content; None if there is none."""
@@ -308,6 +293,7 @@ def attribute_blob(repo: GitRepository, log: "Decklog", blob: str, path: str, co
     attribution = Attribution(repo, log)
     if commit is not None:
         blamed = attribution.blamed(commit, path)
+        attribution.prefetch((one.commit, one.path) for one in blamed.values())
         return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line) for line, one in blamed.items()})
     head = repo.resolve("HEAD^{commit}")
     lines = range(1, repo.line_count(blob) + 1)

@@ -47,6 +47,7 @@ def blame_file(
         words += ["-L", f"{lines[0]},{lines[1]}"]
     entries = list(parse_porcelain(repo.call(*words, *([rev] if rev else []), "--", path)))
     origins = _OriginCache(repo, log)
+    origins.prefetch(entries)
     found = [_blamed(entry, origins.of(entry, path)) for entry in entries]
     origins.keep()
     return found
@@ -73,15 +74,21 @@ class _OriginCache:
         if entry.commit == UNCOMMITTED:
             return self._uncommitted(path, entry.final_line)
         key = (entry.commit, entry.path)
-        known = self._kept.get(key)
-        if known is None:
-            known = self._kept[key] = _read_ranges(self._log.edits.origins(self._repo.identity, *key))
+        known = self._kept.setdefault(key, {})
         if entry.line not in known:
             missing = self._attribution.missing
             known[entry.line] = self._attribution.in_commit(*key, entry.line)
             if self._attribution.missing == missing:
                 self._new.add(key)
         return known[entry.line]
+
+    def prefetch(self, entries: list[BlameEntry]) -> None:
+        """Load what is kept of some lines, and look up at once what is not."""
+        for path in dict.fromkeys(entry.path for entry in entries):
+            for commit, ranges in self._log.edits.origins(self._repo.identity, path).items():
+                self._kept[commit, path] = _read_ranges(ranges)
+        wanted = [entry for entry in entries if entry.line not in self._kept.get((entry.commit, entry.path), {})]
+        self._attribution.prefetch((entry.commit, entry.path) for entry in wanted if entry.commit != UNCOMMITTED)
 
     def _uncommitted(self, path: str, line: int) -> Origin:
         if not os.path.isfile(os.path.join(self._repo.top, path)):
@@ -99,8 +106,8 @@ class _OriginCache:
             self._log.edits.keep_origins(self._repo.identity, found)
 
 
-def _read_ranges(kept: "list[Any] | None") -> dict[int, Origin]:
-    found = ((start, end, Origin.from_dict(origin)) for start, end, origin in kept or ())
+def _read_ranges(kept: "list[Any]") -> dict[int, Origin]:
+    found = ((start, end, Origin.from_dict(origin)) for start, end, origin in kept)
     return {line: origin for start, end, origin in found for line in range(start, end + 1)}
 
 

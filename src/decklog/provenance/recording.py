@@ -117,3 +117,15 @@ def release_objects(repo: GitRepository, refs: "Iterable[str]") -> int:
     given = "".join(f"delete {name}\n" for name in names)
     repo.call("update-ref", "--stdin", given=given.encode())
     return len(names)
+
+
+def release_old(log: "Decklog", folder: str, before: "datetime", *, is_applied: bool) -> int:
+    """Let go of the objects of sessions that changed nothing since a time; return how many refs that are."""
+    repo = GitRepository.find(folder)
+    if repo is None:
+        return 0
+    # Sessions of other logs are for those to release.
+    times = log.edits.last_times()
+    used = {ref_of(session) for session, at in times.items() if at >= before}
+    old = [ref for ref in session_refs(repo) if ref in set(map(ref_of, times)) - used]
+    return release_objects(repo, old) if is_applied and old else len(old)

@@ -55,6 +55,8 @@ class Pruned:
     blobs: int = 0
     blob_bytes: int = 0
     freed_bytes: int = 0
+    # Refs of the git repository that kept files of old sessions.
+    git_refs: int = 0
     streams: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> "dict[str, Any]":

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from decklog.agents.intake import take_in
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.show import print_json
+from decklog.cli.exits import print_json
 from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
@@ -51,7 +52,9 @@ def blame(
         raise WrongUsage(f"{rev} is not a revision")
     repo, path = repository_file(file)
     options = [word for word, is_set in (("-w", ignore_blanks), ("-M", moved), ("-C", copied)) if is_set]
-    with call.open() as log:
+    with call.open(writing=False) as log:
+        if not log.db.read_only:
+            take_in(log, call.spool())
         try:
             found = blame_file(repo, log, path, rev, _range(lines), options)
         except GitFailed as problem:

@@ -1,5 +1,6 @@
 """Taking a log elsewhere, keeping copies of it, and mending it."""
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -184,12 +185,17 @@ def restore(call: Invocation, file: str, path: str | None) -> int:
 def prune(call: Invocation, older_than: str, kind: str | None, stream: str | None, apply: bool, shrink: bool) -> int:
     """Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed.
 
-    What records were (entries of kind change) is never dropped.
+    What records were (entries of kind change) is never dropped. In a git repository, refs that keep files of sessions older
+    than this are dropped too, unless --kind or --run is given.
     """
+    from decklog.provenance.recording import release_old
     from decklog.transfer.prune import Prune, age_of
 
     with call.open(writing=apply) as log, ProgressMeter() as meter:
         result = Prune(log, age_of(older_than), kind=kind, stream=stream, progress=meter).run(apply=apply)
+        if kind is None and stream is None:
+            before = log.clock.now() - age_of(older_than)
+            result.git_refs = release_old(log, os.getcwd(), before, is_applied=apply)
         if apply and shrink:
             log.db.compact()
     notes = [] if apply else ["nothing was changed; add --apply to drop these texts"]

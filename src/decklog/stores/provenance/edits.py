@@ -5,12 +5,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import Store
+from decklog.stores.intake import ANY_OF, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -226,22 +228,32 @@ class Edits(Store):
         where.equal(session=session, worktree=worktree)
         return self._page(WorktreeSnapshot, where, order=("id",), limit=limit, after=after, descending=True)
 
-    # For attribution
+    # For attribution and upkeep
+
+    def last_times(self) -> dict[str, datetime]:
+        """Return when each session, or person, changed a file last, or had a snapshot taken."""
+        sql = (
+            "select who, max(at) from (select coalesce(session, person) as who, edited_at as at from edits"
+            " union all select session, taken_at from worktree_snapshots) one group by who"
+        )
+        _, rows = self._db.read(lambda: self._db.rows(sql, {}))
+        return {who: from_text(at) for who, at in rows}
 
     def of_path(self, path: str) -> list[Edit]:
         """Return all edits of a path, oldest first."""
         return self._db.read(lambda: self._select(Edit, "select * from edits where path = :path order by id", path=path))
 
-    def of_blob(self, blob: str) -> list[Edit]:
-        """Return all edits that wrote a blob, oldest first."""
-        return self._db.read(lambda: self._select(Edit, "select * from edits where new_blob = :blob order by id", blob=blob))
+    def of_blobs(self, blobs: list[str]) -> list[Edit]:
+        """Return all edits that wrote some blobs, oldest first."""
+        sql = f"select * from edits where new_blob in {ANY_OF}"
+        found = self._db.read(lambda: [edit for asked in together(blobs) for edit in self._select(Edit, sql, **asked)])
+        return sorted(found, key=lambda edit: edit.id)
 
-    def origins(self, repository: str, commit_id: str, path: str) -> "list[Any] | None":
-        """Return the cached origins of a commit's file; None where nothing is cached."""
-        sql = f"select ranges from {_TABLE} where commit_id = :commit_id and path = :path and repository = :repository"
-        key = {"commit_id": commit_id, "path": path, "repository": repository}
-        row = self._db.read(lambda: self._db.one(sql, key))
-        return from_json(row[0]) if row else None
+    def origins(self, repository: str, path: str) -> "dict[str, Any]":
+        """Return the cached origins of a path, by commit."""
+        sql = f"select commit_id, ranges from {_TABLE} where path = :path and repository = :repository"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {"path": path, "repository": repository}))
+        return {commit: from_json(ranges) for commit, ranges in rows}
 
     def keep_origins(self, repository: str, found: "dict[tuple[str, str], list[Any]]") -> None:
         """Cache origins, by commit and path."""
