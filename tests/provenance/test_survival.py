@@ -22,11 +22,14 @@ class History:
     def change(self) -> None:
         """Change, add, rename or delete a file, and commit it."""
         files = sorted(path.name for path in self.folder.folder.iterdir() if path.is_file())
-        kind = self.random.choice(["change"] * 6 + ["add", "rename", "delete"])
+        kind = self.random.choice(["change"] * 6 + ["add", "rename", "delete", "mode"])
         if kind == "add" or not files:
             self.folder.put(f"f{self.random.randrange(1000)}", "".join(self._line() for _ in range(8)))
         elif kind == "rename":
             self.folder.git("mv", self.random.choice(files), f"r{self.random.randrange(1000)}")
+        elif kind == "mode":
+            file = self.folder.folder / self.random.choice(files)
+            file.chmod(file.stat().st_mode ^ 0o111)
         elif kind == "delete" and len(files) > 1:
             self.folder.git("rm", "-q", self.random.choice(files))
         else:

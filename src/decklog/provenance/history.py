@@ -31,7 +31,9 @@ class FileChange:
 
     path: str
     old_path: str
+    # None for a deleted file, and where only its name or its mode changed.
     blob: str | None = None
+    is_deleted: bool = False
     # The blob before; None for a new file, and for a merge, which has several.
     old_blob: str | None = None
     # The heads of the hunks, as git wrote them.
@@ -129,6 +131,8 @@ def _parse_head(lines: list[bytes]) -> FileChange:
             old, _, new = value.split(b" ")[0].decode().partition("..")
             change.blob = new if new.strip("0") else None
             change.old_blob = old if old.strip("0") and "," not in old else None
+        elif line.startswith(b"deleted file mode "):
+            change.is_deleted = True
         elif line.startswith(b"rename from "):
             change.old_path = unquote_path(line.removeprefix(b"rename from "))
         elif line.startswith(b"rename to "):

@@ -104,11 +104,11 @@ class Survival(Generic[Label]):
         olds = [parent.get(name, (None, [(_ENDLESS, None)])) for name, parent in zip(names, parents, strict=True)]
         if change.old_path != change.path:
             files.pop(change.old_path, None)
-        if change.blob is None and not change.hunks and change.old_path != change.path and olds:
-            # A rename without a change names no blob.
-            files[change.path] = olds[0]
-        elif change.blob is None and change.old_path == change.path:
+        if change.is_deleted:
             files.pop(change.path, None)
+        elif change.blob is None and olds:
+            # Only the name or the mode changed.
+            files[change.path] = olds[0]
         elif len(parents) > 1:
             files[change.path] = (change.blob, _joined(self._of_merge(commit, change, [runs for _, runs in olds])))
         else:
