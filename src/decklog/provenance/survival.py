@@ -88,8 +88,8 @@ class Survival(Generic[Label]):
             if blob is None:
                 files.pop(path, None)
                 continue
-            same = (side[path] for side in sides if path in side and side[path][0] == blob)
-            files[path] = next(same, (blob, [(_ENDLESS, None)]))
+            base: State[Label] = (blob, [(_ENDLESS, None)])
+            files[path] = next((side[path] for side in sides if path in side and side[path][0] == blob), base)
 
     def _take_change(
         self,
