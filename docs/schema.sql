@@ -1422,6 +1422,59 @@ CREATE INDEX processes_by_run on processes (run_id, started_at, id);
 
 CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
 
+CREATE TABLE edits (
+  id         text not null primary key,
+  repository text not null check (repository <> ''),
+  path       text not null check (path <> ''),
+  old_path   text,
+  kind       text not null check (kind = 'tool' or kind = 'shell' or kind = 'reconstructed' or kind = 'person'),
+  session    text,
+  person     text,
+  run_id     text,
+  task_id    text,
+  call_id    text,
+  mixed_with text,
+  old_blob   text,
+  new_blob   text,
+  head       text,
+  edited_at  text not null,
+  check ((kind = 'person') = (session is null)),
+  check ((kind = 'person') = (person is not null)),
+  check (old_blob is not null or new_blob is not null)
+) strict;
+
+CREATE INDEX edits_by_path on edits (path, id);
+
+CREATE INDEX edits_by_blob on edits (new_blob) where new_blob is not null;
+
+CREATE INDEX edits_by_run on edits (run_id, id) where run_id is not null;
+
+CREATE TABLE worktree_snapshots (
+  id         text not null primary key,
+  repository text not null check (repository <> ''),
+  worktree   text not null,
+  session    text not null,
+  moment     text not null check (moment = 'start' or moment = 'end'),
+  commit_id  text not null,
+  head       text,
+  run_id     text,
+  turn       text,
+  skipped    text not null,
+  taken_at   text not null
+) strict;
+
+CREATE INDEX worktree_snapshots_by_session on worktree_snapshots (session, id);
+
+CREATE TABLE line_origins (
+  repository text not null,
+  commit_id  text not null,
+  path       text not null,
+  ranges     text not null,
+  primary key (commit_id, path, repository)
+) strict;
+
+CREATE INDEX line_origins_by_path on line_origins (path);
+
 CREATE TABLE run_tallies (
   run_id    text not null primary key references runs (id),
   seq       integer not null check (seq >= 1),
@@ -3092,6 +3145,60 @@ create table processes (
 
 create index processes_by_run on processes (run_id, started_at, id);
 create index processes_running on processes (run_id, started_at, id) where state = 'running';
+
+-- Which session changed which file. Contents stay in git: blobs, heads and snapshots are names of git objects.
+create table edits (
+  id         text collate "C" not null primary key,
+  repository text collate "C" not null check (repository <> ''),
+  path       text collate "C" not null check (path <> ''),
+  old_path   text collate "C",
+  kind       text collate "C" not null check (kind = 'tool' or kind = 'shell' or kind = 'reconstructed' or kind = 'person'),
+  session    text collate "C",
+  person     text collate "C",
+  run_id     text collate "C",
+  task_id    text collate "C",
+  call_id    text collate "C",
+  mixed_with text collate "C",
+  old_blob   text collate "C",
+  new_blob   text collate "C",
+  head       text collate "C",
+  edited_at  text collate "C" not null,
+  check ((kind = 'person') = (session is null)),
+  check ((kind = 'person') = (person is not null)),
+  check (old_blob is not null or new_blob is not null)
+);
+
+create index edits_by_path on edits (path, id);
+create index edits_by_blob on edits (new_blob) where new_blob is not null;
+create index edits_by_run on edits (run_id, id) where run_id is not null;
+
+-- The files of a worktree at the start or the end of a turn, as a git commit that refs/decklog/sessions keeps.
+create table worktree_snapshots (
+  id         text collate "C" not null primary key,
+  repository text collate "C" not null check (repository <> ''),
+  worktree   text collate "C" not null,
+  session    text collate "C" not null,
+  moment     text collate "C" not null check (moment = 'start' or moment = 'end'),
+  commit_id  text collate "C" not null,
+  head       text collate "C",
+  run_id     text collate "C",
+  turn       text collate "C",
+  skipped    text collate "C" not null,
+  taken_at   text collate "C" not null
+);
+
+create index worktree_snapshots_by_session on worktree_snapshots (session, id);
+
+-- Derived: the origins of lines that blame has looked up, by the commit they came with. Any row may be dropped.
+create table line_origins (
+  repository text collate "C" not null,
+  commit_id  text collate "C" not null,
+  path       text collate "C" not null,
+  ranges     text collate "C" not null,
+  primary key (commit_id, path, repository)
+);
+
+create index line_origins_by_path on line_origins (path);
 
 -- How the tasks of a run stand, made of its entries up to number `seq`: an overview reads what came after it and no more. The hash is
 -- that of the entry, so that the place is held against the journal. Runs with few entries have no row.

@@ -55,6 +55,7 @@ from decklog.stores.overview.spending import SpendKeyLike
 from decklog.stores.overview.status import StatusLike
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.provenance.edits import Edit, EditKindLike, SnapshotMomentLike, WorktreeSnapshot
 from decklog.stores.results.approvals import (
     ActionPermission,
     ApprovalDetails,
@@ -1770,6 +1771,61 @@ class AsyncProcesses:
     ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
 
+class AsyncEdits:
+    async def record(
+        self,
+        repository: str,
+        path: str,
+        *,
+        old_blob: str | None = ...,
+        new_blob: str | None = ...,
+        old_path: str | None = ...,
+        kind: EditKindLike = ...,
+        session: str | None = ...,
+        person: str | None = ...,
+        run_id: str | None = ...,
+        task_id: str | None = ...,
+        call_id: str | None = ...,
+        mixed_with: list[str] | None = ...,
+        head: str | None = ...,
+        edited_at: datetime | None = ...,
+    ) -> Edit:
+        """Record that a session, or a person, changed a file. The same edit of the same call is recorded once."""
+    async def record_snapshot(
+        self,
+        repository: str,
+        worktree: str,
+        session: str,
+        moment: SnapshotMomentLike,
+        commit_id: str,
+        *,
+        head: str | None = ...,
+        run_id: str | None = ...,
+        turn: str | None = ...,
+        skipped: dict[str, str] | None = ...,
+        taken_at: datetime | None = ...,
+    ) -> WorktreeSnapshot:
+        """Record a snapshot of a worktree. The same commit of the same session is recorded once."""
+    async def get(self, edit_id: str) -> Edit:
+        """Get one edit."""
+    async def find(
+        self,
+        *,
+        path: str | None = ...,
+        run_id: str | None = ...,
+        task_id: str | None = ...,
+        session: str | None = ...,
+        blob: str | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Edit]:
+        """List edits, newest first; `blob` finds the edits that wrote that content."""
+    async def snapshots(
+        self, *, session: str | None = ..., worktree: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[WorktreeSnapshot]:
+        """List snapshots of worktrees, newest first."""
+
 class AsyncNotices:
     async def add_rule(
         self, event: NoticeEventLike, channel: NoticeChannelLike, *, target: list[str] | None = ..., secret_env: str | None = ...
@@ -1942,5 +1998,6 @@ class Stores:
     gates: AsyncGates
     effects: AsyncEffects
     processes: AsyncProcesses
+    edits: AsyncEdits
     notices: AsyncNotices
     overview: AsyncOverview
