@@ -61,7 +61,7 @@ COMMANDS = {
         "Exchange the origins of lines as Git AI notes or Agent Trace records; import Entire's branch.",
     ),
     "blame": (
-        "provenance",
+        "provenance.blame",
         "Show who wrote each line of a file: agent, session and task where they are known, otherwise git's author.",
     ),
     "attribute": ("origins.attribute", "Write the note of a squash merge from the notes of the merged commits; a step for CI."),

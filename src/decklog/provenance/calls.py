@@ -55,7 +55,7 @@ class CallsUnderWay:
                 lines.append({"end": ALL, "session": session, "paths": []})
 
 
-class Overlap:
+class CallOverlap:
     """What other calls did while one call was under way."""
 
     def __init__(self, lines: "list[Line]", session: str, call: str) -> None:

@@ -8,7 +8,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from decklog.provenance.calls import CallsUnderWay, Overlap, is_shell_under_way
+from decklog.provenance.calls import CallsUnderWay, CallOverlap, is_shell_under_way
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.tool_calls import expected_content
 
@@ -60,7 +60,7 @@ class Capture:
     def end(self, call: str, target: "FileCall | None") -> "dict[str, Any] | None":
         """Return the edits of a call that has ended, with their objects stored; None if it changed nothing."""
         with self._calls.locked() as lines:
-            overlap = Overlap(lines, self._session, call)
+            overlap = CallOverlap(lines, self._session, call)
             edits: list[dict[str, Any]] = []
             if overlap.begun is not None:
                 self._skipped.update(overlap.begun.get("skipped") or {})
@@ -81,7 +81,7 @@ class Capture:
 
     # Tools that name their files
 
-    def _of_tool(self, overlap: Overlap, target: "FileCall") -> "list[dict[str, Any]]":
+    def _of_tool(self, overlap: CallOverlap, target: "FileCall") -> "list[dict[str, Any]]":
         assert overlap.begun is not None
         olds = overlap.begun.get("blobs") or {}
         paths = [path for path in olds if self._is_captured(path)]
@@ -163,7 +163,7 @@ class Capture:
 
     # Commands, which may change any file
 
-    def _of_shell(self, overlap: Overlap) -> "list[dict[str, Any]]":
+    def _of_shell(self, overlap: CallOverlap) -> "list[dict[str, Any]]":
         changed = self._changed()
         if changed is None:
             self._skipped["*"] = _TOO_MANY

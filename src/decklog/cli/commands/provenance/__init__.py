@@ -1,0 +1,1 @@
+"""Commands about who wrote a line, and why."""
