@@ -101,3 +101,17 @@ def test_last_line_without_a_line_break_counts(repository: TextFolder) -> None:
     commit = repository.commit(a="1\n2")
     (change,) = read_commit(repository.repository, commit).files
     assert change.added == [(1, 2)]
+
+
+def test_lines_of_a_merge_are_counted_past_an_unchanged_line_between_removed_ones(repository: TextFolder) -> None:
+    numbers = [str(number) for number in range(1, 13)]
+    repository.commit(a="\n".join(numbers) + "\n")
+    repository.git("checkout", "-qb", "side")
+    repository.commit(a="\n".join(number for number in numbers if number != "3") + "\n")
+    repository.git("checkout", "-q", "main")
+    repository.commit(a="\n".join(numbers[1:]) + "\n")
+    repository.git("merge", "-q", "--no-commit", "side")
+    merged = ["2", "resolved", *numbers[3:]]
+    commit = repository.commit("Merge", a="\n".join(merged) + "\n")
+    (change,) = read_commit(repository.repository, commit).files
+    assert change.added == [(2, 2)]

@@ -5,10 +5,12 @@ What one `git log` has read is not asked of git again, commit by commit.
 
 from typing import TYPE_CHECKING
 
-from decklog.provenance.attribution import Attribution, LineRange, Origin, origin_of_edit, ranges_of
+from decklog.provenance.attribution import UNKNOWN, Attribution, LineRange, Origin, origin_of_edit, ranges_of
 from decklog.provenance.git import GitRepository, LineDifference
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from decklog.log import Decklog
     from decklog.provenance.history import CommitChanges, FileChange
     from decklog.stores.provenance.edits import Edit
@@ -21,12 +23,7 @@ class _KnownRepository(GitRepository):
 
     def __init__(self, repo: GitRepository) -> None:
         super().__init__(repo.top, repo.git_dir, repo.common_dir)
-        self.blobs: dict[tuple[str, str], str | None] = {}
         self.differences: dict[tuple[str, str], list[bytes]] = {}
-
-    def blob_at(self, commit: str, path: str) -> str | None:
-        key = (commit, path)
-        return self.blobs[key] if key in self.blobs else super().blob_at(commit, path)
 
     def difference(self, old: str, new: str) -> LineDifference:
         hunks = self.differences.get((old, new))
@@ -34,15 +31,29 @@ class _KnownRepository(GitRepository):
 
 
 class _KnownAttribution(Attribution):
-    """An attribution that knows the parents and renames of commits that were read."""
+    """An attribution that knows the files and renames of commits that were read."""
 
     def __init__(self, repo: _KnownRepository, log: "Decklog") -> None:
         super().__init__(repo, log)
         self.commits: dict[str, CommitChanges] = {}
 
-    def _load_parents(self, commit: str) -> tuple[str, ...]:
-        known = self.commits.get(commit)
-        return known.parents if known is not None else super()._load_parents(commit)
+    def take(self, commit: "CommitChanges") -> None:
+        """Remember a commit and its files, and for one parent those below it."""
+        self.commits[commit.commit] = commit
+        for file in commit.files:
+            if file.blob is None and not file.is_deleted:
+                continue
+            self._blobs[commit.commit, file.path] = file.blob
+            if len(commit.parents) == 1:
+                self._blobs[f"{commit.commit}^", file.path] = file.old_blob if file.old_path == file.path else None
+
+    def look_up(self, blobs: "Iterable[str]") -> None:
+        """Look the edits that wrote contents up at once."""
+        wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
+        self._by_blob.update(dict.fromkeys(wanted))
+        for edit in reversed(self._log.edits.of_blobs(wanted)):
+            if edit.new_blob is not None and self._is_ours(edit):
+                self._by_blob[edit.new_blob] = edit
 
     def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
         known = self.commits.get(commit)
@@ -58,17 +69,27 @@ class CommitOrigins:
         self._log = log
         self._repo = _KnownRepository(repo)
         self._attribution = _KnownAttribution(self._repo, log)
+        # The contents of all files before the range, once it is known, and the paths of each content that commits wrote.
+        self._blobs_before: set[str] | None = None
+        self._paths: dict[str, set[str]] = {}
+        self._looked_up: set[str] = set()
 
     @property
     def missing(self) -> int:
         """How many lines are unknown because objects are gone."""
         return self._attribution.missing
 
+    def begin(self, base: str | None) -> None:
+        """Start a range of commits after a base; None for all of the history."""
+        rows = self._repo.call("ls-tree", "-r", base).splitlines() if base is not None else []
+        self._blobs_before = {row.split(None, 3)[2].decode() for row in rows}
+
     def take(self, commit: "CommitChanges") -> None:
         """Remember what was read of a commit."""
-        self._attribution.commits[commit.commit] = commit
+        self._attribution.take(commit)
         for file in commit.files:
-            self._repo.blobs[commit.commit, file.path] = file.blob
+            if file.blob is not None:
+                self._paths.setdefault(file.blob, set()).add(file.path)
             if file.old_blob is not None and file.blob is not None:
                 self._repo.differences[file.old_blob, file.blob] = file.hunks
 
@@ -82,11 +103,34 @@ class CommitOrigins:
 
         Where edits of one session and task lead from the blob before the commit to the one after it, it wrote all lines between.
         """
+        self._look_up_all()
+        if self._has_no_edit(commit, file):
+            return [LineRange(start, end, UNKNOWN) for start, end in file.added]
         chain = self._chain(file)
         if not chain or len({(edit.session, edit.task_id, edit.person) for edit in chain}) > 1:
             return self.of_lines(commit, file)
         origin = origin_of_edit(chain[0])
         return [LineRange(start, end, origin) for start, end in file.added]
+
+    def _look_up_all(self) -> None:
+        """Look up the edits of all contents that were read since the last time, in one query."""
+        if self._paths.keys() - self._looked_up:
+            new = self._paths.keys() - self._looked_up
+            self._attribution.look_up(new)
+            self._looked_up |= new
+
+    def _has_no_edit(self, commit: "CommitChanges", file: "FileChange") -> bool:
+        """Return whether no edit is recorded of a file, so that none of its lines has a known origin."""
+        known, is_new = self._attribution, file.old_blob is None and file.old_path == file.path
+        if file.blob is None or len(commit.parents) > 1 or (is_new and self._may_be_copy(file)):
+            return False
+        return known._edit_of_blob(file.blob) is None and not any(map(known._edits_of_path, {file.path, file.old_path}))
+
+    def _may_be_copy(self, file: "FileChange") -> bool:
+        """Return whether another file may have the content of a new one; the copied lines then have origins."""
+        if self._blobs_before is None:
+            return True
+        return file.blob in self._blobs_before or len(self._paths.get(file.blob or "", ())) > 1
 
     def _chain(self, file: "FileChange") -> "list[Edit]":
         """Return the edits that lead from the blob before a commit to the one after it, newest first; none if they don't."""

@@ -17,10 +17,10 @@ _PATCH = (
     *("-p", "-U0", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-indent-heuristic"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules"),
 )
-_LOG = ("-c", "-M", "--no-show-signature")
+_LOG = ("-c", "--combined-all-paths", "-M", "--no-show-signature")
 _SETTINGS = ("-c", "core.quotePath=true", "-c", "diff.algorithm=myers", "-c", "log.showRoot=true")
 _HUNK = re.compile(rb"(@@+) (?:-\d+(?:,\d+)? )+\+(\d+)(?:,(\d+))? @@+")
-_SIMPLE_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+SIMPLE_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b'"': b'"', b"\\": b"\\"}
 
@@ -31,11 +31,17 @@ class FileChange:
 
     path: str
     old_path: str
+    # None for a deleted file, and where only its name or its mode changed.
     blob: str | None = None
+    is_deleted: bool = False
     # The blob before; None for a new file, and for a merge, which has several.
     old_blob: str | None = None
     # The heads of the hunks, as git wrote them.
     hunks: list[bytes] = field(default_factory=list)
+    # Of a merge: the path in each parent, /dev/null where there is none.
+    old_paths: list[str] = field(default_factory=list)
+    # Of a merge: where each hunk begins in the new file, and the signs before its lines, one for each parent.
+    combined: list[tuple[int, list[bytes]]] = field(default_factory=list)
     added: list[Span] = field(default_factory=list)
     removed: int = 0
 
@@ -47,7 +53,7 @@ class FileChange:
     def replaced_by(self, line: int) -> tuple[int, int]:
         """Return the first of the old lines that the change of an added line replaced, and how many there are."""
         for hunk in self.hunks:
-            found = _SIMPLE_HUNK.match(hunk)
+            found = SIMPLE_HUNK.match(hunk)
             if found is None:
                 continue
             old, old_count, new, new_count = (1 if part is None else int(part) for part in found.groups())
@@ -71,8 +77,15 @@ class CommitChanges:
 def read_changes(repo: GitRepository, *revisions: str, oldest_first: bool = False) -> Iterator[CommitChanges]:
     """Yield the commits that `git log` has for some revisions, the newest first unless told otherwise."""
     order = ("--reverse", "--topo-order") if oldest_first else ()
-    out = repo.call(*_SETTINGS, "log", _FORM, *_LOG, *_PATCH, *order, *revisions, "--")
-    yield from _parse_log(out)
+    words = (*_SETTINGS, "log", _FORM, *_LOG, *_PATCH, *order)
+    commits = list(_parse_log(repo.call(*words, *revisions, "--")))
+    if any(len(commit.parents) > 1 and commit.files for commit in commits):
+        # Without context git puts changes around an unchanged line of a merge into one hunk, and leaves that line out.
+        merges = _parse_log(repo.call(*words, "-U1", "--merges", *revisions, "--"))
+        files = {commit.commit: commit.files for commit in merges}
+        for commit in commits:
+            commit.files = files.get(commit.commit, commit.files)
+    yield from commits
 
 
 def read_commit(repo: GitRepository, commit: str) -> CommitChanges:
@@ -118,14 +131,18 @@ def _parse_head(lines: list[bytes]) -> FileChange:
             old, _, new = value.split(b" ")[0].decode().partition("..")
             change.blob = new if new.strip("0") else None
             change.old_blob = old if old.strip("0") and "," not in old else None
+        elif line.startswith(b"deleted file mode "):
+            change.is_deleted = True
         elif line.startswith(b"rename from "):
             change.old_path = unquote_path(line.removeprefix(b"rename from "))
         elif line.startswith(b"rename to "):
             change.path = unquote_path(line.removeprefix(b"rename to "))
         elif name == b"+++" and value != b"/dev/null":
             change.path = _without_prefix(value)
-        elif name == b"---" and value != b"/dev/null":
-            change.old_path = _without_prefix(value)
+        elif name == b"---":
+            change.old_paths.append("/dev/null" if value == b"/dev/null" else _without_prefix(value))
+    if len(change.old_paths) == 1 and change.old_paths[0] != "/dev/null":
+        change.old_path = change.old_paths[0]
     return change
 
 
@@ -161,10 +178,13 @@ def _take_hunks(change: FileChange, lines: list[bytes]) -> None:
             if (found := _HUNK.match(line)) is not None:
                 width, number = len(found[1]) - 1, int(found[2])
                 change.hunks.append(line)
+                change.combined.append((number, []))
             continue
         columns = line[:width]
         if not columns or columns[:1] == b"\\":
             continue
+        if width > 1:
+            change.combined[-1][1].append(columns)
         if b"-" in columns:
             change.removed += columns.count(b"-") == width
             continue

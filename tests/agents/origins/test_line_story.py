@@ -129,3 +129,10 @@ def test_line_that_is_not_there_is_not_found(log: Decklog, folder: TextFolder, p
 def test_line_zero_is_refused(log: Decklog, folder: TextFolder) -> None:
     with pytest.raises(Invalid):
         explain_line(folder.repository, log, "a", 0)
+
+
+def test_line_of_a_renamed_file_has_the_name_of_now(log: Decklog, folder: TextFolder) -> None:
+    folder.git("mv", "a", "b")
+    folder.commit("Rename")
+    found = explain_line(folder.repository, log, "b", 1)
+    assert (found.path, found.line.path, found.as_dict()["path"]) == ("b", "a", "b")

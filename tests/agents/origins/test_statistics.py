@@ -138,6 +138,18 @@ def long_history(folder: TextFolder, commits: int, files: int) -> None:
     folder.git("checkout", "-q", "long")
 
 
+def test_lines_of_a_copied_file_have_the_origin_of_the_first(log: Decklog, folder: TextFolder) -> None:
+    record_text(log, folder, "b", "1\n2\n", session="claude:s1")
+    folder.commit()
+    folder.put("c", "1\n2\n")
+    folder.put("d", "3\n")
+    folder.commit("Copy")
+    for revisions in ("HEAD~1..HEAD", "HEAD~2..HEAD"):
+        found = collect_statistics(folder.repository, log, revisions, StatisticsKey.AGENT)
+        lines = {row.key: row.written.total() for row in found.rows}
+        assert lines == {"claude": 2 if revisions.startswith("HEAD~1") else 4, "(unknown)": 1}
+
+
 @pytest.mark.slow
 def test_statistics_of_a_thousand_commits_take_less_than_five_seconds(log: Decklog, tmp_path: Path) -> None:
     folder = TextFolder(tmp_path / "repo")

@@ -142,7 +142,7 @@ class _AttributionImport:
         blob = self._repo.blob_at(commit, path)
         if blob is None:
             return "the commit has no such file"
-        if self._log.edits.of_blob(blob):
+        if self._log.edits.of_blobs([blob]):
             self.summary.already += 1
             return None
         content = next(content for _, content in read_blobs(self._repo, [blob]))

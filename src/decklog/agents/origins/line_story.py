@@ -33,6 +33,8 @@ class LineStory:
     """What is known about one line. `previous` has the lines that it replaced, each with its origin."""
 
     line: BlamedLine
+    # As the file is named now; the line's own path is that in its commit.
+    path: str
     stories: list[EditStory] = field(default_factory=list)
     previous: list[BlamedLine] = field(default_factory=list)
     later: LaterChange | None = None
@@ -51,6 +53,8 @@ class LineStory:
         """Return it as JSON values."""
         return {
             **_line_data(self.line),
+            "path": self.path,
+            "path_in_commit": self.line.path,
             "author": _author(self.line) if self.is_committed else None,
             "summary": self.line.facts.get("summary") if self.is_committed else None,
             "edits": [story.as_dict() for story in self.stories],
@@ -74,6 +78,7 @@ def explain_line(repo: "GitRepository", log: "Decklog", path: str, number: int, 
     edits = [log.edits.get(edit) for edit in line.origin.edits]
     return LineStory(
         line=line,
+        path=path,
         stories=[story_of(log, edit) for edit in edits],
         previous=_previous_lines(repo, log, path, line),
         later=None if rev is None else _later_change(repo, path, number, rev),

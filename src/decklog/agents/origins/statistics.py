@@ -1,9 +1,7 @@
 """Lines that commits wrote, and those that are still there, by origin, with what the kept ones cost."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -14,7 +12,8 @@ from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import NotFound
 from decklog.core.figures import dollars
 from decklog.provenance.commit_origins import CommitOrigins
-from decklog.provenance.history import read_changes, unquote_path
+from decklog.provenance.history import read_changes
+from decklog.provenance.survival import Survival
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -130,13 +129,13 @@ class _Collector:
             if self._repo.resolve(f"{name}^{{commit}}") is None:
                 raise NotFound(f"there is no commit {name}", hint="List commits: git log --oneline")
         span = f"{start}..{end}" if dots and start else end
-        commits = list(read_changes(self._repo, span))
+        commits = list(read_changes(self._repo, span, oldest_first=True))
+        self._origins.begin(start if dots and start else None)
         for commit in commits:
             self._origins.take(commit)
-        touched = {file.path for commit in commits for file in commit.files}
         for commit in commits:
             self._count_written(commit)
-        self._count_kept(span, end, touched)
+        self._count_kept(commits, span, end)
         self._share_costs()
         rows = sorted(self._rows.values(), key=lambda row: (-row.written.total(), row.key))
         return LineStatistics(span, self._by, len(commits), rows, _total(rows), self._origins.missing)
@@ -191,17 +190,12 @@ class _Collector:
         except NotFound:
             return task_id
 
-    def _count_kept(self, span: str, end: str, touched: set[str]) -> None:
-        """Count the lines of files at the end that commits of the range added, as git blame finds them."""
-        listed = self._repo.call("ls-tree", "-r", "-z", "--name-only", "--full-tree", end)
-        there = [path for path in listed.decode(errors="surrogateescape").split("\0") if path in touched]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for out in pool.map(lambda path: self._repo.call("blame", "--incremental", span, "--", path), there):
-                for commit, path, start, count in _blamed_spans(out):
-                    known = self._lines.get((commit, path), {})
-                    for line in range(start, start + count):
-                        if (found := known.get(line)) is not None:
-                            self._rows[found[0]].kept[found[1]] += 1
+    def _count_kept(self, commits: "list[CommitChanges]", span: str, end: str) -> None:
+        """Count the lines at the end of the range that its commits added."""
+        survival = Survival(self._repo, lambda commit, file, line: self._lines[commit.commit, file.path][line])
+        tip = self._repo.resolve(f"{end}^{{commit}}")
+        for (key, kind), count in survival.count(commits, span, str(tip)).items():
+            self._rows[key].kept[kind] += count
 
     def _share_costs(self) -> None:
         """Share the cost of each session or task among rows, by the lines that they have of it."""
@@ -218,18 +212,6 @@ class _Collector:
             return cost_of_work(self._log, *work)
         except NotFound:
             return NO_COST
-
-
-def _blamed_spans(out: bytes) -> Iterator[tuple[str, str, int, int]]:
-    """Yield the spans of `git blame --incremental`: commit, path there, first line there, and how many."""
-    commit, start, count = "", 0, 0
-    for row in out.split(b"\n"):
-        name, _, value = row.partition(b" ")
-        if name == b"filename":
-            yield commit, unquote_path(value), start, count
-        elif len(name) in (40, 64) and value.count(b" ") == 2:
-            numbers = value.split(b" ")
-            commit, start, count = name.decode(), int(numbers[0]), int(numbers[2])
 
 
 def _total(rows: list[StatisticsRow]) -> StatisticsRow:

@@ -26,7 +26,7 @@ _MOST_FILES = 20
 def line_screen(story: "LineStory", places: int) -> list[Line]:
     """Draw what is known about one line, on one screen."""
     line = story.line
-    head = f"{line.path}:{line.final_line}"
+    head = f"{story.path}:{line.final_line}"
     lines: list[Line] = [[Piece(f"{head}  ", STRONG), Piece(fit(line.text, max(20, places - cells(head) - 2)).rstrip())]]
     for fact in facts_of(story):
         style = STRONG if fact.label == "origin" else DIM if fact.label in ("before", "note") else PLAIN

@@ -1,0 +1,177 @@
+"""Which lines that commits added are still there at the end of a range, from the diffs of one `git log`.
+
+Each file of a commit is a list of runs: so many lines with one label. A label is what the caller gives to an added line; lines
+from before the range have none. This takes one pass, where `git blame` walks the history again for every file.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from decklog.provenance.history import SIMPLE_HUNK
+
+if TYPE_CHECKING:
+    from decklog.provenance.git import GitRepository
+    from decklog.provenance.history import CommitChanges, FileChange
+
+Label = TypeVar("Label")
+# More lines than any file has: a file from before the range is not read.
+_ENDLESS = 1 << 40
+
+
+class _Runs(Generic[Label]):
+    """Runs of labels, read from the first line on."""
+
+    def __init__(self, runs: "list[tuple[int, Label | None]]") -> None:
+        self._left = list(reversed(runs))
+
+    def take(self, count: int) -> "Iterator[tuple[int, Label | None]]":
+        """Yield the next lines."""
+        while count > 0 and self._left:
+            size, label = self._left.pop()
+            if size > count:
+                self._left.append((size - count, label))
+                size = count
+            count -= size
+            yield size, label
+
+    def skip(self, count: int) -> None:
+        """Pass over the next lines."""
+        for _ in self.take(count):
+            pass
+
+
+# The blob of a file and the labels of its lines.
+State = tuple[str | None, "list[tuple[int, Label | None]]"]
+
+
+class Survival(Generic[Label]):
+    """Follows labelled lines through commits. `label` returns the label of a line that a commit added to a file."""
+
+    def __init__(self, repo: "GitRepository", label: "Callable[[CommitChanges, FileChange, int], Label]") -> None:
+        self._repo = repo
+        self._label = label
+        self._files: dict[str, dict[str, State[Label]]] = {}
+
+    def count(self, commits: "list[CommitChanges]", span: str, end: str) -> "Counter[Label]":
+        """Count the lines of each label at the end of a range, whose commits are given with parents first."""
+        children = Counter(parent for commit in commits for parent in commit.parents)
+        merged = _merged_blobs(self._repo, span) if any(len(commit.parents) > 1 for commit in commits) else {}
+        for commit in commits:
+            self._files[commit.commit] = self._after(commit, merged.get(commit.commit, {}))
+            for parent in commit.parents:
+                children[parent] -= 1
+                if not children[parent] and parent != end:
+                    self._files.pop(parent, None)
+        found: Counter[Label] = Counter()
+        for _, runs in self._files.get(end, {}).values():
+            for size, label in runs:
+                if label is not None:
+                    found[label] += size
+        return found
+
+    def _after(self, commit: "CommitChanges", merged: dict[str, str | None]) -> "dict[str, State[Label]]":
+        """Return the files after a commit."""
+        parents = [self._files.get(parent, {}) for parent in commit.parents]
+        files = dict(parents[0]) if parents else {}
+        if len(parents) > 1:
+            self._take_sides(files, parents[1:], merged)
+        for change in commit.files:
+            self._take_change(commit, change, files, parents)
+        return files
+
+    def _take_sides(
+        self, files: "dict[str, State[Label]]", sides: "list[dict[str, State[Label]]]", merged: dict[str, str | None]
+    ) -> None:
+        """Take the files of a merge that differ from its first parent from the side that has them."""
+        for path, blob in merged.items():
+            if blob is None:
+                files.pop(path, None)
+                continue
+            base: State[Label] = (blob, [(_ENDLESS, None)])
+            files[path] = next((side[path] for side in sides if path in side and side[path][0] == blob), base)
+
+    def _take_change(
+        self,
+        commit: "CommitChanges",
+        change: "FileChange",
+        files: "dict[str, State[Label]]",
+        parents: "list[dict[str, State[Label]]]",
+    ) -> None:
+        names = (
+            change.old_paths if len(parents) > 1 and len(change.old_paths) == len(parents) else [change.old_path] * len(parents)
+        )
+        olds = [parent.get(name, (None, [(_ENDLESS, None)])) for name, parent in zip(names, parents, strict=True)]
+        if change.old_path != change.path:
+            files.pop(change.old_path, None)
+        if change.is_deleted:
+            files.pop(change.path, None)
+        elif change.blob is None and olds:
+            # Only the name or the mode changed.
+            files[change.path] = olds[0]
+        elif len(parents) > 1:
+            files[change.path] = (change.blob, _joined(self._of_merge(commit, change, [runs for _, runs in olds])))
+        else:
+            old = olds[0][1] if olds and change.old_blob is not None else []
+            files[change.path] = (change.blob, _joined(self._of_change(commit, change, old)))
+
+    def _of_change(
+        self, commit: "CommitChanges", change: "FileChange", old: "list[tuple[int, Label | None]]"
+    ) -> "Iterator[tuple[int, Label | None]]":
+        reader, place = _Runs(old), 1
+        for hunk in change.hunks:
+            found = SIMPLE_HUNK.match(hunk)
+            assert found is not None, hunk
+            start, removed, new, added = (1 if part is None else int(part) for part in found.groups())
+            # A hunk without old lines names the line before it.
+            start += removed == 0
+            yield from reader.take(start - place)
+            reader.skip(removed)
+            place = start + removed
+            yield from ((1, self._label(commit, change, line)) for line in range(new, new + added))
+        yield from reader.take(_ENDLESS)
+
+    def _of_merge(
+        self, commit: "CommitChanges", change: "FileChange", olds: "list[list[tuple[int, Label | None]]]"
+    ) -> "Iterator[tuple[int, Label | None]]":
+        """Yield the lines of a merged file: those of the first parent that has them, and those of the merge itself."""
+        readers, line = [_Runs(old) for old in olds], 1
+        for start, columns in change.combined:
+            yield from readers[0].take(start - line)
+            for reader in readers[1:]:
+                reader.skip(start - line)
+            line = start
+            for column in columns:
+                if b"-" in column:
+                    for reader, sign in zip(readers, column, strict=True):
+                        reader.skip(sign == ord("-"))
+                    continue
+                taken = [list(reader.take(1)) for reader, sign in zip(readers, column, strict=True) if sign == ord(" ")]
+                yield from taken[0] if taken else [(1, self._label(commit, change, line))]
+                line += 1
+        yield from readers[0].take(_ENDLESS)
+
+
+def _joined(runs: "Iterable[tuple[int, Label | None]]") -> "list[tuple[int, Label | None]]":
+    found: list[tuple[int, Label | None]] = []
+    for size, label in runs:
+        if found and found[-1][1] == label:
+            found[-1] = (found[-1][0] + size, label)
+        else:
+            found.append((size, label))
+    return found
+
+
+def _merged_blobs(repo: "GitRepository", span: str) -> dict[str, dict[str, str | None]]:
+    """Return the files of each merge that differ from its first parent, with their blobs; None for a file that is gone."""
+    words = ("--merges", "--diff-merges=first-parent", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%x01%H")
+    found: dict[str, dict[str, str | None]] = {}
+    for part in repo.call("log", *words, span, "--").decode(errors="surrogateescape").split("\x01")[1:]:
+        commit, *rest = part.split("\0")
+        rows = [one.lstrip("\n") for one in rest]
+        files = found.setdefault(commit.strip(), {})
+        for facts, path in zip(rows[::2], rows[1::2], strict=False):
+            if facts.startswith(":"):
+                blob = facts.split(" ")[3]
+                files[path] = blob if blob.strip("0") else None
+    return found
