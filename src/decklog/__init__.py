@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from decklog.stores.effects.processes import Process, ProcessState
     from decklog.stores.memory.learnings import Learning, LearningState
     from decklog.stores.memory.lesson import Hit, Hits, Lesson, Sighting, Topic
-    from decklog.stores.memory.neighbours.embedder import Embedder
+    from decklog.stores.memory.vectors import Embedder
     from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
     from decklog.stores.memory.proposals.proposal import Proposal, ProposalKind, ProposalState
     from decklog.stores.memory.settling import Contradiction, ContradictionState
@@ -202,7 +202,7 @@ _NAMES = {
     "journal.verify": "Problem Verification",
     "stores.memory.learnings": "Learning LearningState",
     "stores.memory.lesson": "Hit Hits Lesson Sighting Topic",
-    "stores.memory.neighbours.embedder": "Embedder",
+    "stores.memory.vectors": "Embedder",
     "stores.memory.patterns": "ErrorPattern PatternOutcome",
     "stores.memory.proposals.proposal": "Proposal ProposalKind ProposalState",
     "stores.memory.settling": "Contradiction ContradictionState",

@@ -8,14 +8,12 @@ from decklog.records.operations import writes, writes_in_steps
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HOLDS
+from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from decklog.stores.base import StoreParts
-    from decklog.stores.memory.neighbours.embedder import Embedder
-    from decklog.stores.memory.neighbours.nearest import Neighbours
-    from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
 
 # The subtype of what tells the digests of vectors.
 EMBEDDED = "embedded"
@@ -32,7 +30,7 @@ class LessonEmbedding(LessonWriter):
         super().__init__(parts)
         self._model = model
         self._own: Embedder | None = None
-        self._by_name: dict[tuple[str, int], Neighbours | NeighboursOnServer] = {}
+        self._by_name: dict[tuple[str, int], Neighbours] = {}
 
     @property
     def embedder(self) -> "Embedder | None":
@@ -57,9 +55,9 @@ class LessonEmbedding(LessonWriter):
         if embedder is None:
             raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
         neighbours = self._neighbours(embedder)
-        self._db.read(neighbours.catch_up)
-        wanted = neighbours.missing(limit)
-        return sum(self._embed(neighbours, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
+        self._db.read(neighbours.load)
+        wanted = neighbours.missing[:limit]
+        return sum(self._embed(embedder, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
 
     @writes
     def index_vectors(self) -> bool:
@@ -67,74 +65,46 @@ class LessonEmbedding(LessonWriter):
 
         Vectors can't be written while the index is made, which takes minutes for 100,000. SQLite needs none, and refuses.
         """
-        from decklog.db.search.vector_index import VectorIndex
-
         if self._db.engine == "sqlite":
             raise Invalid("in a SQLite file vectors are compared by the process that asks, and need no index")
         embedder = self._embedder()
         if embedder is None:
             raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
-        is_new = VectorIndex(self._db, embedder.name, embedder.dimensions).make()
-        self._forget_neighbours()
-        return is_new
+        return self._neighbours(embedder).index.make()
 
-    def _neighbours(self, embedder: "Embedder") -> "Neighbours | NeighboursOnServer":
+    def _neighbours(self, embedder: Embedder) -> Neighbours:
         key = (embedder.name, embedder.dimensions)
-        if key not in self._by_name:
-            self._by_name[key] = self._made_neighbours(embedder)
-        self._by_name[key].embedder = embedder
-        return self._by_name[key]
+        neighbours = self._by_name.setdefault(key, Neighbours(self._db, embedder))
+        neighbours.embedder = embedder
+        return neighbours
 
-    def _made_neighbours(self, embedder: "Embedder") -> "Neighbours | NeighboursOnServer":
-        from decklog.db.search.vector_index import VectorIndex
-
-        if self._db.read(VectorIndex(self._db, embedder.name, embedder.dimensions).is_there):
-            from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
-
-            return NeighboursOnServer(self._db, embedder, told_by=EMBEDDED)
-        from decklog.stores.memory.neighbours.nearest import Neighbours
-
-        return Neighbours(self._db, embedder, told_by=EMBEDDED)
-
-    def _forget_neighbours(self) -> None:
-        """Read all vectors anew the next time: they were changed without an entry."""
-        self._by_name.clear()
-
-    def _asked(self, query: str) -> "tuple[Neighbours | NeighboursOnServer | None, list[float], list[str]]":
+    def _asked(self, query: str) -> "tuple[Neighbours | None, list[float], list[str]]":
         """Embed a question; where that can't be, say why it goes by words."""
-        from decklog.stores.memory.neighbours.embedder import embedded
-
         try:
             embedder = self._embedder()
             if embedder is None:
                 return None, [], []
-            neighbours = self._neighbours(embedder)
-            [vector] = embedded(embedder, [query])
+            [vector] = embed_texts(embedder, [query])
         except DecklogError as problem:
             return None, [], [_by_words(problem)]
-        return (neighbours if any(vector) else None), vector, []
+        return (self._neighbours(embedder) if any(vector) else None), vector, []
 
     def _may_embed(self) -> bool:
         """Return whether nobody else waits for this caller, and it may write."""
         return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
 
-    def _embed_some(self, neighbours: "Neighbours | NeighboursOnServer") -> "list[str]":
-        """Embed a few of the lessons that have no vector; where that can't be, say why it goes by words."""
+    def _embed_some(self, neighbours: Neighbours) -> "list[str]":
+        """Embed a few of the lessons that have no vector; return a warning if that fails."""
         try:
-            self._embed(neighbours, neighbours.missing(_ON_THE_WAY), _MOST_CHARACTERS)
+            self._embed(neighbours.embedder, neighbours.missing[:_ON_THE_WAY], _MOST_CHARACTERS)
         except DecklogError as problem:
             return [_by_words(problem)]
         return []
 
-    def _embed(
-        self, neighbours: "Neighbours | NeighboursOnServer", lesson_ids: "list[str]", most_characters: int | None = None
-    ) -> int:
-        """Embed lessons outside of any transaction, then keep their vectors; say how many there were."""
-        from decklog.stores.memory.neighbours.embedder import embedded
-
+    def _embed(self, embedder: Embedder, lesson_ids: "list[str]", most_characters: int | None = None) -> int:
+        """Embed lessons outside of any transaction, then store their vectors; return how many there were."""
         bodies = self._db.read(lambda: self._bodies(lesson_ids, most_characters))
-        embedder = neighbours.embedder
-        vectors = dict(zip(bodies, embedded(embedder, list(bodies.values())), strict=True)) if bodies else {}
+        vectors = dict(zip(bodies, embed_texts(embedder, list(bodies.values())), strict=True)) if bodies else {}
         if vectors:
             self._db.write(lambda: self._keep_vectors(embedder.name, vectors))
         return len(vectors)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.stores.memory.neighbours.nearest import Neighbours
-    from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
+    from decklog.stores.memory.vectors import Neighbours
 
 MOST_HITS = 50
 _CANDIDATES = 40
@@ -95,27 +94,27 @@ class Memory(LessonProposals):
             is_behind = index.ask_if_behind() if can_step else None
             weighing = _Weighing(self._db, ranking.RankingQuestion(asked.query, self._now()))
             if neighbours is not None:
-                neighbours.catch_up()
+                neighbours.load()
             if is_behind is not None and is_behind():
                 return None
-            if may_embed and neighbours is not None and neighbours.without:
+            if may_embed and neighbours is not None and neighbours.missing:
                 return None
             return self._best(asked, weighing, neighbours, vector)
 
         # In the same read as the answer: nearly always there is nothing to catch up with, and nothing to embed.
         while (hits := self._db.read(look)) is None:
             index.catch_up()
-            if may_embed and neighbours is not None and neighbours.without:
+            if may_embed and neighbours is not None and neighbours.missing:
                 may_embed = False
                 if warnings := self._embed_some(neighbours):
                     neighbours = None
-        return Hits(hits, warnings or without_vectors(neighbours.without if neighbours is not None else 0))
+        return Hits(hits, warnings or without_vectors(len(neighbours.missing) if neighbours is not None else 0))
 
     def _best(
         self,
         asked: "_Asked",
         weighing: "_Weighing",
-        neighbours: "Neighbours | NeighboursOnServer | None",
+        neighbours: "Neighbours | None",
         vector: "list[float]",
     ) -> list[Hit]:
         narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}

@@ -232,7 +232,7 @@ class LessonUpkeep(LessonEmbedding):
 
     def derive(self) -> None:
         self._db.write(self._derive_anew)
-        self._forget_neighbours()
+        self._by_name.clear()
         self.reindex()
 
     def _derive_anew(self) -> None:
