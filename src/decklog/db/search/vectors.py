@@ -66,15 +66,15 @@ class LessonVectors:
                    exists (select 1 from entries e
                             where e.pos > s.no * {_STREAM_SIZE} + :seq and e.pos <= last.pos
                               and not (coalesce(e.body, '') in ('recalled', 'useful', 'harmful')
-                                       and coalesce(e.payload, '') like '%"superseded_by":null%'
-                                       and e.payload like '%"retired_at":null%'))
+                                       and coalesce(e.payload, '') like :standing
+                                       and e.payload like :active))
               from streams s
               join entries last on last.pos = (select max(pos) from entries
                                                 where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE})
               left join entries at on at.pos = s.no * {_STREAM_SIZE} + :seq
              where s.name = '@memory'
             """,
-            {"seq": seq},
+            {"seq": seq, "standing": '%"superseded_by":null%', "active": '%"retired_at":null%'},
         )
         return (row[0], row[1], row[2], bool(row[3])) if row else (0, None, None, False)
 
