@@ -1,23 +1,18 @@
 """The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Denied, Invalid
-from decklog.records.fork_rules import Computed, ForkRule, Refer, Reset
+from decklog.records.fork_rules import Computed, Fork, ForkRule, Refer, Reset
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
-
-    from decklog.records.fork_rules import Fork
 
 
 class ApprovalState(StrEnum):
@@ -28,10 +23,7 @@ class ApprovalState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-if TYPE_CHECKING:
-    ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
-else:
-    ApprovalStateLike = ApprovalState
+ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
 
 
 class Verdict(StrEnum):
@@ -39,10 +31,7 @@ class Verdict(StrEnum):
     DENIED = "denied"
 
 
-if TYPE_CHECKING:
-    VerdictLike = Verdict | Literal["granted", "denied"]
-else:
-    VerdictLike = Verdict
+VerdictLike = Verdict | Literal["granted", "denied"]
 
 
 UNANSWERED = "nobody answered in time"
@@ -155,7 +144,7 @@ class Approval(Record):
             rationale=UNANSWERED,
         )
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {
             **super().as_dict(),
             "is_expired": self.is_expired,
@@ -164,14 +153,14 @@ class Approval(Record):
         }
 
 
-def _is_in_force(image: "dict[str, Any]", fork: "Fork") -> bool:
+def _is_in_force(image: dict[str, Any], fork: Fork) -> bool:
     """Return whether a question still waits for its answer, or a grant for its use."""
     approval = Approval.from_image(image)
     is_grant = approval.subject_digest is not None and approval.is_usable(from_text(fork.now))
     return approval.state is ApprovalState.OPEN or is_grant
 
 
-def _is_decision(image: "Mapping[str, Any]") -> bool:
+def _is_decision(image: Mapping[str, Any]) -> bool:
     """Return whether an image is somebody's answer about one exact thing."""
     return bool(image.get("decided_by") and image.get("subject_digest"))
 
@@ -285,7 +274,7 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
     return end
 
 
-def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> "dict[str, Any]":
+def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> dict[str, Any]:
     """Work out how long a grant is good for: one use, unless a number of uses or a time is said."""
     if verdict is not Verdict.GRANTED:
         if uses is not None or seconds is not None:

@@ -2,17 +2,13 @@
 
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Damaged, Invalid
+from decklog.db.base import Database
 from decklog.journal.blobs import keep, kept
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.stores.approvals.approval import Approval
-    from decklog.stores.results.approvals import ApprovalSubject
+from decklog.stores.approvals.approval import Approval
+from decklog.stores.results.approvals import ApprovalSubject
 
 
 class AboutCheck(StrEnum):
@@ -23,7 +19,7 @@ class AboutCheck(StrEnum):
     ABSENT = "not in the log"
 
 
-def keep_about(db: "Database", about: object) -> "dict[str, Any]":
+def keep_about(db: Database, about: object) -> dict[str, Any]:
     """Keep what is asked about, without its secrets; give the fields that say so. The stream is locked before."""
     if about is None:
         return {}
@@ -31,7 +27,7 @@ def keep_about(db: "Database", about: object) -> "dict[str, Any]":
     return {"about_digest": keep(db, content), "redacted": redacted}
 
 
-def _content(db: "Database", about: object) -> tuple[bytes, bool]:
+def _content(db: Database, about: object) -> tuple[bytes, bool]:
     text = _text(about) if isinstance(about, bytes) else about
     if text is None:
         db.values.one("about", about)
@@ -50,12 +46,12 @@ def _text(content: bytes) -> str | None:
     return None if "\x00" in text else text
 
 
-def kept_about(db: "Database", approval: "Approval") -> bytes | None:
+def kept_about(db: Database, approval: Approval) -> bytes | None:
     """Return what is kept of an approval's thing; None where only its digest was given."""
     return kept(db, approval.about_digest) if approval.about_digest else None
 
 
-def seen(approval: "Approval", content: bytes | None) -> "tuple[AboutCheck, bytes | None]":
+def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
     """Return how the digest of what is kept of an approval's thing, computed anew, compares; refuse what was tampered with."""
     if content is None:
         return AboutCheck.ABSENT, None
@@ -70,7 +66,7 @@ def seen(approval: "Approval", content: bytes | None) -> "tuple[AboutCheck, byte
     return (AboutCheck.MATCHES if digest == approval.subject_digest else AboutCheck.REDACTED), content
 
 
-def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None:
+def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
     """Refuse a grant of what nobody can read in the log, unless the digest of the thing is given with it."""
     check, _ = seen(approval, kept_about(db, approval))
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
@@ -82,7 +78,7 @@ def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None
         )
 
 
-def shown(approval: "Approval", content: bytes | None) -> "ApprovalSubject":
+def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
     """Describe what an approval is about: its content as text, or as base64 where it is none, and what the check said."""
     check, content = seen(approval, content)
     if content is None:

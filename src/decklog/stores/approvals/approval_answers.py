@@ -1,18 +1,14 @@
 """What was answered before: lately, to exactly the same thing, and to what the same rule held."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any
 
 from decklog.core.clock import to_text
+from decklog.db.base import Database
 from decklog.records.values import to_json
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.causes import cause_of
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.db.base import Database
 
 # No index has the thing or the rule over all runs: so many of the newest answers are looked at.
 MOST_LOOKED_AT = 300
@@ -45,11 +41,11 @@ class Answers:
     same_thing: list[Approval]
     same_rule: list[Approval]
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {name: [one.as_dict() for one in found] for name, found in vars(self).items()}
 
 
-def read(db: "Database", now: "datetime", most: int, digest: str | None, rule: str | None, run_id: str | None) -> Answers:
+def read(db: Database, now: datetime, most: int, digest: str | None, rule: str | None, run_id: str | None) -> Answers:
     """Read them all by one statement."""
     parts, bound = {"latest": _LATEST}, {"now": to_text(now), "most": most}
     if digest is not None:

@@ -1,14 +1,15 @@
 """Approvals: questions to a person or a gate, each about one exact thing, and the answers they got."""
 
 import time
+from collections.abc import Callable, Generator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, StillPending
 from decklog.db.packing import unpacked
 from decklog.db.where import Where, enum_of, page_size, placed
-from decklog.records.operations import check_may_wait, reading, reads, waiting, waits_to_read, writes
+from decklog.records.operations import WaitStep, check_may_wait, reading, reads, waiting, waits_to_read, writes
 from decklog.records.record import Page
 from decklog.stores.approvals.approval import (
     MOST_USES,
@@ -31,25 +32,19 @@ from decklog.stores.approvals.approval import (
     settled,
 )
 from decklog.stores.approvals.approval_about import check_seen, keep_about, shown
-from decklog.stores.base import Store
+from decklog.stores.approvals.approval_answers import Answers
+from decklog.stores.base import Store, StoreParts
 from decklog.stores.causes import cause_of
 from decklog.stores.checks import is_same, moment, name_of
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
+from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from typing import Any, Protocol
 
-    from decklog.records.operations import WaitStep
-    from decklog.stores.approvals.approval_answers import Answers
-    from decklog.stores.base import StoreParts
-    from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
+class QuestionSource(Protocol):
+    """Keeps what people are asked in words; the inbox does."""
 
-    class Questions(Protocol):
-        """Keeps what people are asked in words; the inbox does."""
-
-        def settle(self, key: str, answer: str, *, by: str) -> object: ...
+    def settle(self, key: str, answer: str, *, by: str) -> object: ...
 
 
 __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
@@ -65,7 +60,7 @@ class Approvals(Store):
 
     records = (Approval,)
 
-    def __init__(self, parts: "StoreParts", *, inbox: "Callable[[], Questions]") -> None:
+    def __init__(self, parts: StoreParts, *, inbox: Callable[[], QuestionSource]) -> None:
         super().__init__(parts)
         self._inbox = inbox
 
@@ -111,7 +106,7 @@ class Approvals(Store):
         self._record_lapsed(run_id)
         return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now}, about)
 
-    def _ask_once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]", about: object = None) -> Approval:
+    def _ask_once(self, run_id: str, approval_id: str | None, fields: dict[str, Any], about: object = None) -> Approval:
         approval = self._once(
             lambda: self._known(run_id, approval_id, fields["key"]),
             lambda: self._add(
@@ -346,7 +341,7 @@ class Approvals(Store):
             raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")
         return {approval.id: shown(approval, content) for approval, content in self._with_things(approval_ids)}
 
-    def _with_things(self, approval_ids: list[str]) -> "list[tuple[Approval, bytes | None]]":
+    def _with_things(self, approval_ids: list[str]) -> list[tuple[Approval, bytes | None]]:
         """Read approvals, each with what is kept of the thing it is about."""
         if not approval_ids:
             return []

@@ -3,16 +3,13 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 
 class NoticeEvent(StrEnum):
@@ -24,10 +21,7 @@ class NoticeEvent(StrEnum):
     DONE = "done"
 
 
-if TYPE_CHECKING:
-    NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
-else:
-    NoticeEventLike = NoticeEvent
+NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
 
 
 class NoticeChannel(StrEnum):
@@ -36,10 +30,7 @@ class NoticeChannel(StrEnum):
     DESKTOP = "desktop"
 
 
-if TYPE_CHECKING:
-    NoticeChannelLike = NoticeChannel | Literal["command", "webhook", "desktop"]
-else:
-    NoticeChannelLike = NoticeChannel
+NoticeChannelLike = NoticeChannel | Literal["command", "webhook", "desktop"]
 
 
 class NoticeState(StrEnum):
@@ -50,10 +41,7 @@ class NoticeState(StrEnum):
     UNKNOWN = "unknown"
 
 
-if TYPE_CHECKING:
-    NoticeStateLike = NoticeState | Literal["due", "sending", "sent", "failed", "unknown"]
-else:
-    NoticeStateLike = NoticeState
+NoticeStateLike = NoticeState | Literal["due", "sending", "sent", "failed", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
@@ -11,9 +11,6 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import FixClass, FixClassLike
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Any
 
 PASSES = ("static", "functional", "arch", "security", "prose", "adversarial", "feedback_binding")
 

@@ -1,10 +1,11 @@
 """Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
 
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where
@@ -15,13 +16,7 @@ from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import lock_run, next_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.stores.results.artifacts import ArtifactContent
-
+from decklog.stores.results.artifacts import ArtifactContent
 
 # Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
 _OURS = {
@@ -155,7 +150,7 @@ class Artifacts(Store):
         content: bytes | None,
         digest: str | None,
         artifact_id: str | None,
-        details: "dict[str, Any]",
+        details: dict[str, Any],
     ) -> Artifact:
         if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
             raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
@@ -181,7 +176,7 @@ class Artifacts(Store):
             raise Conflict(f"artifact {artifact.id} is another file, {artifact.path} of {artifact.run_id}", id=artifact.id)
         return artifact
 
-    def _keep(self, content: bytes, digest: str | None) -> "dict[str, Any]":
+    def _keep(self, content: bytes, digest: str | None) -> dict[str, Any]:
         """Keep the bytes as a blob, text without its secrets; give the fields that describe them."""
         if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
             raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")

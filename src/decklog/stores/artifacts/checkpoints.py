@@ -1,9 +1,10 @@
 """Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, Invalid
@@ -16,10 +17,6 @@ from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store, complete
 from decklog.stores.of_run import lock_run, next_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 LONGEST_TASK_ID = 200
 REQUIRED = ("task_id", "paused_at", "reason")
@@ -65,7 +62,7 @@ class TaskSnapshot(Record):
     saved_at: datetime
     redacted: bool = False
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | documents.filled(self, "document")
 
 
@@ -110,7 +107,7 @@ class Checkpoints(Store):
         documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
         return checkpoint
 
-    def import_checkpoints(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
+    def import_checkpoints(self, told: Sequence[dict[str, Any]]) -> list[bool]:
         """Keep checkpoints of elsewhere, each told by its id, run, time, status and payload; say of each whether it is new.
 
         One that is here stays as it is. All of it happens in the caller's transaction.
@@ -139,7 +136,7 @@ class Checkpoints(Store):
             self._writer.write(entries)
         return new
 
-    def _imported(self, told: "dict[str, Any]", place: list[int]) -> "tuple[tuple[Any, ...], bool]":
+    def _imported(self, told: dict[str, Any], place: list[int]) -> tuple[tuple[Any, ...], bool]:
         """Return the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
         values, payload = self._db.values, told["payload"]
         named = {name: told[name] for name in ("id", "run_id", "status", "created_at")}
@@ -152,7 +149,7 @@ class Checkpoints(Store):
         place[0], place[1] = place[0] + 1, place[1] + 1
         return tuple(whole.values()), redacted or is_cut
 
-    def _runs_of(self, checkpoint_ids: "Sequence[str]") -> dict[str, str]:
+    def _runs_of(self, checkpoint_ids: Sequence[str]) -> dict[str, str]:
         """Name the runs of the checkpoints that are here, by their ids as they were given."""
         from decklog.stores.intake import ANY_OF, together
 
@@ -262,7 +259,7 @@ def _check_task_id(task_id: str) -> None:
         )
 
 
-def _check_snapshot(task_id: str, document: "dict[str, Any]") -> datetime:
+def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
     """Check what resuming depends on; give the time of the pause."""
     if not isinstance(document, dict):
         raise Invalid("a snapshot is a JSON object", field="document")

@@ -37,7 +37,7 @@ _PAGE = 100
 # What LangGraph tells of a checkpoint by itself, and its words for where one comes from.
 _OWN = ("source", "step", "parents")
 _SOURCES = frozenset(["input", "loop", "update", "fork"])
-_INSERTS: "dict[type[Record], str]" = {}
+_INSERTS: dict[type[Record], str] = {}
 _WRITTEN = """
 select task_id, number from graph_writes
  where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
@@ -188,7 +188,7 @@ class Graphs(Store):
                 return to_json(own), False
         return self._db.values.json("metadata", metadata)
 
-    def _add_new(self, record_class: "type[Record]", image: "dict[str, Any]", *, redacted: bool) -> bool:
+    def _add_new(self, record_class: type[Record], image: "dict[str, Any]", *, redacted: bool) -> bool:
         """Insert a row whose values are fit for their columns, and its entry; False when one of its key is there.
 
         A digest and a time are no secrets, and what comes back from an insert is known before.
@@ -245,9 +245,7 @@ class Graphs(Store):
             self._db.insert(GraphWrite.table, names, rows)
             self._writer.write(entries)
 
-    def _written_after(
-        self, here: "dict[tuple[str, ...], set[tuple[str, int]]]", image: "dict[str, Any]"
-    ) -> set[tuple[str, int]]:
+    def _written_after(self, here: dict[tuple[str, ...], set[tuple[str, int]]], image: "dict[str, Any]") -> set[tuple[str, int]]:
         """Name what was written after a checkpoint, by tasks and numbers, looking it up once."""
         place = {name: image[name] for name in GraphCheckpoint.identity}
         known = here.get(tuple(place.values()))
@@ -272,7 +270,7 @@ class Graphs(Store):
         found = self._db.read(lambda: self._select(GraphCheckpoint, sql, run_id=run_id, namespace=namespace))
         return found[0] if found else None
 
-    def each_graph_checkpoint(self, *, before: str | None = None, **equal: "str | None") -> "Iterator[GraphCheckpoint]":
+    def each_graph_checkpoint(self, *, before: str | None = None, **equal: str | None) -> "Iterator[GraphCheckpoint]":
         """Give checkpoints by their fields, newest first, a page at a time."""
         order, after = ("checkpoint_id", "run_id", "namespace"), None
         while True:
@@ -289,7 +287,7 @@ class Graphs(Store):
             if (after := page.next) is None:
                 return
 
-    def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> "list[GraphWrite]":
+    def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> list[GraphWrite]:
         """Return what was written after a checkpoint, in the order in which a graph applies it."""
         sql = """
             select * from graph_writes
@@ -336,7 +334,7 @@ class Graphs(Store):
     # Items
 
     def save_graph_item(
-        self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: "list[str] | None", ttl_seconds: float | None
+        self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: list[str] | None, ttl_seconds: float | None
     ) -> None:
         """Keep an item, in the place of one that is there; in the caller's transaction."""
         now = self._now()
@@ -384,7 +382,7 @@ class Graphs(Store):
         found = self._seek(GraphItem, (namespace, key))
         return None if found is None or _is_over(found, self._now()) else found
 
-    def graph_items_below(self, prefix: str) -> "list[GraphItem]":
+    def graph_items_below(self, prefix: str) -> list[GraphItem]:
         """Return the items of a namespace and of all below it, the newest first; without a prefix all of them."""
         # Parts are joined by dots, and the next sign after a dot is a slash.
         condition = "where namespace = :prefix or (namespace >= :start and namespace < :end)" if prefix else ""

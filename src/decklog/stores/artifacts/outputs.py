@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where
@@ -12,11 +12,7 @@ from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run, next_number
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.stores.results.artifacts import EvidenceCheck
+from decklog.stores.results.artifacts import EvidenceCheck
 
 _LONGEST_WINDOW = 10 * 365 * 24 * 60
 
@@ -75,7 +71,7 @@ class Outputs(Store):
         return self._filled(output)
 
     def _add_output(
-        self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime
+        self, run_id: str, names: dict[str, Any], document: object, key: str | None, saved_at: datetime
     ) -> SkillOutput:
         number = next_number(self._db, SkillOutput, run_id)
         placed = documents.place(self._db, "document", document)

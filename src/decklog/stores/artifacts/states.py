@@ -1,10 +1,11 @@
 """States: named documents of a run and its groups, with every version they ever had."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
@@ -17,23 +18,17 @@ from decklog.stores import documents
 from decklog.stores.artifacts.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
 from decklog.stores.of_run import lock_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Literal
-
-    from decklog.stores.results.artifacts import RecordedIteration, StateDifference
-
+from decklog.stores.results.artifacts import RecordedIteration, StateDifference
 
 _GONE = object()
 
 
-def differences(before: object, after: object) -> "list[StateDifference]":
+def differences(before: object, after: object) -> list[StateDifference]:
     """List what was added, removed or changed, by JSON pointer; objects key by key in order, lists place by place."""
     return list(_walk("", before, after))
 
 
-def _walk(path: str, before: "Any", after: "Any") -> "Iterator[StateDifference]":
+def _walk(path: str, before: Any, after: Any) -> Iterator[StateDifference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
             yield from _walk(f"{path}/{_escaped(name)}", before.get(name, _GONE), after.get(name, _GONE))
@@ -48,7 +43,7 @@ def _walk(path: str, before: "Any", after: "Any") -> "Iterator[StateDifference]"
         yield {"path": path, "change": "changed", "before": before, "after": after}
 
 
-def _item(items: "list[Any]", place: int) -> "Any":
+def _item(items: list[Any], place: int) -> Any:
     return items[place] if place < len(items) else _GONE
 
 
@@ -147,7 +142,7 @@ class StateVersion(Record):
     iteration: int | None = None
     redacted: bool = False
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | documents.filled(self, "document")
 
 
@@ -186,9 +181,9 @@ class States(Checkpoints, Graphs):
 
     def _next(
         self,
-        place: "tuple[str, str, str]",
+        place: tuple[str, str, str],
         version: int,
-        placed: "documents.Placed",
+        placed: documents.Placed,
         *,
         agent: str | None,
         saved_at: datetime,
@@ -219,7 +214,7 @@ class States(Checkpoints, Graphs):
         _check_place(name, group_id)
         return self._version((run_id, group_id, name), version)
 
-    def _version(self, place: "tuple[str, str, str]", version: int | None) -> StateVersion:
+    def _version(self, place: tuple[str, str, str], version: int | None) -> StateVersion:
         where = Where(StateVersion)
         where.equal(run_id=place[0], group_id=place[1], name=place[2], version=version)
         found = self._select(
@@ -230,7 +225,7 @@ class States(Checkpoints, Graphs):
         documents.fill(self._db, found[0], "document", found[0].digest)
         return found[0]
 
-    def _no_version(self, place: "tuple[str, str, str]", version: int | None) -> NotFound:
+    def _no_version(self, place: tuple[str, str, str], version: int | None) -> NotFound:
         what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
         return NotFound(f"run {place[0]} has no {what}", hint=f"See them: decklog states find {place[0]}", id=list(place))
 
@@ -340,7 +335,7 @@ def _check_iteration(iteration: int) -> None:
         raise Invalid(f"iteration is {iteration!r}; an investigation has 1 to {MOST_ITERATIONS}", field="iteration")
 
 
-def _overtaken(place: "tuple[str, str, str]", expected: int, version: int) -> Conflict:
+def _overtaken(place: tuple[str, str, str], expected: int, version: int) -> Conflict:
     return Conflict(
         f"state {place[2]!r} of {place[0]} is at version {version}, not {expected}: someone saved meanwhile",
         hint="Get it again, merge what changed (decklog states diff), and save with the new version.",

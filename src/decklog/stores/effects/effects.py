@@ -1,9 +1,10 @@
 """Effects: what tools did to the world outside, written down before it is done and settled after."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Self
 
 from decklog.core.errors import Invalid, Unproven
 from decklog.db.where import Where, enum_of
@@ -14,10 +15,6 @@ from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.base import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Literal, Self
-
 
 class EffectState(StrEnum):
     INTENDED = "intended"
@@ -27,15 +24,12 @@ class EffectState(StrEnum):
     CLEARED = "cleared"
 
 
-if TYPE_CHECKING:
-    EffectStateLike = EffectState | Literal["intended", "done", "failed", "unknown", "cleared"]
-else:
-    EffectStateLike = EffectState
+EffectStateLike = EffectState | Literal["intended", "done", "failed", "unknown", "cleared"]
 
 _FORKED = "it was being done for the run that this one was forked from"
 
 
-def _is_open(image: "Mapping[str, Any]") -> bool:
+def _is_open(image: Mapping[str, Any]) -> bool:
     return image["state"] in (EffectState.INTENDED, EffectState.UNKNOWN)
 
 
@@ -46,10 +40,7 @@ class EffectOutcome(StrEnum):
     NO = "no"
 
 
-if TYPE_CHECKING:
-    EffectOutcomeLike = EffectOutcome | Literal["yes", "no"]
-else:
-    EffectOutcomeLike = EffectOutcome
+EffectOutcomeLike = EffectOutcome | Literal["yes", "no"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +234,7 @@ class Effects(Store):
         )
         return self._filled(changed)
 
-    def _kept(self, result: object) -> "tuple[Any, str | None]":
+    def _kept(self, result: object) -> tuple[Any, str | None]:
         """Return a short result as it is, and a long one as the digest it is kept under."""
         if result is None:
             return None, None

@@ -1,19 +1,15 @@
 """Embedding of lessons: by which embedder, and when. Never while one is learned; a few at each recall, or all at once."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from decklog.core.errors import DecklogError, Invalid, Unavailable
 from decklog.journal.entry import EntryKind
 from decklog.records.operations import writes, writes_in_steps
+from decklog.stores.base import StoreParts
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HOLDS
 from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from decklog.stores.base import StoreParts
 
 # The subtype of what tells the digests of vectors.
 EMBEDDED = "embedded"
@@ -26,14 +22,14 @@ _TOGETHER = 64
 class LessonEmbedding(LessonWriter):
     """Gives lessons vectors of the embedder in use."""
 
-    def __init__(self, parts: "StoreParts", *, model: "Callable[[], Embedder] | None" = None) -> None:
+    def __init__(self, parts: StoreParts, *, model: Callable[[], Embedder] | None = None) -> None:
         super().__init__(parts)
         self._model = model
         self._own: Embedder | None = None
         self._by_name: dict[tuple[str, int], Neighbours] = {}
 
     @property
-    def embedder(self) -> "Embedder | None":
+    def embedder(self) -> Embedder | None:
         """What turns texts into vectors: the model of this machine unless another is set; None is for words alone."""
         try:
             return self._embedder()
@@ -44,7 +40,7 @@ class LessonEmbedding(LessonWriter):
     def embedder(self, embedder: "Embedder | None") -> None:
         self._own, self._model = embedder, None
 
-    def _embedder(self) -> "Embedder | None":
+    def _embedder(self) -> Embedder | None:
         """Return the embedder in use, or None where words alone were asked for; `Unavailable` says why there is none."""
         return self._model() if self._model is not None else self._own
 
@@ -78,7 +74,7 @@ class LessonEmbedding(LessonWriter):
         neighbours.embedder = embedder
         return neighbours
 
-    def _asked(self, query: str) -> "tuple[Neighbours | None, list[float], list[str]]":
+    def _asked(self, query: str) -> tuple[Neighbours | None, list[float], list[str]]:
         """Embed a question; where that can't be, say why it goes by words."""
         try:
             embedder = self._embedder()
@@ -93,7 +89,7 @@ class LessonEmbedding(LessonWriter):
         """Return whether nobody else waits for this caller, and it may write."""
         return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
 
-    def _embed_some(self, neighbours: Neighbours) -> "list[str]":
+    def _embed_some(self, neighbours: Neighbours) -> list[str]:
         """Embed a few of the lessons that have no vector; return a warning if that fails."""
         try:
             self._embed(neighbours.embedder, neighbours.missing[:_ON_THE_WAY], _MOST_CHARACTERS)
@@ -101,7 +97,7 @@ class LessonEmbedding(LessonWriter):
             return [_by_words(problem)]
         return []
 
-    def _embed(self, embedder: Embedder, lesson_ids: "list[str]", most_characters: int | None = None) -> int:
+    def _embed(self, embedder: Embedder, lesson_ids: list[str], most_characters: int | None = None) -> int:
         """Embed lessons outside of any transaction, then store their vectors; return how many there were."""
         bodies = self._db.read(lambda: self._bodies(lesson_ids, most_characters))
         vectors = dict(zip(bodies, embed_texts(embedder, list(bodies.values())), strict=True)) if bodies else {}
@@ -109,7 +105,7 @@ class LessonEmbedding(LessonWriter):
             self._db.write(lambda: self._keep_vectors(embedder.name, vectors))
         return len(vectors)
 
-    def _bodies(self, lesson_ids: "list[str]", most_characters: int | None) -> "dict[str, str]":
+    def _bodies(self, lesson_ids: list[str], most_characters: int | None) -> dict[str, str]:
         """Read what lessons that hold say, in the order of their ids; the first of them, where they are long."""
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound)
@@ -121,7 +117,7 @@ class LessonEmbedding(LessonWriter):
             taken[lesson_id] = body
         return taken
 
-    def _keep_vectors(self, embedder: str, vectors: "dict[str, list[float]]") -> None:
+    def _keep_vectors(self, embedder: str, vectors: dict[str, list[float]]) -> None:
         """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
         from decklog.db.search.vectors import LessonVectors
 
@@ -135,7 +131,7 @@ def _by_words(problem: DecklogError) -> str:
     return f"by words alone: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
 
 
-def without_vectors(count: int) -> "list[str]":
+def without_vectors(count: int) -> list[str]:
     """Warn of lessons that have no vector yet."""
     if not count:
         return []

@@ -54,7 +54,7 @@ def message_pattern(message: str) -> str:
     return classic_message(signature(message))
 
 
-def pattern_hash(error_type: str, message_pattern: str, hints: "list[str]") -> str:
+def pattern_hash(error_type: str, message_pattern: str, hints: list[str]) -> str:
     """Digest the parts of a signature that make two errors the same: the stack and the language do not."""
     return sha256(f"{error_type}:{message_pattern}:{','.join(sorted(hints))}".encode()).hexdigest()
 

@@ -1,18 +1,14 @@
 """Whether the index of lessons holds what the lessons say, up to the entry that it has come to."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
+from decklog.db.base import Database
 from decklog.db.search import lessons_check
 from decklog.db.search.lessons_check import IndexedLesson
 from decklog.records.values import from_json
 from decklog.stores.memory.indexing import FORMER_MARK, MARK, STREAM, terms_in_index
 from decklog.stores.memory.lesson import Lesson
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
 
 _STREAM_SIZE = 2**32
 # Each lesson with the numbers of the first and the newest entry that tell of it.
@@ -27,10 +23,10 @@ _SPANS = """
 class IndexAudit:
     """Compares the index with the lessons; those that came since its mark are yet to be indexed."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
 
-    def findings(self) -> "Iterator[dict[str, Any]]":
+    def findings(self) -> Iterator[dict[str, Any]]:
         """Name what is wrong, each as the fields of a problem."""
         marks = list(self._db.each_as_is("select name, seq from lesson_marks order by name", {}))
         if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
@@ -39,7 +35,7 @@ class IndexAudit:
         reached = [seq for name, seq in marks if str(name).startswith(MARK) and type(seq) is int]
         yield from lessons_check.findings(self._db, self._told(max(reached)) if reached else iter(()))
 
-    def _strange_marks(self, marks: "list[tuple[Any, ...]]") -> "Iterator[dict[str, Any]]":
+    def _strange_marks(self, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
         if not marks and not lessons_check.is_empty(self._db):
             yield {"what": "the index of the lessons does not say how far it has come", "table": "lesson_marks"}
         for name, seq in marks:
@@ -54,7 +50,7 @@ class IndexAudit:
         row = self._db.one(sql, {"stream": STREAM, "seq": seq})
         return row[0] if row else None
 
-    def _told(self, mark: int) -> "Iterator[tuple[str, list[IndexedLesson]]]":
+    def _told(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
         """Yield what each lesson that was told of up to the mark should be indexed by."""
         _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
         changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
@@ -65,7 +61,7 @@ class IndexAudit:
             lesson = Lesson.from_row(names, row)
             yield lesson.id, changed_since.get(lesson.id) or [_told_by(lesson)]
 
-    def _ways(self, lesson_id: str) -> "Iterator[IndexedLesson]":
+    def _ways(self, lesson_id: str) -> Iterator[IndexedLesson]:
         """Yield all that a lesson ever was: it was indexed as one of them."""
         sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
         for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):

@@ -4,20 +4,16 @@ A mark says how far in the memory's stream the index has come. Verbs of the memo
 otherwise, from another log or under an older schema, is caught up with before the next question.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+from decklog.db.base import Database
 from decklog.db.search.lessons import lesson_search
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.similarity import essence_digest
 from decklog.stores.memory.tokens import SPELLING, terms_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from decklog.db.base import Database
 
 STREAM = "@memory"
 _STREAM_SIZE = 2**32
@@ -32,7 +28,7 @@ FORMER_MARK = "terms, stems 1"
 class LessonIndex:
     """Keeps the index of a log's lessons."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._search = lesson_search(db)
 
@@ -50,7 +46,7 @@ class LessonIndex:
         """Return whether something is not indexed yet. In a read or a transaction."""
         return self.ask_if_behind()()
 
-    def ask_if_behind(self) -> "Callable[[], bool]":
+    def ask_if_behind(self) -> Callable[[], bool]:
         """Ask so together with the next statement."""
         asked = self._ask_span()
 
@@ -97,11 +93,11 @@ class LessonIndex:
         self._search.clear()
         self._db.count("delete from lesson_marks", {})
 
-    def _span(self) -> "tuple[int, int]":
+    def _span(self) -> tuple[int, int]:
         """Return the number of the last entry that is indexed, and of the last that there is."""
         return self._ask_span()()
 
-    def _ask_span(self) -> "Callable[[], tuple[int, int]]":
+    def _ask_span(self) -> Callable[[], tuple[int, int]]:
         asked = self._db.rows_ahead(
             f"""
             select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1),
@@ -132,7 +128,7 @@ class LessonIndex:
             self.put(lesson)
         self._move(end)
 
-    def _told(self, mark: int, end: int) -> "list[Lesson]":
+    def _told(self, mark: int, end: int) -> list[Lesson]:
         names, rows = self._db.rows(
             f"""
             select *
@@ -171,7 +167,7 @@ def terms_in_index(lesson: Lesson) -> list[str]:
     return [*(lesson_terms(lesson) if lesson.holds else ()), essence_term(lesson.body)]
 
 
-def lesson_terms(lesson: Lesson) -> "Iterator[str]":
+def lesson_terms(lesson: Lesson) -> Iterator[str]:
     """Yield what a lesson is found by: the terms of its text, those its payload adds, and the error that it is about."""
     terms = terms_of(lesson.body)
     yield from terms
@@ -197,7 +193,7 @@ def _sign(error: str) -> str:
     return f"error·{sha256(error.encode(errors='surrogatepass')).hexdigest()[:20]}"
 
 
-def _texts(value: object) -> "Iterator[str]":
+def _texts(value: object) -> Iterator[str]:
     """Yield the texts inside a JSON value."""
     if isinstance(value, str):
         yield value

@@ -1,11 +1,12 @@
 """Learning: a lesson is written down once, and counted when it is learned again."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.db.search.lessons import lesson_search
+from decklog.db.search.lessons import Saying, lesson_search
 from decklog.records.operations import within_lease, writes_in_steps
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
@@ -14,12 +15,6 @@ from decklog.stores.memory.indexing import LessonIndex, essence_term
 from decklog.stores.memory.lesson import Lesson, Sighting, Topic
 from decklog.stores.memory.settling import LessonSettler
 from decklog.stores.memory.tokens import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.search.lessons import Saying
 
 LONGEST_BODY = 4000
 # How many of the lessons that share most words with a new one are compared with it, word by word.
@@ -65,7 +60,7 @@ class LessonWriter(LessonSettler):
         given["payload"] = self._payload(topic, {} if payload is None else payload, body)
         return within_lease(self._db, lambda: self._remember(given, refs or [], key))
 
-    def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> "dict[str, Any]":
+    def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> dict[str, Any]:
         if not words_of(body):
             raise Invalid("a lesson needs words", field="body")
         if len(body) > LONGEST_BODY:
@@ -87,7 +82,7 @@ class LessonWriter(LessonSettler):
             "source_kind": source_kind,
         }
 
-    def _payload(self, topic: str, payload: "dict[str, Any]", body: str) -> "dict[str, Any]":
+    def _payload(self, topic: str, payload: dict[str, Any], body: str) -> dict[str, Any]:
         """Check a payload; give a failure the signature it is looked up by, without what differs between occurrences."""
         if topic == "failure_patterns" and isinstance(payload, dict):
             message = payload.get("error_signature") or body
@@ -95,14 +90,14 @@ class LessonWriter(LessonSettler):
         topics.check_payload(topic, payload)
         return payload
 
-    def _remember(self, given: "dict[str, Any]", refs: list[str], key: str | None) -> Lesson:
+    def _remember(self, given: dict[str, Any], refs: list[str], key: str | None) -> Lesson:
         self._check_topic(given["topic"])
         self._check_refs(refs)
         self._alone()
         with LessonIndex(self._db).following() as index:
             return self._learned(given, refs, key, index)
 
-    def _learned(self, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
+    def _learned(self, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
         if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
             return self._fetch(Lesson, seen[0].lesson_id).marked_already()
         # What is compared must be what is stored: a secret that was taken out makes no difference.
@@ -116,7 +111,7 @@ class LessonWriter(LessonSettler):
         return lesson.warned(warnings)
 
     def _learned_again(
-        self, known: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex
+        self, known: Lesson, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex
     ) -> Lesson:
         """Count a lesson as seen once more, unless it was only read here and is said again without anything that shows it."""
         if self._was_only_recalled(known, given, refs):
@@ -130,7 +125,7 @@ class LessonWriter(LessonSettler):
             index.put(lesson)
         return lesson.warned(self._superseded(lesson))
 
-    def _was_only_recalled(self, known: Lesson, given: "dict[str, Any]", refs: list[str]) -> bool:
+    def _was_only_recalled(self, known: Lesson, given: dict[str, Any], refs: list[str]) -> bool:
         if refs or given["source_id"] or known.last_recalled_at is None:
             return False
         return self._now() - known.last_recalled_at < _JUST_RECALLED
@@ -158,7 +153,7 @@ class LessonWriter(LessonSettler):
                 told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
         return told
 
-    def _near(self, body: str, project: str | None) -> "list[Saying]":
+    def _near(self, body: str, project: str | None) -> list[Saying]:
         """Find lessons of a project that hold, of whatever topic, and have most of the terms of a text."""
         groups = similarity.groups_of(body)
         return _nearest(body, lesson_search(self._db).containing(groups, project=project, limit=_CANDIDATES)) if groups else []
@@ -187,7 +182,7 @@ class LessonWriter(LessonSettler):
         found = [lesson for lesson in self._lessons_like(topic, project, body) if similarity.alike(lesson.body, body)]
         return min(found, key=lambda lesson: (not lesson.holds, lesson.created_at, lesson.id), default=None)
 
-    def _lessons_like(self, topic: str, project: str | None, body: str) -> "Iterator[Lesson]":
+    def _lessons_like(self, topic: str, project: str | None, body: str) -> Iterator[Lesson]:
         exact = self._select(
             Lesson,
             "select * from lessons where fingerprint = :fingerprint and topic = :topic",
@@ -198,14 +193,14 @@ class LessonWriter(LessonSettler):
         others = lesson_search(self._db).with_term(essence_term(body), topic=topic, project=project)
         yield from self._lessons(others[:_CANDIDATES])
 
-    def _lessons(self, lesson_ids: "list[str]") -> "list[Lesson]":
+    def _lessons(self, lesson_ids: list[str]) -> list[Lesson]:
         if not lesson_ids:
             return []
         # Ids of our own making, so there is nothing to check or redact in them.
         names, rows = lesson_search(self._db).whole(lesson_ids)
         return Lesson.from_rows(names, rows)
 
-    def _write(self, given: "dict[str, Any]", **more: "Any") -> Lesson:
+    def _write(self, given: dict[str, Any], **more: Any) -> Lesson:
         now = self._now()
         body, _ = self._db.values.text("body", given["body"])
         fields: dict[str, Any] = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
@@ -217,7 +212,7 @@ class LessonWriter(LessonSettler):
         self._db.values.vouch(digest)
         return digest
 
-    def _count(self, known: Lesson, given: "dict[str, Any]") -> Lesson:
+    def _count(self, known: Lesson, given: dict[str, Any]) -> Lesson:
         """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
         payload = {**given["payload"], **known.payload}
         return self._change(
@@ -237,7 +232,7 @@ class LessonWriter(LessonSettler):
             confidence=max(known.confidence, given["confidence"]),
         )
 
-    def _see(self, lesson: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, *, again: bool) -> None:
+    def _see(self, lesson: Lesson, given: dict[str, Any], refs: list[str], key: str | None, *, again: bool) -> None:
         self._add(
             Sighting,
             id=self._ids.new("sighting"),
@@ -253,7 +248,7 @@ class LessonWriter(LessonSettler):
         )
 
 
-def _nearest(body: str, sayings: "list[Saying]") -> "list[Saying]":
+def _nearest(body: str, sayings: list[Saying]) -> list[Saying]:
     """Choose the lessons that share most words with a text: to compare each of them word by word would take too long."""
     words = set(body.casefold().split())
     return sorted(sayings, key=lambda said: (-len(words.intersection(said.body.casefold().split())), said.id))[:_COMPARED]

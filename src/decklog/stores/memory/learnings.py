@@ -1,10 +1,11 @@
 """Learnings: observations from tasks, until someone makes them part of a document or a skill, or dismisses them."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
@@ -12,13 +13,7 @@ from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Literal
-
-    from decklog.stores.results.memory import LearningsImport
-
+from decklog.stores.results.memory import LearningsImport
 
 DOCUMENT = "GAIA.md"
 DISMISSED = "dismissed"
@@ -126,7 +121,7 @@ def _observation(written: str, tolerant: bool) -> str:
     raise BadLine('a " or a \\ inside the observation has no \\ before it', field="observation")
 
 
-def iter_entries(lines: "Iterable[str]", *, tolerant: bool = False) -> "Iterator[LearningLine]":
+def iter_entries(lines: Iterable[str], *, tolerant: bool = False) -> Iterator[LearningLine]:
     """Read lines one by one; the error for a bad one names its number. `tolerant` leaves bad lines out instead."""
     for number, line in enumerate(lines, 1):
         try:
@@ -139,7 +134,7 @@ def iter_entries(lines: "Iterable[str]", *, tolerant: bool = False) -> "Iterator
             yield entry
 
 
-def read_all(text: str, *, tolerant: bool = False) -> "tuple[list[LearningLine], list[tuple[int, str]]]":
+def read_all(text: str, *, tolerant: bool = False) -> tuple[list[LearningLine], list[tuple[int, str]]]:
     """Read a whole log; also list the numbers of bad lines with what is wrong, which only a tolerant reading has."""
     entries, bad = [], []
     for number, line in enumerate(text.split("\n"), 1):
@@ -160,10 +155,7 @@ class LearningState(StrEnum):
     DISMISSED = "dismissed"
 
 
-if TYPE_CHECKING:
-    LearningStateLike = LearningState | Literal["open", "promoted", "dismissed"]
-else:
-    LearningStateLike = LearningState
+LearningStateLike = LearningState | Literal["open", "promoted", "dismissed"]
 
 
 @dataclass(frozen=True, kw_only=True)

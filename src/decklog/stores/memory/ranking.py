@@ -1,8 +1,9 @@
 """Ranking: which of the lessons that match a question deserve to be told, and why."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
@@ -10,10 +11,6 @@ from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_part, says_nothing
 from decklog.stores.memory.stemming import stem_of
 from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
 # What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
 LITTLE = 0.6
@@ -46,7 +43,7 @@ COVER, COVER_SQUARED = 3.0, 40.0
 class RankingQuestion:
     """What is asked for, in the forms that the signals look at."""
 
-    def __init__(self, text: str, now: "datetime") -> None:
+    def __init__(self, text: str, now: datetime) -> None:
         self.now = now
         text = text[:_MOST_CHARACTERS]
         self.words = tuple(dict.fromkeys(words_of(text)))
@@ -57,10 +54,10 @@ class RankingQuestion:
 
 
 def covered(
-    lessons: "Iterable[Lesson]",
-    scores: "Mapping[str, float]",
+    lessons: Iterable[Lesson],
+    scores: Mapping[str, float],
     question: RankingQuestion,
-    weights: "Mapping[str, float]",
+    weights: Mapping[str, float],
     *,
     terms: int = _MOST_TERMS,
 ) -> dict[str, float]:
@@ -83,7 +80,7 @@ class Ranked:
     __slots__ = ("_parts", "_record", "lesson", "score")
 
     def __init__(
-        self, lesson: Lesson, score: float, parts: "Mapping[str, Mapping[str, float]]", record: "Mapping[str, float]"
+        self, lesson: Lesson, score: float, parts: Mapping[str, Mapping[str, float]], record: Mapping[str, float]
     ) -> None:
         self.lesson = lesson
         self.score = score
@@ -91,7 +88,7 @@ class Ranked:
         self._record = record
 
     @property
-    def signals(self) -> "dict[str, float]":
+    def signals(self) -> dict[str, float]:
         """What speaks for the lesson, each from 0 to 1: its words, its meaning if that is known, and its record."""
         lesson_id = self.lesson.id
         behind = {name: part[lesson_id] for name, part in self._parts.items() if lesson_id in part}
@@ -102,7 +99,7 @@ class Ranked:
         return Ranked(self.lesson, score, self._parts, self._record)
 
 
-def fused(lessons: "Iterable[Lesson]", match: "Mapping[str, float]", above: "Mapping[str, float]") -> dict[str, float]:
+def fused(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
     """Add what words and meaning say of lessons, in relation to the best, which is 1.
 
     `above` says by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
@@ -124,10 +121,10 @@ class Ranking:
 
     def __init__(
         self,
-        lessons: "Sequence[Lesson]",
+        lessons: Sequence[Lesson],
         question: RankingQuestion,
-        match: "Mapping[str, float]",
-        parts: "Mapping[str, Mapping[str, float]]",
+        match: Mapping[str, float],
+        parts: Mapping[str, Mapping[str, float]],
     ) -> None:
         self.lessons = lessons
         self.question = question
@@ -145,7 +142,7 @@ class Ranking:
             found = self._known[lesson.id] = Ranked(lesson, score, self._parts, record)
         return found
 
-    def best_first(self) -> "Iterator[Ranked]":
+    def best_first(self) -> Iterator[Ranked]:
         """Yield the lessons in their order; among equals, by their ids."""
         likely = sorted(self.lessons, key=lambda lesson: -self._match[lesson.id])
         scored: list[tuple[float, str, Ranked]] = []
@@ -186,7 +183,7 @@ class Least:
     # Of either of them, as whoever asks wants it.
     wanted: float | None = None
 
-    def met_by(self, signals: "Mapping[str, float]") -> bool:
+    def met_by(self, signals: Mapping[str, float]) -> bool:
         """Return whether a lesson has so much."""
         words, meaning = signals["text"], signals.get("meaning")
         if self.wanted is not None:
@@ -223,7 +220,7 @@ class RankedLessons:
             taken.append(one)
         return taken
 
-    def _fitting(self) -> "Iterator[Ranked]":
+    def _fitting(self) -> Iterator[Ranked]:
         """Leave out what shares too little with the question: that nothing fits is an answer too. Tell wholes for their parts."""
         told: set[str] = set()
         for one in self._ranking.best_first():
@@ -258,7 +255,7 @@ def _surest(whole: Ranked) -> tuple[int, int, float, str]:
     return -lesson.confidence, -len(content_of(lesson.body)), -whole.score, lesson.id
 
 
-def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:
+def _says_again(lesson: Lesson, taken: list[Lesson]) -> bool:
     """Return whether a lesson says what others say, in nearly the same words.
 
     One that says otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
@@ -277,7 +274,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
+def hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, object]], contradicted_by: list[str]) -> Hit:
     """Return a lesson with its reasons and the evidence for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
@@ -300,7 +297,7 @@ def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, 
     )
 
 
-def _why(lesson: Lesson, question: RankingQuestion, signals: "Mapping[str, float]") -> str:
+def _why(lesson: Lesson, question: RankingQuestion, signals: Mapping[str, float]) -> str:
     said = frozenset(terms_of(lesson.body))
     shared = [word for word in question.words if stem_of(word) in said]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]

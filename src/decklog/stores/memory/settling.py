@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.core.errors import Conflict, Invalid
+from decklog.db.search.lessons import Saying
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
@@ -13,11 +14,6 @@ from decklog.stores.base import Store
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.lesson import HOLDS, Lesson
-
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from decklog.db.search.lessons import Saying
 
 BOTH = "both"
 
@@ -28,10 +24,7 @@ class ContradictionState(StrEnum):
     BOTH_HOLD = "both_hold"
 
 
-if TYPE_CHECKING:
-    ContradictionStateLike = ContradictionState | Literal["open", "settled", "both_hold"]
-else:
-    ContradictionStateLike = ContradictionState
+ContradictionStateLike = ContradictionState | Literal["open", "settled", "both_hold"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +197,7 @@ class LessonSettler(Store):
         self._db.lock_stream(STREAM)
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
 
-    def _oppose(self, lesson: Lesson, other: "Lesson | Saying", about: str) -> Contradiction:
+    def _oppose(self, lesson: Lesson, other: Lesson | Saying, about: str) -> Contradiction:
         """Keep that two lessons contradict each other; what is known already comes back as it is."""
         known = self._select(
             Contradiction,

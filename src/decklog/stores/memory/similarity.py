@@ -10,14 +10,12 @@ from collections import Counter
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from decklog.stores.memory.contraries import ADVICE, COURTESIES, NEGATIONS, PAIRS, PREFIXES, SUCCESSES
 from decklog.stores.memory.stemming import inflection_of
 from decklog.stores.memory.tokens import STOP_WORDS, terms_of
 
-if TYPE_CHECKING:
-    Words = tuple[str, ...]
+Words = tuple[str, ...]
 
 # Texts that share less than this of their words are about different things; the opposite of what one says is nearer to it.
 NEAR = 0.5
@@ -162,7 +160,7 @@ def _essence(text: str) -> "tuple[Words, Words]":
     return tuple(map(_plain_form, said)), said
 
 
-def essence_of(text: str) -> "Words":
+def essence_of(text: str) -> Words:
     """List the words of a text that tell it from others, each in its plain form and spelling."""
     return _essence(text)[0]
 
@@ -213,7 +211,7 @@ def is_part(one: str, other: str) -> bool:
     return sum(map(frozenset(whole).__contains__, part)) >= least and _longest_run(part, whole) >= least
 
 
-def _longest_run(one: "Words", other: "Words") -> int:
+def _longest_run(one: Words, other: Words) -> int:
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
@@ -234,7 +232,7 @@ def alike(one: str, other: str) -> bool:
     return left == right or _turned(left, right) or _turned(right, left)
 
 
-def _turned(one: "Words", other: "Words") -> bool:
+def _turned(one: Words, other: Words) -> bool:
     """Return whether a clause that stands anywhere in one text begins the other, and nothing else differs."""
     if other[0] not in _clause_forms() or Counter(one) != Counter(other):
         return False
@@ -282,7 +280,7 @@ def contradiction(one: str, other: str) -> str | None:
     return "; ".join(f"{_spelled(said[ours])} / {_spelled(other_said[theirs])}" for ours, theirs in contrary or slots)
 
 
-def _may_contradict(left: "Words", right: "Words") -> bool:
+def _may_contradict(left: Words, right: Words) -> bool:
     """Return whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
     ends = _shared_ends(left, right)
     # No more words than these can be shared in the same order, and a single place that differs leaves them at the ends.
@@ -295,7 +293,7 @@ def _may_contradict(left: "Words", right: "Words") -> bool:
     return max(len(left), len(right)) - ends <= _WIDEST
 
 
-def _least_shared(left: "Words", right: "Words") -> float:
+def _least_shared(left: Words, right: Words) -> float:
     """Return how many words two texts share that are about the same thing."""
     return NEAR * (len(left) + len(right)) / 2
 
@@ -318,7 +316,7 @@ def _turns(start: str, word: str) -> bool:
     return word.startswith(start) and len(word) - len(start) > _SHORTEST_TURNED
 
 
-def _shared_ends(left: "Words", right: "Words") -> int:
+def _shared_ends(left: Words, right: Words) -> int:
     """Count the words that two texts begin with and end with, each word once."""
     shortest = min(len(left), len(right))
     first = next((place for place in range(shortest) if left[place] != right[place]), shortest)
@@ -327,7 +325,7 @@ def _shared_ends(left: "Words", right: "Words") -> int:
     return first + last
 
 
-def _compared(left: "Words", right: "Words") -> "tuple[int, list[tuple[slice, slice]]]":
+def _compared(left: Words, right: Words) -> tuple[int, list[tuple[slice, slice]]]:
     """Count the words that two texts share in the same order; list where each of them differs from the other."""
     from difflib import SequenceMatcher
 
@@ -340,7 +338,7 @@ def _compared(left: "Words", right: "Words") -> "tuple[int, list[tuple[slice, sl
     return shared, slots
 
 
-def _is_contrary(ours: "Words", theirs: "Words") -> bool:
+def _is_contrary(ours: Words, theirs: Words) -> bool:
     if _negation_forms().isdisjoint(ours) != _negation_forms().isdisjoint(theirs):
         return True
     return any(_are_contrary(one, other) for one in ours for other in theirs)
@@ -350,7 +348,7 @@ def _are_contrary(one: str, other: str) -> bool:
     return other in _opposites_of(one) or one in _opposites_of(other)
 
 
-def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> bool:
+def _is_other(left: Words, ours: Words, theirs: Words, shared: int) -> bool:
     """Return whether the one place where two texts differ says another thing of the same subject."""
     if not ours or not theirs or len(ours) > _WIDEST or len(theirs) > _WIDEST or shared < min(_LEAST_SHARED, len(left) - 1):
         return False
@@ -358,7 +356,7 @@ def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> boo
     return not (left[: len(ours)] == ours and any(map(_CODE.search, ours)) and any(map(_CODE.search, theirs)))
 
 
-def _spelled(words: "Words") -> str:
+def _spelled(words: Words) -> str:
     return " ".join(words) or "nothing"
 
 

@@ -4,12 +4,9 @@ The index is given stems, so that both engines see the same ones.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SECOND = (
     *(("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("bli", "ble")),
@@ -73,7 +70,7 @@ def _restored(stem: str) -> str:
     return stem + "e" if _measure(stem) == 1 and _ends_short(stem) else stem
 
 
-def _replaced(word: str, endings: "Sequence[tuple[str, str]]", least: int) -> str:
+def _replaced(word: str, endings: Sequence[tuple[str, str]], least: int) -> str:
     """Replace the longest ending that a word has, where enough of the word is left without it."""
     found = max((pair for pair in endings if word.endswith(pair[0])), key=lambda pair: len(pair[0]), default=None)
     if found is None:

@@ -2,13 +2,10 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from decklog.stores.memory.stemming import stem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Names the way in which texts become terms: an index that was made in another way is made anew.
 SPELLING = "stems 2"
@@ -63,7 +60,7 @@ def little_words_of(text: str) -> frozenset[str]:
     return STOP_WORDS.intersection(_RUN.findall(_spelled_out(text.lower())))
 
 
-def _names_of(text: str) -> "Iterator[str]":
+def _names_of(text: str) -> Iterator[str]:
     """Give names without what joins their parts, so that `SQLITE_BUSY` is found as such, and also by `sqlite-busy`."""
     for name in _NAME.findall(text):
         if len(name) <= _LONGEST_NAME:
@@ -97,7 +94,7 @@ def _spellings(run: str) -> tuple[str, ...]:
     return tuple(word for word in (whole, *parts) if word not in STOP_WORDS)
 
 
-def _whole_and_parts(run: str) -> "Iterator[str]":
+def _whole_and_parts(run: str) -> Iterator[str]:
     yield run.lower()
     if run.isascii() and not (run.islower() or run.isdigit()):
         parts = [part.lower() for part in _PART.findall(run)]

@@ -1,24 +1,20 @@
 """Upkeep of the memory: its topics, its health, its index and its vectors, and lessons that come from elsewhere."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid, Unavailable
 from decklog.db.search.vectors import LessonVectors
 from decklog.db.where import page_size
 from decklog.records.operations import reads, writes
+from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import EMBEDDED, LessonEmbedding
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
-    from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
+from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
 # A lesson has this long to be asked for before it counts as one that nobody needs.
 _SETTLING_IN_DAYS = 30
@@ -103,7 +99,7 @@ class LessonUpkeep(LessonEmbedding):
             **self._meaning(),
         }
 
-    def _meaning(self) -> "SemanticSearchStatus":
+    def _meaning(self) -> SemanticSearchStatus:
         """Say by what lessons are found besides their words, or why by nothing, and how many have no vector of it yet."""
         try:
             embedder = self._embedder()
@@ -113,7 +109,7 @@ class LessonUpkeep(LessonEmbedding):
             return {"embedder": None}
         return {"embedder": embedder.name, "without_vector": LessonVectors(self._db).without(embedder.name)}
 
-    def _figures(self) -> "tuple[int, int, int, int, int]":
+    def _figures(self) -> tuple[int, int, int, int, int]:
         row = self._db.one(
             f"""
             select count(*),
@@ -129,11 +125,11 @@ class LessonUpkeep(LessonEmbedding):
         assert row is not None
         return row
 
-    def _dates(self) -> "dict[str, datetime]":
+    def _dates(self) -> dict[str, datetime]:
         now = self._now()
         return {"stale": now - timedelta(days=HALF_LIFE_DAYS), "settled_in": now - timedelta(days=_SETTLING_IN_DAYS)}
 
-    def _findings(self, limit: int) -> "Iterator[MemoryFinding]":
+    def _findings(self, limit: int) -> Iterator[MemoryFinding]:
         """Yield what is wrong, with which lessons, and what to do about it."""
         yield self._contradictory(limit)
         yield self._proposed_lessons(limit)
@@ -141,7 +137,7 @@ class LessonUpkeep(LessonEmbedding):
             yield self._wrong(name, condition, what, do, limit)
         yield self._near_equal(limit)
 
-    def _contradictory(self, limit: int) -> "MemoryFinding":
+    def _contradictory(self, limit: int) -> MemoryFinding:
         row = self._db.one("select count(*) from contradictions where state = 'open'", {})
         found = self.contradictions(limit=limit)
         return {
@@ -152,7 +148,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": one.id, "about": one.about, "lessons": [one.lesson_id, one.other_id]} for one in found],
         }
 
-    def _proposed_lessons(self, limit: int) -> "MemoryFinding":
+    def _proposed_lessons(self, limit: int) -> MemoryFinding:
         row = self._db.one("select count(*) from proposals where state = 'open'", {})
         _, rows = self._db.rows(
             f"select id, body from proposals where state = 'open' order by confidence desc, id limit {limit}", {}
@@ -165,7 +161,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": proposal_id, "body": body} for proposal_id, body in rows],
         }
 
-    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> "MemoryFinding":
+    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> MemoryFinding:
         bound = {key: value for key, value in self._db.values.bind(self._dates())[0].items() if f":{key}" in condition}
         row = self._db.one(f"select count(*) from lessons where {HOLDS} and {condition}", bound)
         _, rows = self._db.rows(
@@ -174,7 +170,7 @@ class LessonUpkeep(LessonEmbedding):
         found: list[LessonFinding] = [{"id": lesson_id, "body": body} for lesson_id, body in rows]
         return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
 
-    def _near_equal(self, limit: int) -> "MemoryFinding":
+    def _near_equal(self, limit: int) -> MemoryFinding:
         """Find lessons among the newest that nearly say what an older one says, and are not known to contradict it."""
         newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
         pairs: dict[frozenset[str], LessonFinding] = {}
@@ -193,7 +189,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": found[:limit],
         }
 
-    def _known_pairs(self) -> "set[frozenset[str]]":
+    def _known_pairs(self) -> set[frozenset[str]]:
         _, rows = self._db.rows("select lesson_id, other_id from contradictions", {})
         return {frozenset(row) for row in rows}
 
@@ -206,7 +202,7 @@ class LessonUpkeep(LessonEmbedding):
             row = self._db.one(f"select count(*) from lessons where {HOLDS}", {})
         return row[0] if row else 0
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Name vectors that are not those whose digests were told, and whatever is wrong with the index."""
         from decklog.stores.memory.index_audit import IndexAudit
 
@@ -218,7 +214,7 @@ class LessonUpkeep(LessonEmbedding):
             what = f"the vector of lesson {lesson_id} by {embedder} is not the one that was made"
             yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
 
-    def _strange_vectors(self) -> "Iterator[tuple[str, str, bool]]":
+    def _strange_vectors(self) -> Iterator[tuple[str, str, bool]]:
         """Name vectors that are not as they were told, and whether only their number of dimensions is another."""
         told: dict[tuple[str, str], str] = {}
         sql = "select payload from entries where subtype = :subtype and kind <> 'change' and stream = '@memory' order by pos"

@@ -5,7 +5,7 @@ last three: its reservation holds nothing after `expires_at`, and needs nobody t
 """
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
@@ -28,10 +28,6 @@ from decklog.stores.money.records import (
     complete_by_task,
     place_of,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 DEFAULT = timedelta(hours=1)
 LONGEST = timedelta(seconds=LONGEST_RESERVATION_SECONDS)
@@ -101,7 +97,7 @@ class Reservations(Store):
         found = self._select(Reservation, sql, run_id=run_id or "", key=key)
         return found[0] if found else None
 
-    def _hold(self, meter: BudgetMeter, given: "dict[str, Any]", expires_at: datetime) -> Reservation:
+    def _hold(self, meter: BudgetMeter, given: dict[str, Any], expires_at: datetime) -> Reservation:
         budgets = meter.budgets(place_of(given))
         now = self._now()
         if expires_at <= now:

@@ -1,18 +1,14 @@
 """The tasks of a run in columns: to do, doing, held and over, each with its first cards and how many there are."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.stores.overview.status import Status, TaskFacts, of_task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
 
 _CARD = (
     *("id", "title", "state", "priority", "role", "worker", "leased_until", "not_before", "open_dependencies", "attempts"),
@@ -83,7 +79,7 @@ class BoardCard:
     lease_seconds_left: int | None = None
     why: str | None = None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "status": self.status.value, "updated_at": to_text(self.updated_at)}
 
 
@@ -95,12 +91,12 @@ class BoardColumn:
     count: int
     cards: list[BoardCard]
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {"name": self.name, "count": self.count, "cards": [card.as_dict() for card in self.cards]}
 
 
 def columns(
-    db: "Database", run_id: str, size: int, story: "Any", asked: "set[str | None]", now: datetime, steady_now: datetime
+    db: Database, run_id: str, size: int, story: Any, asked: set[str | None], now: datetime, steady_now: datetime
 ) -> list[BoardColumn]:
     """Read the columns; `story` is what the run's entries add up to, and which tasks ended since its mark.
 
@@ -122,7 +118,7 @@ def columns(
     return found
 
 
-def _waits_for(db: "Database", ids: "Sequence[str]") -> "dict[str, list[str]]":
+def _waits_for(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     if not ids:
         return {}
     marks, bound = placed(ids)
@@ -133,7 +129,7 @@ def _waits_for(db: "Database", ids: "Sequence[str]") -> "dict[str, list[str]]":
 
 
 def _card(
-    task: "dict[str, Any]", waits_for: "Mapping[str, list[str]]", asked: "set[str | None]", now: datetime, steady_now: datetime
+    task: dict[str, Any], waits_for: Mapping[str, list[str]], asked: set[str | None], now: datetime, steady_now: datetime
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
@@ -148,7 +144,7 @@ def _card(
     )
 
 
-def _why(task: "Mapping[str, Any]", waits_for: "Sequence[str]", left: int | None, now: datetime) -> str | None:
+def _why(task: Mapping[str, Any], waits_for: Sequence[str], left: int | None, now: datetime) -> str | None:
     """Say in words why nobody works on a task; None where somebody does, or could."""
     if task["state"] in ("done", "abandoned"):
         return task["reason"] if task["state"] == "abandoned" else None

@@ -1,19 +1,15 @@
 """Families: the runs that came of no other, each with its forks and the runs of its sub-agents, newest first."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from decklog.db.where import enum_of, page_size
 from decklog.records.operations import reads_in_steps
 from decklog.records.record import Page
 from decklog.stores.overview import recent
-from decklog.stores.overview.looking import Looking
+from decklog.stores.overview.kin import FamiliesTable, Family
+from decklog.stores.overview.looking import Base, Looking
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.wanted import RunFilter
-
-if TYPE_CHECKING:
-    from decklog.stores.overview.kin import FamiliesTable, Family
-    from decklog.stores.overview.looking import Base
 
 
 class Families(Looking):
@@ -53,19 +49,17 @@ class Families(Looking):
         since: datetime | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> "FamiliesTable":
+    ) -> FamiliesTable:
         """List families as `families` does, with the last hour of each run and what waits for a person: at one moment."""
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
         return self._looked(lambda can_move: self._families_table(status, wanted, size, after, self._base(can_move)))
 
-    def _families(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: "Base") -> "Page[Family]":
+    def _families(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[Family]:
         from decklog.stores.overview.kin import FamilyQuery, read
 
         return read(self._db, FamilyQuery(word, wanted, size, after), base, self._look)
 
-    def _families_table(
-        self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: "Base"
-    ) -> "FamiliesTable":
+    def _families_table(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> FamiliesTable:
         from decklog.stores.overview.kin import FamiliesTable
 
         page = self._families(word, wanted, size, after, base)

@@ -1,27 +1,21 @@
 """Which runs came of which: walked from those that came of no other, as far as a page shows them."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
+from decklog.db.base import Database, Row
 from decklog.db.where import placed
 from decklog.records.record import Page
 from decklog.records.values import to_json
-from decklog.stores.overview.run_facts import look
-from decklog.stores.overview.wanted import NEWEST_GOING_ON, STATES, place_in
+from decklog.stores.overview.looking import Base
+from decklog.stores.overview.run_facts import RunOverview, look
+from decklog.stores.overview.status import Status
+from decklog.stores.overview.wanted import NEWEST_GOING_ON, STATES, RunFilter, place_in
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.stores.overview.looking import Base
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.overview.status import Status
-    from decklog.stores.overview.wanted import RunFilter
-
-    Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
+Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
 
 # So many runs of all families of a page are walked to, and no further down than this: what is left out is said.
 MOST_WALKED, MOST_LEVELS = 600, 8
@@ -69,7 +63,7 @@ class FamilyQuery:
     after: str | None
 
     @property
-    def place(self) -> "list[str] | None":
+    def place(self) -> list[str] | None:
         return None if self.after is None else place_in(self.after, 2)
 
     @property
@@ -84,7 +78,7 @@ class Member:
     run: "RunOverview"
     depth: int
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**self.run.as_dict(), "depth": self.depth}
 
 
@@ -103,7 +97,7 @@ class Family:
         return self.runs[0].run.id
 
     @property
-    def sums(self) -> "dict[str, Any]":
+    def sums(self) -> dict[str, Any]:
         """Add up what its runs have done and spent."""
         runs = [member.run for member in self.runs]
         names = ("done", "planned", "entries", "workers", "waiting", "cost_microdollars", "calls", "unpriced_calls")
@@ -119,7 +113,7 @@ class Family:
         ends = [member.run.ended_at for member in self.runs]
         return None if None in ends else max(end for end in ends if end is not None)
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         ended_at = self.ended_at
         times = {"last_at": to_text(self.last_at), "ended_at": to_text(ended_at) if ended_at else None}
         return {
@@ -150,7 +144,7 @@ class _Walked:
     is_cut: bool
 
 
-def read(db: "Database", asked: FamilyQuery, base: "Base", look_at: "Look") -> "Page[Family]":
+def read(db: Database, asked: FamilyQuery, base: Base, look_at: Look) -> Page[Family]:
     """Read a page of families."""
     found, end = _found(db, asked, base)
     shown, size = list[_Walked](), 0
@@ -173,7 +167,7 @@ def _cut(family: _Walked, size: int) -> _Walked:
     return replace(family, runs=family.runs[:size], is_cut=True) if len(family.runs) > size else family
 
 
-def _found(db: "Database", asked: FamilyQuery, base: "Base") -> "tuple[list[_Walked], list[str] | None]":
+def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked], list[str] | None]:
     """Walk the next families, one more than a page can have; and say where to look on, where the look ended early."""
     most, place, above = asked.size + 1, asked.place, ""
     if asked.wanted.parent_run_id is not None:
@@ -197,13 +191,13 @@ def _found(db: "Database", asked: FamilyQuery, base: "Base") -> "tuple[list[_Wal
     return found, None if end is None else [*end]
 
 
-def _standing(db: "Database", asked: FamilyQuery, base: "Base") -> list[str]:
+def _standing(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
     """Name the runs that go on and stand as a word says: no index has it, so the newest are looked at."""
     runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
     return [run.id for run in runs if run.status is asked.word]
 
 
-def _walked(rows: "Iterable[Row]") -> "list[_Walked]":
+def _walked(rows: Iterable[Row]) -> list[_Walked]:
     """Make families of what was walked to, those that began last first."""
     known = {row[1]: row for row in rows}
     below: dict[str, list[str]] = {}
@@ -217,7 +211,7 @@ def _walked(rows: "Iterable[Row]") -> "list[_Walked]":
     return [_Walked(first, known[first][3], _in_order(first, known, below), is_cut[first]) for first in firsts]
 
 
-def _in_order(first: str, known: "Mapping[str, Row]", below: "Mapping[str, list[str]]") -> "list[tuple[str, int]]":
+def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str]]) -> list[tuple[str, int]]:
     """List a family, each run followed by what came of it, in the order in which they began."""
     if first not in below:
         return [(first, known[first][4])]

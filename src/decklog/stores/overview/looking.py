@@ -1,23 +1,18 @@
 """How every overview is read: at one moment, from marks that are moved first where they are far behind."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from decklog.core.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
 from decklog.stores.overview import spending, task_counts, waiting
-from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, check_marks, look
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, check_marks, look
+from decklog.stores.overview.spending import Charged
+from decklog.stores.overview.waiting import WaitingItem
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
-
-    from decklog.stores.overview.budgets import BudgetStanding
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.overview.spending import Charged
-    from decklog.stores.overview.waiting import WaitingItem
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,12 +25,12 @@ class Base:
     charged: "list[Charged]"
 
     @property
-    def by_run(self) -> "dict[str, int]":
+    def by_run(self) -> dict[str, int]:
         """Count what holds each run up."""
         return waiting.by_run(self.items)
 
     @property
-    def tasks(self) -> "set[str | None]":
+    def tasks(self) -> set[str | None]:
         """Name the tasks that something holds up."""
         return {item.task_id for item in self.items if item.holds_up}
 
@@ -43,7 +38,7 @@ class Base:
 class Looking(Store):
     """Reads what overviews are made of."""
 
-    def _looked(self, job: "Callable[[bool], T]") -> "T":
+    def _looked(self, job: Callable[[bool], T]) -> T:
         """Read at one moment; where marks are far behind, move them first, if this log may be written."""
         # Inside of a read, which sees one moment, marks that are moved now would not be seen.
         can_move = not (self._db.read_only or self._db.is_reading)
@@ -73,5 +68,5 @@ class Looking(Store):
         check_marks(base.charged, can_move_marks)
         return base
 
-    def _look(self, base: Base, sql: str, bound: "Mapping[str, Any]") -> "list[RunOverview]":
+    def _look(self, base: Base, sql: str, bound: Mapping[str, Any]) -> list[RunOverview]:
         return look(self._db, sql, bound, base.moment, base.by_run)

@@ -4,16 +4,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from itertools import repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
+from decklog.db.base import Database
 from decklog.stores.overview import spending
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.budgets import BudgetStanding
 
 # So many days are read at least: the present week and month are added up from them.
 _LEAST_DAYS = 31
@@ -47,11 +43,11 @@ class MoneyPicture:
     budgets: "list[BudgetStanding]"
     decisions: int
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "budgets": [one.as_dict() for one in self.budgets]}
 
 
-def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, most: int) -> MoneyPicture:
+def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> MoneyPicture:
     """Read the days from one to another; `base` is what every overview begins with."""
     now = base.moment.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
@@ -86,16 +82,16 @@ def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, m
 _FIGURES = itemgetter(*spending.FIGURES)
 
 
-def _between(rows: "list[dict[str, Any]]", since: str, until: str) -> "list[dict[str, Any]]":
+def _between(rows: list[dict[str, Any]], since: str, until: str) -> list[dict[str, Any]]:
     return [row for row in rows if since <= row["day"] <= until]
 
 
-def _summed(rows: "list[dict[str, Any]]") -> dict[str, int]:
+def _summed(rows: list[dict[str, Any]]) -> dict[str, int]:
     sums = map(sum, zip(*map(_FIGURES, rows), strict=True)) if rows else repeat(0)
     return dict(zip(spending.FIGURES, sums, strict=False))
 
 
-def _dearest(rows: "list[dict[str, Any]]", most: int) -> "list[dict[str, Any]]":
+def _dearest(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """Add the days of each model up: they have been read already."""
     of_model: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

@@ -1,8 +1,9 @@
 """The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
@@ -10,53 +11,49 @@ from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.journal.entry import EntryKind, EntryKindLike
 from decklog.journal.rows import STREAM_SIZE, number_of
 from decklog.records.operations import reads, reads_in_steps
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.records.values import to_json
+from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import recent, spending, task_counts, waiting
+from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding, standings
+from decklog.stores.overview.comparison import Comparison
 from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
+from decklog.stores.overview.money import MoneyPicture
+from decklog.stores.overview.picture import RunPicture
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, check_marks, look
-from decklog.stores.overview.spending import SpendKey, SpendKeyLike
+from decklog.stores.overview.search import SearchResult
+from decklog.stores.overview.spending import Charged, SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
+from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunFilter, RunsTable, place_in, place_of
+from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Protocol, TypeVar
+T = TypeVar("T")
 
-    from decklog.records.record import Record
-    from decklog.stores.base import StoreParts
-    from decklog.stores.overview.board import BoardColumn
-    from decklog.stores.overview.comparison import Comparison
-    from decklog.stores.overview.money import MoneyPicture
-    from decklog.stores.overview.picture import RunPicture
-    from decklog.stores.overview.search import SearchResult
-    from decklog.stores.overview.spending import Charged
-    from decklog.stores.overview.summary import Summary
-    from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
-    T = TypeVar("T")
+class TaskReader(Protocol):
+    """Knows tasks; the tasks store does."""
 
-    class Tasks(Protocol):
-        """Knows tasks; the tasks store does."""
+    def get(self, task_id: str) -> Any: ...
 
-        def get(self, task_id: str) -> Any: ...
 
-    class Past(Protocol):
-        """Knows what the entries of a run add up to; the store of runs does."""
+class HistoryReader(Protocol):
+    """Knows what the entries of a run add up to; the store of runs does."""
 
-        def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
-        def beside(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
+    def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+    def beside(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
-    class Scheduling(Protocol):
-        """Makes tasks of schedules whose time has come; the store of schedules does."""
 
-        def is_any_due(self) -> bool: ...
-        def run_due(self) -> list[Any]: ...
+class DueSchedules(Protocol):
+    """Makes tasks of schedules whose time has come; the store of schedules does."""
+
+    def is_any_due(self) -> bool: ...
+    def run_due(self) -> list[Any]: ...
 
 
 MOST_DAYS = 400
@@ -73,11 +70,11 @@ class Overview(Families):
 
     def __init__(
         self,
-        parts: "StoreParts",
+        parts: StoreParts,
         *,
-        tasks: "Callable[[], Tasks]",
-        schedules: "Callable[[], Scheduling]",
-        past: "Callable[[], Past]",
+        tasks: Callable[[], TaskReader],
+        schedules: Callable[[], DueSchedules],
+        past: Callable[[], HistoryReader],
     ) -> None:
         super().__init__(parts)
         self._past = past
@@ -208,7 +205,7 @@ class Overview(Families):
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
-        def draw(can_move: bool) -> "RunPicture":
+        def draw(can_move: bool) -> RunPicture:
             return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past))
 
         try:
@@ -258,7 +255,7 @@ class Overview(Families):
 
         size = page_size(per_column)
 
-        def look(_history: "Any", _place: "Any", story: "Any") -> "list[BoardColumn]":
+        def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
             base = self._base(False)
             return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
@@ -378,7 +375,7 @@ class Overview(Families):
 
     # How they are read
 
-    def _words(self, run_ids: "list[str]", task_ids: "list[str]", can_move_marks: bool) -> "StatusWords":
+    def _words(self, run_ids: list[str], task_ids: list[str], can_move_marks: bool) -> StatusWords:
         base = self._base(can_move_marks)
         marks, ids = placed(run_ids)
         bound, _ = self._db.values.bind(ids)
@@ -386,7 +383,7 @@ class Overview(Families):
         runs = look(self._db, sql, bound, base.moment, base.by_run, with_money=False) if run_ids else []
         return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
-    def _words_of_tasks(self, base: Base, task_ids: "list[str]") -> "dict[str, str]":
+    def _words_of_tasks(self, base: Base, task_ids: list[str]) -> dict[str, str]:
         if not task_ids:
             return {}
         marks, ids = placed(task_ids)
@@ -397,7 +394,7 @@ class Overview(Families):
         held_up = base.tasks
         return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
 
-    def _summary(self, size: int, can_move_marks: bool) -> "Summary":
+    def _summary(self, size: int, can_move_marks: bool) -> Summary:
         from decklog.stores.overview.summary import Summary, by_status, sentence
 
         base = self._base(can_move_marks)
@@ -447,15 +444,15 @@ class Overview(Families):
         page = self._listed(word, wanted, size, after, base)
         return RunsTable(page, len(base.items), recent.last_hour(self._db, page, base.moment.now))
 
-    def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
+    def _all_waiting(self, can_move_marks: bool) -> list[WaitingItem]:
         base = self._base(can_move_marks)
         runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
         quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
         return sorted([*base.items, *quiet], key=lambda item: item.place)
 
     def _days(
-        self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool
-    ) -> "list[DaySpending]":
+        self, names: tuple[str, ...], first: str, last: str, streams: list[Charged], can_move_marks: bool
+    ) -> list[DaySpending]:
         check_marks(streams, can_move_marks)
         # Which keys it has follows from the names.
         days: Any = spending.by(self._db, names, first, last, streams)
@@ -463,7 +460,7 @@ class Overview(Families):
 
     # What is derived
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from task_counts.audit(self._db)
         yield from spending.audit(self._db)
 

@@ -1,26 +1,21 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
+from decklog.db.base import Database, Row
 from decklog.db.packing import beginning
 from decklog.db.where import placed
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.rows import COLUMNS, SELECT
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
 
 MOST_ASKED = 200
 # So many records of a kind are shown.
@@ -118,7 +113,7 @@ class RunPicture:
     def is_now(self) -> bool:
         return self.overview is not None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         names = ("entries", "tasks", "board", "of_roles", "first_tasks")
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in names}
         overview = None if self.overview is None else self.overview.as_dict()
@@ -136,7 +131,7 @@ class RunSpending:
     by: "list[dict[str, Any]]"
     budgets: "list[Any]"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {"line": self.line, "by": self.by, "budgets": [one.as_dict() for one in self.budgets]}
 
 
@@ -160,7 +155,7 @@ class Wished:
     spent: int = 0
 
 
-def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type[Record]]":
+def kinds(classes: dict[str, type[Record]], tables: list[str]) -> list[type[Record]]:
     """Find the kinds of a run's records by the names of their tables."""
     known = {table: record for table, record in classes.items() if record.home is None}
     for table in tables:
@@ -169,9 +164,7 @@ def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type
     return [known[table] for table in dict.fromkeys(tables)]
 
 
-def drawn(
-    db: "Database", wanted: Wished, base: "Any", record: "type[Record]", history: "Any", place: "Any", story: "Any"
-) -> RunPicture:
+def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunPicture:
     """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
@@ -199,25 +192,25 @@ def drawn(
     )
 
 
-def _of_roles(db: "Database", record: "type[Record]", run_id: str, roles: list[str]) -> "list[Any]":
+def _of_roles(db: Database, record: type[Record], run_id: str, roles: list[str]) -> list[Any]:
     """Read those of a run's first tasks that have one of some roles, in the order in which they were added."""
     marks, bound = placed(roles)
     names, rows = db.rows(_OF_ROLES.format(roles=marks), {**bound, "run_id": run_id})
     return [record.from_row(names, row) for row in rows]
 
 
-def _first_tasks(db: "Database", record: "type[Record]", run_id: str, most: int) -> "list[Any]":
+def _first_tasks(db: Database, record: type[Record], run_id: str, most: int) -> list[Any]:
     """Read a run's first tasks as their table has them, at a third of what it takes to read them as of an entry."""
     return record.from_rows(*db.rows(_FIRST_TASKS, {"run_id": run_id, "most": most}))
 
 
-def _spent(db: "Database", base: "Any", place: "Any", is_now: bool, line: "list[tuple[int, int]]") -> "RunSpending":
+def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[int, int]]) -> RunSpending:
     """Read for which models and agents it was, as of now, and the run's own budgets."""
     by = spending.of_run(db, place.run_id, base.charged) if is_now else []
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
-def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPicture:
+def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
     """Draw no more of a run at a moment than the head of its page."""
     place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
     found = _latest(db, place.run_id, place.start, side.seq, nothing)
@@ -226,9 +219,7 @@ def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPict
     return RunPicture(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
 
 
-def _head(
-    db: "Database", base: "Any", history: "Any", place: "Any", seq: int, counts: "dict[str, int]", found: "Latest"
-) -> "dict[str, Any]":
+def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
     """Return how a run stands, or what it was as of an entry."""
     shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
     return {
@@ -244,7 +235,7 @@ def _head(
     }
 
 
-def _no_lanes(run_id: str, first: int, last: int) -> "dict[str, Any]":
+def _no_lanes(run_id: str, first: int, last: int) -> dict[str, Any]:
     return {"run_id": run_id, "first": first, "last": last, "attempts": [], "left_out": 0}
 
 
@@ -258,7 +249,7 @@ class Latest:
     asked: int = 0
 
 
-def _latest(db: "Database", run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
+def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
     """List the latest entries of a run up to a moment, or before a number; `start` is its first position.
 
     Entries are as their rows are: what they name by a digest is not read.
@@ -278,7 +269,7 @@ def _latest(db: "Database", run_id: str, start: int, seq: int, wanted: Wished) -
     return Latest(listed, moment[0].at, run, sum(image.get("state") == "open" for image in questions))
 
 
-def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, Any]]":
+def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
     """Read how the long texts begin that entries name by their digests."""
     named = [digest for entry in entries for digest in (entry.body_digest, entry.payload_digest) if digest is not None]
     if not named:
@@ -291,5 +282,5 @@ def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, An
     return {digest: {"head": head.decode(errors="ignore"), "bytes": size} for digest, head, size in heads}
 
 
-def _entry(row: "Row") -> Entry:
+def _entry(row: Row) -> Entry:
     return Entry.from_row(COLUMNS[1:], row[2:])

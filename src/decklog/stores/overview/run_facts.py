@@ -1,20 +1,16 @@
 """Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
 
 # The usual gap between a run's entries is that of its last hundred.
 _LOOK_BACK = 100
@@ -119,7 +115,7 @@ class RunOverview:
     def done(self) -> int:
         return self.tasks["done"]
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
         return {**values, "status": self.status.value}
 
@@ -133,7 +129,7 @@ class OverviewOutdated(Exception):
         self.of_spending = of_spending
 
 
-def check_marks(streams: "Sequence[spending.Charged]", can_move_marks: bool) -> None:
+def check_marks(streams: Sequence[spending.Charged], can_move_marks: bool) -> None:
     """Ask for the marks of spending to be moved, where they are far behind and can be."""
     if can_move_marks and spending.is_far(streams):
         raise OverviewOutdated([], of_spending=True)
@@ -149,11 +145,11 @@ class OverviewMoment:
 
 
 def look(
-    db: "Database",
+    db: Database,
     runs: str,
-    bound: "Mapping[str, Any]",
+    bound: Mapping[str, Any],
     moment: OverviewMoment,
-    waiting: "Mapping[str, int]",
+    waiting: Mapping[str, int],
     *,
     with_money: bool = True,
 ) -> list[RunOverview]:
@@ -172,7 +168,7 @@ def look(
 
 
 def look_at_one(
-    db: "Database", run_id: str, counts: "Mapping[str, int]", moment: OverviewMoment, waiting: "Mapping[str, int]"
+    db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment, waiting: Mapping[str, int]
 ) -> RunOverview:
     """Read one run whose tasks are counted and whose charges are added up already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
@@ -182,31 +178,31 @@ def look_at_one(
     return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting)
 
 
-def _facts(db: "Database", runs: str, bound: "Mapping[str, Any]") -> "list[dict[str, Any]]":
+def _facts(db: Database, runs: str, bound: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
 
 
-def _behind(facts: "Sequence[dict[str, Any]]", mark: str, most: int) -> list[str]:
+def _behind(facts: Sequence[dict[str, Any]], mark: str, most: int) -> list[str]:
     """Name the runs whose marks are too far behind to read what came after them."""
     lags = {fact["id"]: fact["seq"] - fact[mark] for fact in facts}
     allowed = task_counts.most_behind(list(lags.values()), most)
     return [run_id for run_id, lag in lags.items() if lag > allowed]
 
 
-def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int]]":
+def _spans(facts: Sequence[dict[str, Any]], mark: str) -> list[tuple[int, int]]:
     """Return the places of the entries that came after each run's mark."""
     starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
     return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
 
 
-def _at_work(facts: "Sequence[dict[str, Any]]") -> list[str]:
+def _at_work(facts: Sequence[dict[str, Any]]) -> list[str]:
     """Name the runs of which a task may be running: by their tally, or by what came after it. Most of a page are over."""
     return [fact["id"] for fact in facts if fact["running"] or fact["seq"] > fact["mark"]]
 
 
 def _leases_and_moved(
-    db: "Database", ids: "Sequence[str]", spans: "Sequence[tuple[int, int]]"
-) -> "tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]":
+    db: Database, ids: Sequence[str], spans: Sequence[tuple[int, int]]
+) -> tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]:
     """Read who has which task, and what tasks became in some spans of entries."""
     marks, bound = placed(ids)
     rows: list[Any] = []
@@ -222,12 +218,12 @@ def _leases_and_moved(
 
 
 def _overview(
-    fact: "dict[str, Any]",
-    counts: "dict[str, int]",
-    all_leases: "Mapping[str, Sequence[tuple[Any, ...]]]",
-    spent: "dict[str, int]",
+    fact: dict[str, Any],
+    counts: dict[str, int],
+    all_leases: Mapping[str, Sequence[tuple[Any, ...]]],
+    spent: dict[str, int],
     moment: OverviewMoment,
-    waiting: "Mapping[str, int]",
+    waiting: Mapping[str, int],
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
     ends = [from_text(lease[5]) for lease in leases]
@@ -268,7 +264,7 @@ def _overview(
     return replace(shown, quiet_since=min(ended, default=last_at + silence_of(gap)))
 
 
-def _task(lease: "Sequence[Any]", steady_now: datetime) -> "dict[str, object]":
+def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:
     task_id, title, worker, stage, leased_at, leased_until = lease
     is_over = from_text(leased_until) <= steady_now
     return {
@@ -294,7 +290,7 @@ _DEEDS = {
 }
 
 
-def _said(fact: "dict[str, Any]") -> str:
+def _said(fact: dict[str, Any]) -> str:
     """Say in a line what a run's last entry is."""
     what = fact["subtype"] or fact["kind"]
     text = " ".join((fact["body"] or "").split())

@@ -1,12 +1,8 @@
 """With whom the work stands: the tasks and groups of the runs that go on, by the role that they are for."""
 
-from typing import TYPE_CHECKING
-
+from decklog.db.base import Database
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON
-
-if TYPE_CHECKING:
-    from decklog.db.base import Database
-    from decklog.stores.results.overview import Workload
+from decklog.stores.results.overview import Workload
 
 # Of each kind so many are counted: whoever has more of them is told that there are so many at least.
 MOST = 1000
@@ -33,7 +29,7 @@ _PARTS = (
 _COUNTED = "select what, coalesce(who, '') as who, count(*) from ({part} limit {most}) {name} group by 1, 2"
 
 
-def read(db: "Database") -> "list[Workload]":
+def read(db: Database) -> list[Workload]:
     """Count what stands with each role, by one statement."""
     parts = [_COUNTED.format(part=part, most=MOST, name=f"p{number}") for number, part in enumerate(_PARTS)]
     sql = f"with going as (select id from ({NEWEST_GOING_ON}) g limit {MOST_GOING_ON}) {' union all '.join(parts)}"
@@ -43,9 +39,7 @@ def read(db: "Database") -> "list[Workload]":
     return [_workload(who or None, **counts[who]) for who in sorted(counts)]
 
 
-def _workload(
-    who: str | None, *, to_do: int, working: int, held: int, failed: int, groups: int, failed_groups: int
-) -> "Workload":
+def _workload(who: str | None, *, to_do: int, working: int, held: int, failed: int, groups: int, failed_groups: int) -> Workload:
     return {
         "who": who,
         "to_do": to_do,

@@ -1,24 +1,20 @@
 """What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database, Row
 from decklog.records.values import from_json
 from decklog.stores.causes import cause_of
 from decklog.stores.overview import budgets, spending
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.stores.overview.budgets import BudgetStanding
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.overview.spending import Charged
-    from decklog.stores.results.approvals import ApprovalCause
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.spending import Charged
+from decklog.stores.results.approvals import ApprovalCause
 
 
 class WaitingKind(StrEnum):
@@ -70,11 +66,11 @@ class WaitingItem:
         return self.kind not in (WaitingKind.QUIET, WaitingKind.CRITERION)
 
     @property
-    def place(self) -> "tuple[str, str, str, str]":
+    def place(self) -> tuple[str, str, str, str]:
         """Where it stands in the list: what ends soonest first, then what has waited longest."""
         return to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
         return {**values, "kind": self.kind.value}
 
@@ -162,7 +158,7 @@ select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, 
 """
 
 
-def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]":
+def read(db: Database, now: datetime) -> tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]:
     """Return how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest.
 
     The streams that were charged to since their marks come with it: name, number, newest entry and mark.
@@ -185,7 +181,7 @@ def _word(id: str) -> str:
     return quote(id)
 
 
-def _item(row: "Row") -> WaitingItem:
+def _item(row: Row) -> WaitingItem:
     kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id, payload = row
     said, command = _SAID[WaitingKind(kind)]
     words = {name: value and _word(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
@@ -206,7 +202,7 @@ def _item(row: "Row") -> WaitingItem:
     )
 
 
-def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
+def _spent(budgets: Sequence[BudgetStanding]) -> Iterator[WaitingItem]:
     for budget in budgets:
         if budget.stops:
             yield WaitingItem(
@@ -219,7 +215,7 @@ def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
             )
 
 
-def by_run(items: "Iterable[WaitingItem]") -> "dict[str, int]":
+def by_run(items: Iterable[WaitingItem]) -> dict[str, int]:
     """Count what holds each run up."""
     counts: dict[str, int] = {}
     for item in items:
@@ -228,7 +224,7 @@ def by_run(items: "Iterable[WaitingItem]") -> "dict[str, int]":
     return counts
 
 
-def quiet(run: "RunOverview") -> WaitingItem:
+def quiet(run: RunOverview) -> WaitingItem:
     """Say of a run that it has gone quiet, and why."""
     assert run.quiet_since is not None
     lost = next((task for task in run.working_on if task["lease_ended"]), None)

@@ -2,18 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
+from decklog.records.record import Page
 from decklog.records.values import from_json
+from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.status import Status
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.records.record import Page
-    from decklog.stores.overview.run_facts import RunOverview
 
 # What the words for runs that are over are recorded as; all others are made of what goes on.
 STATES = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
@@ -46,13 +42,13 @@ class RunFilter:
     since: datetime | None = None
     until: datetime | None = None
 
-    def fits(self, run: "RunOverview") -> bool:
+    def fits(self, run: RunOverview) -> bool:
         """Return whether a run is one of those."""
         same = all(getattr(self, name) in (None, getattr(run, name)) for name in ("repo", "branch", "parent_run_id"))
         is_in_time = (self.since is None or run.started_at >= self.since) and (self.until is None or run.started_at <= self.until)
         return same and is_in_time and (self.text is None or _lowered(self.text) in _lowered(run.goal))
 
-    def sql(self, state: str | None, place: "list[str] | None", most: int) -> "tuple[str, dict[str, Any]]":
+    def sql(self, state: str | None, place: list[str] | None, most: int) -> tuple[str, dict[str, Any]]:
         """Write the statement that gives them, newest first, after a place in the list."""
         where, bound = self._where(state, place)
         if self.text is None:
@@ -61,9 +57,7 @@ class RunFilter:
         condition, text = self._of_text()
         return f"select * from ({looked_at}) r where {condition} {_NEWEST_FIRST} limit {most}", {**bound, **text}
 
-    def firsts(
-        self, state: str | None, place: "list[str] | None", most: int, among: str = "runs"
-    ) -> "tuple[str, dict[str, Any]]":
+    def firsts(self, state: str | None, place: list[str] | None, most: int, among: str = "runs") -> tuple[str, dict[str, Any]]:
         """Write the statement that names those of them that came of no other run, newest first.
 
         It looks at the newest 5,000 at most: in a log of one run and its many forks all of them could be looked at in vain.
@@ -76,25 +70,25 @@ class RunFilter:
         ) r where {condition} and {NO_PARENT.format(run="r")} limit {most}"""
         return sql, {**bound, **text}
 
-    def end_of_look(self, state: str | None, place: "list[str] | None") -> "tuple[str, dict[str, Any]]":
+    def end_of_look(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
         """Write the statement that says at which run such a look ended; none where it saw all of them."""
         where, bound = self._where(state, place)
         return f"select started_at, id from runs {where} {_NEWEST_FIRST} limit 1 offset {MOST_LOOKED_AT - 1}", bound
 
-    def _where(self, state: str | None, place: "list[str] | None") -> "tuple[str, dict[str, Any]]":
+    def _where(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
         conditions, bound = self._conditions(state)
         if place is not None:
             conditions.append("(started_at, id) < (:started_at, :id)")
             bound |= {"started_at": place[0], "id": place[1]}
         return f"where {' and '.join(conditions)}" if conditions else "", bound
 
-    def _of_text(self) -> "tuple[str, dict[str, str]]":
+    def _of_text(self) -> tuple[str, dict[str, str]]:
         if self.text is None:
             return "1 = 1", {}
         pattern = _lowered(self.text).replace("!", "!!").replace("%", "!%").replace("_", "!_")
         return "lower(goal) like :text escape '!'", {"text": f"%{pattern}%"}
 
-    def _conditions(self, state: str | None) -> "tuple[list[str], dict[str, Any]]":
+    def _conditions(self, state: str | None) -> tuple[list[str], dict[str, Any]]:
         given = {"status": state, "repo": self.repo, "branch": self.branch, "parent_run_id": self.parent_run_id}
         bound: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         conditions = [f"{name} = :{name}" for name in bound]
@@ -114,12 +108,12 @@ class RunsTable:
     pulse: dict[str, list[int]]
 
 
-def place_of(run: "RunOverview") -> "tuple[str, str]":
+def place_of(run: RunOverview) -> tuple[str, str]:
     """Return where a run stands in the list of all."""
     return to_text(run.started_at), run.id
 
 
-def place_in(text: str, parts: int) -> "list[str]":
+def place_in(text: str, parts: int) -> list[str]:
     """Read where a page of a list ended, which is told by so many texts."""
     try:
         place = from_json(text)

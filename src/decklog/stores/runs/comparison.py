@@ -1,18 +1,15 @@
 """Two moments of runs side by side: what their entries add up to, and which records differ, from one look at their images."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from decklog.db.base import Database, Row
+from decklog.records.record import Record
 from decklog.records.values import from_json
+from decklog.stores.results.runs import RecordDifference
 from decklog.stores.runs.difference import differing
 from decklog.stores.runs.history import RunHistory, StreamPosition
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.runs.timeline import RunStory
-
-if TYPE_CHECKING:
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
-    from decklog.stores.results.runs import RecordDifference
 
 # A difference is made of every image of a run: of longer runs it is not made.
 MOST_ENTRIES = 2000
@@ -41,14 +38,14 @@ class MomentComparison:
     differences: "list[RecordDifference] | None"
 
 
-def moment_named(text: str) -> "tuple[str, str | None]":
+def moment_named(text: str) -> tuple[str, str | None]:
     """Read RUN, RUN:ENTRY or RUN@TIME."""
     run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
     return (run_id, when) if mark and ("@" in text or when.isdecimal()) else (text, None)
 
 
 def look(
-    db: "Database", history: RunHistory, classes: "dict[str, type[Record]]", moments: "tuple[str, str]", *, can_mark: bool
+    db: Database, history: RunHistory, classes: dict[str, type[Record]], moments: tuple[str, str], *, can_mark: bool
 ) -> MomentComparison:
     """Look at two moments; raise `TimelineOutdated` where marks of a long run are due and can be made."""
     named = [moment_named(text) for text in moments]
@@ -62,7 +59,7 @@ def look(
     return MomentComparison([side for side, _ in both], differing(*(snapshot for _, snapshot in both)))
 
 
-def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":
+def _images(db: Database, spans: list[tuple[int, int]]) -> list[Row]:
     """Read every image of some spans of positions, each marked with the number of its span, oldest first."""
     bound = {
         f"{name}{side}": value for side, span in enumerate(spans) for name, value in zip(("start", "until"), span, strict=True)
@@ -72,8 +69,8 @@ def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":
 
 
 def _added_up(
-    classes: "dict[str, type[Record]]", place: StreamPosition, at: str | None, seq: int, rows: "list[Row]"
-) -> "tuple[Side, RunSnapshot]":
+    classes: dict[str, type[Record]], place: StreamPosition, at: str | None, seq: int, rows: list[Row]
+) -> tuple[Side, RunSnapshot]:
     """Add a run's images up, and keep the newest of each record."""
     story, told = RunStory(), []
     newest: dict[tuple[str, str], str] = {}

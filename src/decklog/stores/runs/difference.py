@@ -1,15 +1,11 @@
 """What differs between two moments: of one run record by record, of two runs by what their records are called."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.records.record import Record
+from decklog.stores.results.runs import RecordDifference
 from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.stores.results.runs import RecordDifference
 
 # What people know a record by that has an id of its own.
 _CALLED = ("title", "name", "path", "question", "criterion", "goal")
@@ -17,12 +13,12 @@ _CALLED = ("title", "name", "path", "question", "criterion", "goal")
 _OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
 
 
-def differing(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]":
+def differing(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List what differs between two moments of one run, or of two such as two forks of one, each of which has its own ids."""
     return difference(before, after) if before.run_id == after.run_id else _between(before, after)
 
 
-def _between(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]":
+def _between(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List how two runs differ: the runs themselves, what they spent, then all else by what it is called."""
     changes = [compared("runs", f"{before.run_id} {after.run_id}", _plain(before.run), _plain(after.run))]
     changes.append(compared("charges", "spent", dict(before.spent), dict(after.spent)))
@@ -32,7 +28,7 @@ def _between(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]
     return [change for change in changes if change is not None]
 
 
-def _of_table(table: str, old: "list[Record]", new: "list[Record]") -> "list[RecordDifference | None]":
+def _of_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDifference | None]:
     is_named = all(_name(record) for record in (*old, *new))
     if not is_named:
         return [compared(table, "all", {"count": len(old)}, {"count": len(new)})]
@@ -40,7 +36,7 @@ def _of_table(table: str, old: "list[Record]", new: "list[Record]") -> "list[Rec
     return [compared(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
 
 
-def _by_name(records: "list[Record]") -> "dict[str, dict[str, Any]]":
+def _by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
     """Name records; those that are called the same are told apart by their order."""
     found, seen = {}, Counter[str]()
     for record in records:
@@ -60,7 +56,7 @@ def _name(record: Record) -> str:
     return " ".join(str(getattr(record, part)) for part in parts)
 
 
-def _plain(record: Record) -> "dict[str, Any]":
+def _plain(record: Record) -> dict[str, Any]:
     """Return what can be compared between runs; what is an object is told by its parts."""
     found: dict[str, Any] = {}
     for name, value in record.as_dict().items():

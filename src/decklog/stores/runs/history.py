@@ -2,30 +2,25 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid, NotFound
+from decklog.db.base import Database, Row
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.journal.time_index import Times
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
+from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
 from decklog.stores.runs import timeline
 from decklog.stores.runs.newest import newest
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, RunStory
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
-    from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
 
 MOST_STEPS, MOST_MARKS = 300, 200
 # What is a smaller part of a run than this is no wider than a line of its strip.
@@ -160,7 +155,7 @@ class StreamPosition:
         return self.mark["seq"] if self.mark is not None else 0
 
 
-def _place(row: "Row") -> StreamPosition:
+def _place(row: Row) -> StreamPosition:
     run_id, number, head, hash, *mark = row
     return StreamPosition(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
 
@@ -168,7 +163,7 @@ def _place(row: "Row") -> StreamPosition:
 class RunHistory:
     """Reads runs as of their entries, inside the caller's read."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._remembered: OrderedDict[str, tuple[str, RunStory]] = OrderedDict()
         self._lock = forks.lock()
@@ -178,7 +173,7 @@ class RunHistory:
     def place(self, run_id: str) -> StreamPosition:
         return self.places([run_id])[run_id]
 
-    def places(self, run_ids: "list[str]") -> "dict[str, StreamPosition]":
+    def places(self, run_ids: list[str]) -> dict[str, StreamPosition]:
         """Find several runs with one look."""
         marks, ids = placed(run_ids)
         found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
@@ -229,7 +224,7 @@ class RunHistory:
 
     # Counts
 
-    def tally(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, int]":
+    def tally(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, int]:
         """Return the counts as of an entry."""
         if seq == story.seq:
             return story.tally
@@ -241,11 +236,11 @@ class RunHistory:
         begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
 
-    def shown(self, tally: "Mapping[str, int]", seq: int) -> "dict[str, int]":
+    def shown(self, tally: Mapping[str, int], seq: int) -> dict[str, int]:
         """Give counts as of an entry as they are shown: with the entries, without what only we count."""
         return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
-    def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, Any] | None":
+    def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, Any] | None:
         """Return the last mark at or before an entry, from the tables or from what was added up since."""
         if seq < story.since:
             return timeline.mark_at(self._db, place.run_id, seq)
@@ -257,8 +252,8 @@ class RunHistory:
     # Records
 
     def records(
-        self, place: StreamPosition, story: RunStory, record_class: "type[Record]", at: str, size: int, after: str | None
-    ) -> "Page[Any]":
+        self, place: StreamPosition, story: RunStory, record_class: type[Record], at: str, size: int, after: str | None
+    ) -> Page[Any]:
         """Return a page of the records of a kind as they were at an entry, in the order in which they came to be."""
         until, passed = self.entry_for(place, at), cursor_of(after) or 0
         bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
@@ -273,7 +268,7 @@ class RunHistory:
         found = (record_class.from_image(image) for _, image in images if not image.get("removed"))
         return Page(found, next=str(images[-1][0]) if len(rows) > size else None)
 
-    def _images(self, begun: "list[tuple[int, str]]", bound: "dict[str, Any]") -> "list[Row]":
+    def _images(self, begun: list[tuple[int, str]], bound: dict[str, Any]) -> list[Row]:
         """Read what records were that began after the last mark."""
         if not begun:
             return []
@@ -286,12 +281,12 @@ class RunHistory:
         return [(seq, images[record_id]) for seq, record_id in begun]
 
     def newest(
-        self, place: StreamPosition, story: RunStory, classes: "list[type[Record]]", at: int, size: int, before: int | None
-    ) -> "dict[str, tuple[list[Any], str | None]]":
+        self, place: StreamPosition, story: RunStory, classes: list[type[Record]], at: int, size: int, before: int | None
+    ) -> dict[str, tuple[list[Any], str | None]]:
         """Return the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
-    def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
+    def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> list[tuple[int, int]]:
         """Return what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
@@ -301,7 +296,7 @@ class RunHistory:
         line = [*marks, *(one for one in story.spent if one[0] <= at)]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
-    def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> "list[tuple[int, int]]":
+    def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> list[tuple[int, int]]:
         """Read what had been spent at so many marks up to an entry."""
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
@@ -310,7 +305,7 @@ class RunHistory:
 
     # The strip and the lanes
 
-    def pulse(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int) -> "RunPulse":
+    def pulse(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunPulse:
         """Return the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
@@ -334,7 +329,7 @@ class RunHistory:
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
-    def _strip(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int, is_many: bool) -> "list[Row]":
+    def _strip(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int, is_many: bool) -> list[Row]:
         """Read the entries at even steps of a span, and the moments up to the last mark, in their order."""
         first, until = span
         parts = min(steps, until - first + 1) - 1
@@ -345,8 +340,8 @@ class RunHistory:
         return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
 
     def lanes(
-        self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", limit: int, begun_by: int | None = None
-    ) -> "RunLanes":
+        self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int, begun_by: int | None = None
+    ) -> RunLanes:
         """Return the attempts that overlap a span of entries, as of its end. `begun_by` is how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
@@ -360,7 +355,7 @@ class RunHistory:
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
-    def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> "dict[int, dict[str, Any]]":
+    def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> dict[int, dict[str, Any]]:
         """Find attempts by the entry that began them: those that began within a span, and those under way at its beginning."""
         mark = self._mark(place, story, first - 1) if first > 1 else None
         marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
@@ -394,7 +389,7 @@ class RunHistory:
         return int(row[0]) if row is not None else 0
 
 
-def _attempt(row: "Row", story: RunStory) -> "dict[str, Any]":
+def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
     """Make an attempt of a row and the entry that last tells of it, and add what was told after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
@@ -403,11 +398,11 @@ def _attempt(row: "Row", story: RunStory) -> "dict[str, Any]":
     return {**attempt, **story.later.get((attempt["task_id"], attempt["number"]), {})}
 
 
-def _ends_after(attempt: "Mapping[str, Any]", seq: int) -> bool:
+def _ends_after(attempt: Mapping[str, Any], seq: int) -> bool:
     return attempt["ended_seq"] is None or attempt["ended_seq"] >= seq
 
 
-def _as_of(attempt: "dict[str, Any]", until: int) -> "RunAttempt":
+def _as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
     """Return an attempt as it was at an entry: one that ended later was under way."""
     is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
     return {
@@ -431,7 +426,7 @@ def steps_of(buckets: int) -> int:
     return buckets
 
 
-def span_of(first: int, until: int, run_id: str) -> "tuple[int, int]":
+def span_of(first: int, until: int, run_id: str) -> tuple[int, int]:
     if first > until:
         raise Invalid(f"in run {run_id} entry {first} comes after entry {until}; a span begins before it ends", field="since")
     return first, until

@@ -1,16 +1,11 @@
 """The newest records of some kinds as they were at an entry of their run: one statement for all of them."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database, Row
+from decklog.records.record import Record
 from decklog.records.values import from_json
-from decklog.stores.runs.timeline import FIRSTS
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
-    from decklog.stores.runs.timeline import RunStory
+from decklog.stores.runs.timeline import FIRSTS, RunStory
 
 _IMAGE = """
 select p.payload from entries p
@@ -35,15 +30,15 @@ select {{number}} as kind, 0 as seq, f.record_id, ({_IMAGE}) as payload
 
 
 def newest(
-    db: "Database",
+    db: Database,
     run_id: str,
-    story: "RunStory",
-    classes: "list[type[Record]]",
+    story: RunStory,
+    classes: list[type[Record]],
     *,
     at: int,
     size: int,
     before: int | None = None,
-) -> "dict[str, tuple[list[Any], str | None]]":
+) -> dict[str, tuple[list[Any], str | None]]:
     """Give by table the records that came to be last, or before an entry, newest first, and where the older ones begin."""
     last = min(at, (before or at + 1) - 1)
     later = [[one for one in story.firsts.get(kind.table, []) if one[0] <= last][-size - 1 :] for kind in classes]
@@ -64,12 +59,12 @@ def newest(
 
 
 def _rows(
-    db: "Database",
-    bound: "dict[str, Any]",
-    classes: "list[type[Record]]",
-    later: "list[list[tuple[int, str]]]",
-    kept: "dict[str, int] | None",
-) -> "list[Row]":
+    db: Database,
+    bound: dict[str, Any],
+    classes: list[type[Record]],
+    later: list[list[tuple[int, str]]],
+    kept: dict[str, int] | None,
+) -> list[Row]:
     """Read the images of what is kept in the table of firsts, if anything is, and of what came later."""
     arms = []
     for number, (kind, found) in enumerate(zip(classes, later, strict=True)):

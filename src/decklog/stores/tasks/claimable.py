@@ -1,16 +1,12 @@
 """What can be claimed: which tasks are ready, and the statements that take one, end it and take it back."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.db.base import Database
 
 EXPIRED = """
 update tasks set
@@ -81,12 +77,12 @@ def spelled_tag(tag: str) -> str:
     return f",{to_json(tag)},"
 
 
-def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
+def narrowed(wanted: dict[str, str | None]) -> dict[str, str]:
     """Return what a claim asks for, as it is bound."""
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _ready(asked: "tuple[str, ...]", of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
+def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
     """Write where to look for a ready task with an id, group, role or tag, of one worker's, anybody's or all, of a run or any.
 
     Each is found by an index of its own, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
@@ -145,7 +141,7 @@ def is_assigned(asked: "tuple[str, ...]") -> str:
     return f"select 1 from tasks where assigned_to is not null{of_run} limit 1"
 
 
-def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") -> tuple[bool, bool]:
+def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> tuple[bool, bool]:
     """Return whether there may be a task for whoever asks, and whether whatever there is may be anybody's."""
     bound, _ = db.values.bind({**asked, **times})
     is_shared = db.one(is_assigned(tuple(asked)), bound) is None
@@ -156,7 +152,7 @@ def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") 
     return db.one(is_overdue(tuple(asked)), bound) is not None, is_shared
 
 
-def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, datetime]") -> "tuple[Any, ...]":
+def before_claim(db: Database, run_id: str, worker: str, times: dict[str, datetime]) -> tuple[Any, ...]:
     """Return whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
     bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
     found = db.one(_BEFORE_CLAIM, bound)
@@ -164,20 +160,20 @@ def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, dat
     return found
 
 
-def runs_with_work(db: "Database", worker: str, now: "datetime") -> list[str]:
+def runs_with_work(db: Database, worker: str, now: datetime) -> list[str]:
     """Name the runs that go on and have tasks that are ready, running or due, in order of what each would give out first."""
     bound, _ = db.values.bind({"worker": worker, "now": now})
     return [row[0] for row in sorted(db.rows(_RUNS_WITH_WORK, bound)[1], key=_urgency)]
 
 
-def _urgency(row: "Sequence[Any]") -> "tuple[Any, ...]":
+def _urgency(row: Sequence[Any]) -> tuple[Any, ...]:
     """Place a run by the more urgent of the two tasks that it would give out first; those that would give none come last."""
     run_id, *firsts = row
     found = [(-priority, created_at) for priority, created_at in (firsts[:2], firsts[2:]) if priority is not None]
     return (0, *min(found), run_id) if found else (1, 0, "", run_id)
 
 
-def _first(asked: "tuple[str, ...]", whose: str, *more: str) -> str:
+def _first(asked: tuple[str, ...], whose: str, *more: str) -> str:
     """Write the query for the most urgent, oldest task that is ready, of one worker's or anybody's; with its id, more columns."""
     found = _ready(asked, f"(select id from runs where id = :run_id and {GOES_ON})", whose=whose)
     order = "tasks.priority desc, tasks.created_at, tasks.id"

@@ -1,21 +1,17 @@
 """Whether a task is still held: the check of its fence, what is said once it is lost, and what a task becomes at its end."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from decklog.core.errors import LeaseLost, NotFound
+from decklog.db.base import Database
 from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
-    from decklog.db.base import Database
-
-
-def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
+def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
     """Make the check that a task is still held with a fence; whoever has lost it gets `LeaseLost`."""
 
-    def check(db: "Database") -> None:
+    def check(db: Database) -> None:
         names, rows = db.rows("select * from tasks where id = :task_id", {"task_id": task_id})
         if not rows:
             raise NotFound(f"there is no task {task_id}", table=Task.table, id=task_id)
@@ -26,7 +22,7 @@ def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
     return check
 
 
-def ending(outcome: AttemptOutcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":
+def ending(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
     return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
 
 

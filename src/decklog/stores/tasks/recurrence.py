@@ -1,16 +1,12 @@
 """When something comes again: rules such as `every day 06:00`, or the five fields of cron, by the clocks of a place."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
 from decklog.core.lazy_regex import prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import tzinfo
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
@@ -79,26 +75,26 @@ class Recurrence:
         """Return what the clocks show at a moment."""
         return moment.astimezone(self._zone).replace(tzinfo=None)
 
-    def _moments(self, shown: datetime) -> "Iterator[datetime]":
+    def _moments(self, shown: datetime) -> Iterator[datetime]:
         """Yield the moments at which the clocks show a time, or would."""
         first, second = (shown.replace(tzinfo=self._zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         yield first
         if self._goes_on and second > first:
             yield second
 
-    def _forward(self, start: datetime) -> "Iterator[datetime]":
+    def _forward(self, start: datetime) -> Iterator[datetime]:
         day, last = start.date(), (start + _FARTHEST).date()
         while day <= last:
             yield from (shown for shown in self._of_day(day, self._times) if shown >= start)
             day += timedelta(days=1)
 
-    def _back(self, end: datetime, start: datetime) -> "Iterator[datetime]":
+    def _back(self, end: datetime, start: datetime) -> Iterator[datetime]:
         day = end.date()
         while day >= start.date():
             yield from (shown for shown in self._of_day(day, reversed(self._times)) if start <= shown <= end)
             day -= timedelta(days=1)
 
-    def _of_day(self, day: date, times: "Iterable[tuple[int, int]]") -> "Iterator[datetime]":
+    def _of_day(self, day: date, times: Iterable[tuple[int, int]]) -> Iterator[datetime]:
         if self._is_meant(day):
             yield from (datetime(day.year, day.month, day.day, hour, minute) for hour, minute in times)
 
@@ -118,7 +114,7 @@ def recurrence(rule: str, zone: str) -> Recurrence:
     return found
 
 
-def zone_of(name: str) -> "tzinfo":
+def zone_of(name: str) -> tzinfo:
     """Find a time zone by its name."""
     if name == "UTC":
         return UTC
@@ -164,7 +160,7 @@ def _week(rule: str, days: str) -> str:
     return ",".join(str(known[name]) for name in names)
 
 
-def _numbers(rule: str, text: str, called: str, low: int, high: int, names: "tuple[str, ...]") -> set[int]:
+def _numbers(rule: str, text: str, called: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
     """Read one field of cron: numbers and names, with lists, ranges and steps."""
     found: set[int] = set()
     known = {name: low + place for place, name in enumerate(names)}
@@ -181,7 +177,7 @@ def _numbers(rule: str, text: str, called: str, low: int, high: int, names: "tup
     return found
 
 
-def _number(rule: str, word: str, known: "dict[str, int]") -> int:
+def _number(rule: str, word: str, known: dict[str, int]) -> int:
     if word.isdecimal() and len(word) <= 3:
         return int(word)
     if word not in known:

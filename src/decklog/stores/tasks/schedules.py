@@ -4,10 +4,11 @@ Each claim of a run, and whoever looks, first makes tasks of what is due, in the
 of its own, so that it comes once, whoever sees it first.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
@@ -15,7 +16,7 @@ from decklog.db.where import Where, enum_of
 from decklog.records.fork_rules import ForkRule, Refer, Reset
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.base import Store, check_fields
+from decklog.stores.base import Store, StoreParts, check_fields
 from decklog.stores.checks import filled, mapping, name_of, whole
 from decklog.stores.of_run import check_run, given_of, lock_run
 from decklog.stores.tasks.claimable import GOES_ON
@@ -23,22 +24,18 @@ from decklog.stores.tasks.recurrence import recurrence, zone_of
 from decklog.stores.tasks.task import EDITABLE, Task
 from decklog.stores.tasks.templates import fill_in
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import StoreParts
+class TaskPlanner(Protocol):
+    """Tasks that can be added."""
 
-    class Planning(Protocol):
-        """Tasks that can be added."""
+    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
-        def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
-    class Using(Protocol):
-        """Templates that tasks can be made of."""
+class Using(Protocol):
+    """Templates that tasks can be made of."""
 
-        def get(self, name: str) -> Any: ...
-        def use(self, name: str, run_id: str, *, values: dict[str, object], key: str) -> list[Task]: ...
+    def get(self, name: str) -> Any: ...
+    def use(self, name: str, run_id: str, *, values: dict[str, object], key: str) -> list[Task]: ...
 
 
 class CatchUp(StrEnum):
@@ -49,10 +46,7 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
-if TYPE_CHECKING:
-    CatchUpLike = CatchUp | Literal["none", "one", "all"]
-else:
-    CatchUpLike = CatchUp
+CatchUpLike = CatchUp | Literal["none", "one", "all"]
 
 
 _DAY_SECONDS = 86_400
@@ -116,7 +110,7 @@ class Schedules(Store):
 
     records = (Schedule,)
 
-    def __init__(self, parts: "StoreParts", *, tasks: "Callable[[], Planning]", templates: "Callable[[], Using]") -> None:
+    def __init__(self, parts: StoreParts, *, tasks: Callable[[], TaskPlanner], templates: Callable[[], Using]) -> None:
         super().__init__(parts)
         self._tasks = tasks
         self._templates = templates
@@ -171,7 +165,7 @@ class Schedules(Store):
         found = self._select(Schedule, sql, run_id=run_id, name=name)
         return found[0] if found else None
 
-    def _check_same(self, schedule: Schedule, asked: "Mapping[str, Any]") -> None:
+    def _check_same(self, schedule: Schedule, asked: Mapping[str, Any]) -> None:
         if schedule.already and (differing := self._differing(schedule, asked)):
             raise Conflict(
                 f"run {schedule.run_id} has a schedule {schedule.name} already, with another {' and another '.join(differing)}",
@@ -180,11 +174,11 @@ class Schedules(Store):
                 fields=list(differing),
             )
 
-    def _differing(self, schedule: Schedule, changes: "Mapping[str, Any]") -> "dict[str, Any]":
+    def _differing(self, schedule: Schedule, changes: Mapping[str, Any]) -> dict[str, Any]:
         new, old = (self._db.values.bind(v)[0] for v in (changes, {name: getattr(schedule, name) for name in changes}))
         return {name: value for name, value in changes.items() if new[name] != old[name]}
 
-    def _check_template(self, asked: "Mapping[str, Any]") -> None:
+    def _check_template(self, asked: Mapping[str, Any]) -> None:
         """Refuse a template that is not there, or places that nothing fills."""
         if asked.get("template") is None:
             return
@@ -343,7 +337,7 @@ class Schedules(Store):
             return []
         return self._tasks().add_many(schedule.run_id, [{**fill_in(schedule.task, places), "key": key}])
 
-    def _set(self, schedule_id: str, changes: "dict[str, Any]", note: str) -> Schedule:
+    def _set(self, schedule_id: str, changes: dict[str, Any], note: str) -> Schedule:
         assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
         return self._change(
             Schedule,
@@ -355,7 +349,7 @@ class Schedules(Store):
         )
 
 
-def _next(rhythm: "Mapping[str, Any]", now: datetime) -> datetime | None:
+def _next(rhythm: Mapping[str, Any], now: datetime) -> datetime | None:
     return recurrence(rhythm["rule"], filled("zone", rhythm["zone"])).after(now)
 
 
@@ -370,8 +364,8 @@ def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
 
 
 def _what(
-    title: str | None, task: "dict[str, object] | None", template: str | None, values: "dict[str, object] | None"
-) -> "dict[str, Any]":
+    title: str | None, task: dict[str, object] | None, template: str | None, values: dict[str, object] | None
+) -> dict[str, Any]:
     """Read what a schedule makes: one task, or those of a template."""
     if template is not None and (title is not None or task is not None):
         raise Invalid("a schedule makes one task or uses a template, not both", field="template")

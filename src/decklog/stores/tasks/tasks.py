@@ -1,15 +1,17 @@
 """Tasks: what a run has to do, in which order, and why something can't be done yet."""
 
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import Any, Unpack
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of, page_size
 from decklog.records.operations import reads, writes
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.checks import filled
 from decklog.stores.of_run import check_goes_on, check_run, cleared
+from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
 from decklog.stores.tasks import ready_tags
 from decklog.stores.tasks.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.tasks.links import Links
@@ -37,13 +39,6 @@ from decklog.stores.tasks.task import (
     with_defaults,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
-    from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
-
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
@@ -60,7 +55,7 @@ class Tasks(Links):
     records = (Task, Dependency, TaskComment)
     derived = (ready_tags.TABLE,)
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Name what is wrong with the tags by which tasks are claimed, each as the fields of a problem."""
         return ready_tags.audit(self._db)
 
@@ -115,7 +110,7 @@ class Tasks(Links):
             self.depend(task.id, parent, kind=LinkKind.PARENT)
         return task
 
-    def _check_same(self, task: Task, given: "dict[str, Any]", links: "dict[str, LinkKind]") -> None:
+    def _check_same(self, task: Task, given: dict[str, Any], links: dict[str, LinkKind]) -> None:
         """Refuse to add a task again as something that it is not, and was not when it was added."""
         first = self._db.one(
             "select payload from entries where record_table = 'tasks' and record_id = :id order by seq limit 1", {"id": task.id}
@@ -135,11 +130,11 @@ class Tasks(Links):
                 fields=differing,
             )
 
-    def add_record(self, **fields: "Any") -> Task:
+    def add_record(self, **fields: Any) -> Task:
         """Insert a task as it is given. Importers use it; others use `add`."""
         return self._add(Task, note=fields["title"], **fields)
 
-    def _add_once(self, run_id: str, find: "Callable[[], Task | None]", add: "Callable[[], Task]") -> Task:
+    def _add_once(self, run_id: str, find: Callable[[], Task | None], add: Callable[[], Task]) -> Task:
         """Add a task unless it is known; when something it refers to is missing, look first whether that is its run."""
         try:
             return self._once(find, add)
@@ -210,7 +205,7 @@ class Tasks(Links):
         note = f"assigned to {to}" if to is not None else "assigned to nobody"
         return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
 
-    def _set(self, task_id: str, changes: "dict[str, Any]", note: str) -> Task:
+    def _set(self, task_id: str, changes: dict[str, Any], note: str) -> Task:
         """Set fields of a task that is not over; of one that is being worked on only some."""
         task = self._fetch_for_update(Task, task_id)
         new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
@@ -454,6 +449,6 @@ class Tasks(Links):
         sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
         return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
-    def attempts_in(self, images: "Iterable[dict[str, Any]]") -> list[Attempt]:
+    def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Attempt]:
         """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
         return attempts_from(images)

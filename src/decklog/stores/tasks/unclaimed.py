@@ -1,19 +1,15 @@
 """Why a claim gets nothing, as a code and in words, and what would help."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
+from decklog.db.base import Database
+from decklog.stores.results.tasks import ClaimExplanation
 from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready, narrowed
 from decklog.stores.tasks.task import Task, TaskState
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.stores.results.tasks import ClaimExplanation
 
 _RUNNING = """
 select count(*), min(leased_until) from (
@@ -37,7 +33,7 @@ select d.depends_on, t.state
 _SCHEDULED = "select name, next_at from schedules where run_id = :run_id and next_at is not null order by next_at limit 1"
 
 
-def run_of(task: Task, run_id: str | None, wanted: "dict[str, str | None]") -> str:
+def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str:
     """Name the run of a task that is claimed by its id; refuse what else was asked for and does not fit."""
     if any(wanted.values()):
         raise Invalid(f"a task is claimed by its id, or by {', '.join(narrowed(wanted))}; give one of them", field="task_id")
@@ -46,7 +42,7 @@ def run_of(task: Task, run_id: str | None, wanted: "dict[str, str | None]") -> s
     return task.run_id
 
 
-def refuse_claim(db: "Database", task: Task, worker: str, times: "dict[str, datetime]") -> None:
+def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetime]) -> None:
     """Say what keeps a worker from a task that it asked for by its id."""
     code, reason = why_not(db, task, times["now"], times["steady_now"], worker)
     raise Conflict(
@@ -58,7 +54,7 @@ def refuse_claim(db: "Database", task: Task, worker: str, times: "dict[str, date
     )
 
 
-def why_not(db: "Database", task: Task, now: "datetime", steady_now: "datetime", worker: str | None = None) -> tuple[str, str]:
+def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None) -> tuple[str, str]:
     """Return why a task can't be claimed, by a worker or by just anybody, as a code and in words."""
     match task.state:
         case TaskState.RUNNING if task.leased_until is not None:
@@ -80,13 +76,13 @@ def why_not(db: "Database", task: Task, now: "datetime", steady_now: "datetime",
     return task.state.value, f"{task.state}: {task.reason}" if task.reason else str(task.state)
 
 
-def _is_held(db: "Database", run_id: str) -> bool:
+def _is_held(db: Database, run_id: str) -> bool:
     return db.one(f"select 1 from runs where id = :run_id and {GOES_ON}", {"run_id": run_id}) is None
 
 
 def explain(
-    db: "Database", run_id: str | None, wanted: "dict[str, str | None]", now: "datetime", steady_now: "datetime"
-) -> "ClaimExplanation":
+    db: Database, run_id: str | None, wanted: dict[str, str | None], now: datetime, steady_now: datetime
+) -> ClaimExplanation:
     """Return why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
@@ -99,7 +95,7 @@ def explain(
     return _of_ready(db, run_id, wanted, to_text(now)) or _of_running(db, run_id, steady_now) or _of_open(db, run_id)
 
 
-def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now: str) -> "ClaimExplanation | None":
+def _of_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str) -> ClaimExplanation | None:
     # No worker has an empty name: nothing is assigned to it.
     bound = {**wanted, "worker": wanted["worker"] or "", "run_id": run_id, "now": now}
     asked = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
@@ -113,7 +109,7 @@ def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now:
     return _told("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
-def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "ClaimExplanation | None":
+def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
     row = db.one(_RUNNING, {"run_id": run_id})
     if not row or not row[0]:
         return None
@@ -122,7 +118,7 @@ def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "ClaimEx
     return _told("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
 
 
-def _of_open(db: "Database", run_id: str) -> "ClaimExplanation":
+def _of_open(db: Database, run_id: str) -> ClaimExplanation:
     _, rows = db.rows(_OPEN, {"run_id": run_id})
     states = {state: count for state, count, _ in rows}
     if states:
@@ -160,6 +156,6 @@ _SAID = {
 }
 
 
-def _told(code: str, **facts: "Any") -> "ClaimExplanation":
+def _told(code: str, **facts: Any) -> ClaimExplanation:
     message, hint = _SAID[code]
     return {"code": code, "message": message.format(**facts), "hint": hint.format(**facts)}

@@ -1,15 +1,11 @@
 """Why one task is where it is: the reason in words, what it waits for and what that waits for, and who could take it."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from decklog.db.base import Database
+from decklog.stores.results.tasks import BlockingTask, TaskExplanation
 from decklog.stores.tasks.task import Task, TaskState
 from decklog.stores.tasks.unclaimed import why_not
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.db.base import Database
-    from decklog.stores.results.tasks import BlockingTask, TaskExplanation
 
 DEEPEST, MOST = 20, 200
 # Level by level, and no further than is shown: many tasks may wait for many.
@@ -32,7 +28,7 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 """
 
 
-def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "TaskExplanation":
+def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
     """Return why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
     code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
@@ -50,7 +46,7 @@ def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime
     }
 
 
-def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "tuple[str, str]":
+def _standing(db: Database, task: Task, now: datetime, steady_now: datetime) -> tuple[str, str]:
     if task.state == TaskState.DONE:
         return "done", f"done: {task.summary}" if task.summary else "done"
     is_over = task.leased_until is not None and task.leased_until < steady_now
@@ -60,7 +56,7 @@ def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime
     return ("ready", "it can be claimed now") if code == "just_now" else (code, words)
 
 
-def _chain(db: "Database", task: Task) -> "tuple[list[BlockingTask], bool]":
+def _chain(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
     rows = [_blocking(*row) for row in db.rows(_CHAIN, {"task_id": task.id})[1]]
     found: dict[str, BlockingTask] = {}
     for one in sorted(rows, key=lambda row: (row["depth"], row["id"]))[:MOST]:
@@ -70,7 +66,7 @@ def _chain(db: "Database", task: Task) -> "tuple[list[BlockingTask], bool]":
 
 def _blocking(
     id: str, title: str, state: str, worker: str | None, reason: str | None, open_dependencies: int, depth: int
-) -> "BlockingTask":
+) -> BlockingTask:
     return {
         "id": id,
         "title": title,
@@ -82,7 +78,7 @@ def _blocking(
     }
 
 
-def _waits(chain: "list[BlockingTask]", is_cut: bool) -> "tuple[str, str]":
+def _waits(chain: list[BlockingTask], is_cut: bool) -> tuple[str, str]:
     """Return what a task waits for, as a claim would."""
     nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
     return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"

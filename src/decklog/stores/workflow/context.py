@@ -1,12 +1,14 @@
 """Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.stores.base import Store
+from decklog.stores.results.workflow import RankedPackage
 from decklog.stores.workflow.context_package import (
     ConsumingAgent,
     ConsumingAgentLike,
@@ -28,13 +30,6 @@ from decklog.stores.workflow.context_package import (
     summary_of,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
-    from decklog.stores.results.workflow import RankedPackage
-
 MAX_OFFER = 50
 _BY_WORTH = """
     case p.priority when 'critical' then 0 when 'high' then 1 when 'medium' then 2 else 3 end, p.created_at desc, p.number desc
@@ -47,7 +42,7 @@ class Context(Store):
     records = (ContextPackage, ContextConsumer, ContextConsumption)
     derived = ("context_turn",)
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         return self._only("context_turn", "one", [1])
 
     def derive(self) -> None:
@@ -93,7 +88,7 @@ class Context(Store):
         return self._once(lambda: self._known(run_id, key), lambda: self._save(fields, agents, supersedes, number))
 
     def _save(
-        self, fields: "dict[str, Any]", agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
+        self, fields: dict[str, Any], agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
     ) -> ContextPackage:
         self._db.lock_stream(fields["run_id"])
         old = None if supersedes is None else self._replaceable(supersedes, fields["run_id"])

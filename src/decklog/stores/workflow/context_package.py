@@ -5,16 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from decklog.core.errors import Invalid
+from decklog.db.base import Database
 from decklog.records.fork_rules import Computed, ForkRule, Refer
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from decklog.db.base import Database
 
 SUMMARY_CHARACTERS = 200
 _GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -28,10 +24,7 @@ class PackageType(StrEnum):
     INVESTIGATION = "investigation"
 
 
-if TYPE_CHECKING:
-    PackageTypeLike = PackageType | Literal["research", "failures", "decisions", "handoff", "investigation"]
-else:
-    PackageTypeLike = PackageType
+PackageTypeLike = PackageType | Literal["research", "failures", "decisions", "handoff", "investigation"]
 
 
 class PackagePriority(StrEnum):
@@ -41,10 +34,7 @@ class PackagePriority(StrEnum):
     CRITICAL = "critical"
 
 
-if TYPE_CHECKING:
-    PackagePriorityLike = PackagePriority | Literal["low", "medium", "high", "critical"]
-else:
-    PackagePriorityLike = PackagePriority
+PackagePriorityLike = PackagePriority | Literal["low", "medium", "high", "critical"]
 
 
 class ContextScope(StrEnum):
@@ -184,7 +174,7 @@ class ContextConsumption(Record):
         return {**image, "scope_id": scope_id_of(*parts)}
 
 
-def next_number(db: "Database") -> int:
+def next_number(db: Database) -> int:
     """Return the next number of a log's packages; nobody else gets one until this transaction ends.
 
     The run's stream is locked before it, as before everything.

@@ -3,17 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, filled, moment
-
-if TYPE_CHECKING:
-    from typing import Literal
-
 
 # Each time in a row that a try comes to nothing the next is twice as far away, up to so many times.
 MOST_DOUBLINGS = 5
@@ -24,10 +20,7 @@ class GateState(StrEnum):
     CLOSED = "closed"
 
 
-if TYPE_CHECKING:
-    GateStateLike = GateState | Literal["open", "closed"]
-else:
-    GateStateLike = GateState
+GateStateLike = GateState | Literal["open", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +127,7 @@ class Gates(Store):
         found = self._select(Gate, "select * from gates where name = :name for update", name=name)
         return found[0] if found else None
 
-    def _set(self, name: str, state: GateState, note: str, changes: "dict[str, object]") -> Gate:
+    def _set(self, name: str, state: GateState, note: str, changes: dict[str, object]) -> Gate:
         assignments = ", ".join(f"{column} = :new_{column}" for column in changes)
         return self._change(
             Gate,

@@ -12,9 +12,6 @@ from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 
-if TYPE_CHECKING:
-    from typing import Literal
-
 
 class MendState(StrEnum):
     """What is known of a mend. `closed` and `dropped` are ends; every other state leads on."""
@@ -71,10 +68,7 @@ class MendWait(StrEnum):
     PERSON = "person"
 
 
-if TYPE_CHECKING:
-    MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
-else:
-    MendWaitLike = MendWait
+MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
 
 
 @dataclass(frozen=True, kw_only=True)

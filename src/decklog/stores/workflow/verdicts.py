@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
@@ -11,9 +11,6 @@ from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 
 class CheckOutcome(StrEnum):
@@ -26,10 +23,7 @@ class CheckOutcome(StrEnum):
     NOT_RUN = "not-run"
 
 
-if TYPE_CHECKING:
-    CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
-else:
-    CheckOutcomeLike = CheckOutcome
+CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ def test_the_vector_of_a_text_has_length_one_and_does_not_depend_on_other_texts(
     _file(tmp_path / models.WEIGHTS, json.dumps(header).encode(), numbers)
     (tmp_path / models.VOCABULARY).write_text("\n".join(WORDS))
     texts = ["lock locks", "deadlock", "lock"]
-    vectors = MiniLM(str(tmp_path)).embed(texts)
+    vectors = MiniLM(str(tmp_path / models.WEIGHTS), str(tmp_path / models.VOCABULARY)).embed(texts)
     assert [sum(part * part for part in vector) for vector in vectors] == pytest.approx([1, 1, 1], abs=1e-5)
     assert vectors == [models.KeptModel(str(tmp_path)).embed([text])[0] for text in texts]
     assert vectors[0] != vectors[2]

@@ -3,17 +3,14 @@
 import base64
 import binascii
 import os
+from collections.abc import Mapping
 from hashlib import scrypt, sha256
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import Any
 
 from decklog.core.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.core.extras import install_hint
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import ModuleType
-    from typing import Any
 
 _KIND = b"ssh-ed25519"
 # What is signed starts with these words, so that nothing signed for another purpose can be passed off as a statement.
@@ -28,7 +25,7 @@ SHORTEST_PASSWORD = 12
 class Signer:
     """A private key, ready to sign."""
 
-    def __init__(self, key: "Any") -> None:
+    def __init__(self, key: Any) -> None:
         self._key = key
 
     @property
@@ -107,13 +104,13 @@ def make_key_file(path: str, passphrase: str | None) -> str:
     return public
 
 
-def sign(statement: "str | Mapping[str, Any]", private_key_path: str, passphrase: str | None = None) -> str:
+def sign(statement: str | Mapping[str, Any], private_key_path: str, passphrase: str | None = None) -> str:
     """Sign a statement with an OpenSSH private key file of kind ed25519; give the signature as base64 text."""
     text = statement if isinstance(statement, str) else to_json(dict(statement))
     return signer_of_file(private_key_path, passphrase).sign(text)
 
 
-def _private_key(content: bytes, path: str, passphrase: str | None) -> "Any":
+def _private_key(content: bytes, path: str, passphrase: str | None) -> Any:
     serialization = _cryptography("hazmat.primitives.serialization")
     ed25519 = _cryptography("hazmat.primitives.asymmetric.ed25519")
     unsupported = _cryptography("exceptions").UnsupportedAlgorithm
@@ -180,7 +177,7 @@ def _head() -> bytes:
     return len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
 
 
-def _cryptography(name: str) -> "ModuleType":
+def _cryptography(name: str) -> ModuleType:
     """Import a part of the package only when somebody signs or checks: it costs more than all of ours."""
     from importlib import import_module
 

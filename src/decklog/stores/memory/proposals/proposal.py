@@ -1,15 +1,12 @@
 """The proposal: a lesson that what happened speaks for, the entries that show it, and how sure that makes it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Literal
 
 
 class ProposalKind(StrEnum):
@@ -23,10 +20,7 @@ class ProposalKind(StrEnum):
     CORRECTION = "correction"
 
 
-if TYPE_CHECKING:
-    ProposalKindLike = ProposalKind | Literal["check", "attempt", "blocker", "fix", "review", "correction"]
-else:
-    ProposalKindLike = ProposalKind
+ProposalKindLike = ProposalKind | Literal["check", "attempt", "blocker", "fix", "review", "correction"]
 
 
 class ProposalState(StrEnum):
@@ -39,10 +33,7 @@ class ProposalState(StrEnum):
     DISMISSED = "dismissed"
 
 
-if TYPE_CHECKING:
-    ProposalStateLike = ProposalState | Literal["gathering", "open", "known", "accepted", "dismissed"]
-else:
-    ProposalStateLike = ProposalState
+ProposalStateLike = ProposalState | Literal["gathering", "open", "known", "accepted", "dismissed"]
 
 
 class ShownBy(StrEnum):
@@ -91,7 +82,7 @@ class Observation:
     run_id: str | None = None
     task_id: str | None = None
 
-    def evidence(self) -> "dict[str, Any]":
+    def evidence(self) -> dict[str, Any]:
         """Tell it as one piece of the evidence of a proposal."""
         told = {"proof": self.proof.value, "refs": list(self.refs), "work": self.work, "by": self.by}
         return {name: value for name, value in told.items() if value is not None}
@@ -130,25 +121,25 @@ class Proposal(Record):
         return list(dict.fromkeys(named))
 
 
-def confidence_of(evidence: "Sequence[dict[str, Any]]") -> int:
+def confidence_of(evidence: Sequence[dict[str, Any]]) -> int:
     """Return how sure some evidence makes a lesson: by its strongest piece, and by how often it was seen independently."""
     return min(max(_WORTH[ShownBy(one["proof"])][0] for one in evidence) + _EACH_FURTHER * (_independent(evidence) - 1), _SUREST)
 
 
-def _independent(evidence: "Sequence[dict[str, Any]]") -> int:
+def _independent(evidence: Sequence[dict[str, Any]]) -> int:
     """Count what was seen independently: in other work or by others; of what workers only said, both must differ."""
     works, sayers = {one["work"] for one in evidence}, {one.get("by") for one in evidence}
     is_only_said = all(one["proof"] == ShownBy.SAID for one in evidence)
     return min(len(works), len(sayers)) if is_only_said else max(len(works), len(sayers))
 
 
-def because(evidence: "Sequence[dict[str, Any]]") -> str:
+def because(evidence: Sequence[dict[str, Any]]) -> str:
     """Say in words why a lesson is as sure as it is."""
     strongest = max(evidence, key=lambda one: _WORTH[ShownBy(one["proof"])][0])
     works = len({one["work"] for one in evidence})
     return _WORTH[ShownBy(strongest["proof"])][1] + (f"; seen in {works} pieces of work" if works > 1 else "")
 
 
-def is_computed(evidence: "Sequence[dict[str, Any]]") -> bool:
+def is_computed(evidence: Sequence[dict[str, Any]]) -> bool:
     """Return whether the proof needs nobody's word: a check was red and then green, and that in two pieces of work."""
     return len({one["work"] for one in evidence if one["proof"] == ShownBy.RED_THEN_GREEN}) > 1

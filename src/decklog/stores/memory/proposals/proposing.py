@@ -3,14 +3,15 @@
 Every stream has a mark up to which it was looked through, so that no write waits for it: whoever looks, moves the marks.
 """
 
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict
 from decklog.db.where import Where, enum_of
 from decklog.journal.rows import STREAM_SIZE
 from decklog.records.operations import reads_in_steps, writes, writes_in_steps
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.stores.memory import similarity
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex
@@ -29,12 +30,6 @@ from decklog.stores.memory.proposals.proposal import (
     is_computed,
 )
 from decklog.stores.memory.upkeep import LessonUpkeep
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
 
 MARKS = "proposal_marks"
 # So many entries are looked through in one transaction.
@@ -125,7 +120,7 @@ class LessonProposals(LessonUpkeep):
 
     # Looking through what happened
 
-    def _behind(self, run_id: str | None) -> "list[tuple[str, int, int, int]]":
+    def _behind(self, run_id: str | None) -> list[tuple[str, int, int, int]]:
         """List the streams that have entries after their mark: name, number, mark and newest entry."""
         some, bound = (" and s.name in (:run_id, '@desk')", {"run_id": run_id}) if run_id is not None else ("", {})
         _, rows = self._db.rows(f"select * from ({_BEHIND}{some}) b where b.newest > b.mark order by b.no", bound)
@@ -304,7 +299,7 @@ class LessonProposals(LessonUpkeep):
 
     # What is derived
 
-    def audit(self, record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Name marks that stand at no entry of the journal, and whatever is wrong with the lessons."""
         yield from super().audit(record_classes)
         strange = f"""

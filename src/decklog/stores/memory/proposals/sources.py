@@ -1,20 +1,16 @@
 """Where proposals come from: checks, attempts, blockers, fixes, reviews and what people said, read from entries."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeGuard
 
+from decklog.db.base import Database
+from decklog.journal.entry import Entry
 from decklog.journal.rows import COLUMNS, load, load_all
 from decklog.records.values import from_json
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.proposals.proposal import Observation, ProposalKind, ShownBy
 from decklog.stores.memory.tokens import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, TypeGuard
-
-    from decklog.db.base import Database
-    from decklog.journal.entry import Entry
 
 _LONGEST = 400
 _MOST_LOOKED_AT = 50
@@ -44,7 +40,7 @@ select {", ".join(f"e.{name}" for name in COLUMNS)}
 class ProposalSources:
     """Reads what happened for what shows a lesson."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Iterable[Observation | None]]] = {
             "verdicts": _alone(self._of_verdict),
@@ -55,7 +51,7 @@ class ProposalSources:
             "reviews": self._of_review,
         }
 
-    def between(self, start: int, end: int) -> "Iterator[Observation]":
+    def between(self, start: int, end: int) -> Iterator[Observation]:
         """Yield what the entries after one position up to another show."""
         for row in self._db.rows(_TELLING, {"start": start, "end": end})[1]:
             entry = load(self._db, row)
@@ -64,13 +60,13 @@ class ProposalSources:
                 seen = self._read[str(entry.record_table)](entry, image, self._before(entry))
                 yield from (one for one in seen if one is not None)
 
-    def _before(self, entry: "Entry") -> "dict[str, Any]":
+    def _before(self, entry: Entry) -> dict[str, Any]:
         """Return what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
         found = self._entries(str(entry.record_table), str(entry.record_id), "and e.seq < :seq", {"seq": entry.seq}, 1)
         before: Any = found[0].payload if found else None
         return before if isinstance(before, dict) else {}
 
-    def _entries(self, table: str, record_id: str, also: str, bound: "dict[str, Any]", limit: int) -> "list[Entry]":
+    def _entries(self, table: str, record_id: str, also: str, bound: dict[str, Any], limit: int) -> list[Entry]:
         """List entries of a record, the newest first."""
         _, rows = self._db.rows(
             f"""
@@ -86,7 +82,7 @@ class ProposalSources:
 
     # What checks saw
 
-    def _of_verdict(self, entry: "Entry", verdict: "dict[str, Any]", _before: "dict[str, Any]") -> Observation | None:
+    def _of_verdict(self, entry: Entry, verdict: dict[str, Any], _before: dict[str, Any]) -> Observation | None:
         """Return what was red in the same piece of work before a check was green."""
         if verdict["outcome"] != "pass" or (work := self._work_of(verdict.get("task_id"))) is None:
             return None
@@ -109,7 +105,7 @@ class ProposalSources:
             task_id=verdict["task_id"],
         )
 
-    def _red_before(self, verdict: "dict[str, Any]", work: str) -> "tuple[str, str] | None":
+    def _red_before(self, verdict: dict[str, Any], work: str) -> tuple[str, str] | None:
         """Find the last time that a check was red in a piece of work, and what it said first."""
         _, rows = self._db.rows(
             f"""
@@ -143,7 +139,7 @@ class ProposalSources:
 
     # What the gate said
 
-    def _of_review(self, entry: "Entry", review: "dict[str, Any]", _before: "dict[str, Any]") -> "Iterator[Observation]":
+    def _of_review(self, entry: Entry, review: dict[str, Any], _before: dict[str, Any]) -> Iterator[Observation]:
         """Yield what the gate turned a change down for before it let the same work pass."""
         held = self._held_before(review) if review["verdict"] == "pass" else None
         if held is None:
@@ -167,7 +163,7 @@ class ProposalSources:
                 task_id=review.get("task_id"),
             )
 
-    def _held_before(self, review: "dict[str, Any]") -> "tuple[str, str, list[dict[str, Any]], set[int]] | None":
+    def _held_before(self, review: dict[str, Any]) -> tuple[str, str, list[dict[str, Any]], set[int]] | None:
         """Find when the gate last turned the same work down: its id, the work, what was found, and which no model said."""
         _, rows = self._db.rows(
             f"""
@@ -188,7 +184,7 @@ class ProposalSources:
 
     # What attempts showed
 
-    def _of_task(self, entry: "Entry", task: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_task(self, entry: Entry, task: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if before.get("state") != "running":
             return None
         worker = before.get("worker")
@@ -201,7 +197,7 @@ class ProposalSources:
             ProposalKind.BLOCKER, entry, task, worker, why, f"Work like this was stopped by: {_line(why)}", ShownBy.STOPPED, ()
         )
 
-    def _overcome(self, entry: "Entry", task: "dict[str, Any]", worker: str | None) -> Observation | None:
+    def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Observation | None:
         """Return what got a task done that had failed before, where whoever did it said what."""
         also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
@@ -226,13 +222,13 @@ class ProposalSources:
     def _observed(
         self,
         kind: ProposalKind,
-        entry: "Entry",
-        task: "dict[str, Any]",
+        entry: Entry,
+        task: dict[str, Any],
         worker: str | None,
         why: str,
         body: str,
         proof: ShownBy,
-        refs: "list[str] | tuple[str, ...]",
+        refs: list[str] | tuple[str, ...],
     ) -> Observation:
         return Observation(
             kind,
@@ -250,7 +246,7 @@ class ProposalSources:
 
     # What people said
 
-    def _of_approval(self, entry: "Entry", asked: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_approval(self, entry: Entry, asked: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         why = asked.get("rationale")
         is_turned_down = asked["state"] == "denied" and before.get("state") != "denied" and asked.get("decided_by")
         if not is_turned_down or not _is_telling(why):
@@ -270,12 +266,12 @@ class ProposalSources:
             asked.get("task_id"),
         )
 
-    def _of_message(self, entry: "Entry", message: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_message(self, entry: Entry, message: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if before or message["severity"] == "question":
             return None
         return self._correction(entry, message, self._whose(bool(message["is_authorised"])))
 
-    def _of_feedback(self, entry: "Entry", feedback: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_feedback(self, entry: Entry, feedback: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if not before and feedback.get("message_id") is None:
             return self._correction(entry, feedback, self._whose(False))
         cause, test = feedback.get("root_cause"), feedback.get("regression_test_path")
@@ -299,7 +295,7 @@ class ProposalSources:
             },
         )
 
-    def _correction(self, entry: "Entry", said: "dict[str, Any]", proof: ShownBy) -> Observation | None:
+    def _correction(self, entry: Entry, said: dict[str, Any], proof: ShownBy) -> Observation | None:
         body = said["body"]
         if not _is_telling(body) or not _ADVICE.search(body) or len(body) > _LONGEST:
             return None
@@ -325,13 +321,13 @@ class ProposalSources:
 
 
 def _alone(
-    read: "Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None]",
-) -> "Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]":
+    read: Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None],
+) -> Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]:
     """Make what shows one lesson at most give a list, as what shows several does."""
     return lambda entry, image, before: [read(entry, image, before)]
 
 
-def _is_telling(text: str | None) -> "TypeGuard[str]":
+def _is_telling(text: str | None) -> TypeGuard[str]:
     """Return whether a text says enough to be followed."""
     return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
 

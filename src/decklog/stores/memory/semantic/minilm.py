@@ -1,7 +1,6 @@
 """The sentence model all-MiniLM-L6-v2 on numpy: word pieces, six transformer layers, mean pooling."""
 
 import json
-import os
 import re
 import struct
 import unicodedata
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from decklog.core.errors import Damaged
 from decklog.stores.memory.semantic.arrays import numpy
-from decklog.stores.memory.semantic.model import NAME, VOCABULARY, WEIGHTS
 
 WIDTH, HEADS = 384, 12
 LONGEST = 256
@@ -29,12 +27,9 @@ Array = NDArray[Any]
 class MiniLM:
     """Turns texts into vectors of length 1."""
 
-    name = NAME
-    dimensions = WIDTH
-
-    def __init__(self, folder: str) -> None:
-        tensors = read_tensors(os.path.join(folder, WEIGHTS))
-        with open(os.path.join(folder, VOCABULARY), encoding="utf-8") as file:
+    def __init__(self, weights: str, vocabulary: str) -> None:
+        tensors = read_tensors(weights)
+        with open(vocabulary, encoding="utf-8") as file:
             self._pieces = WordPieces(file.read().split("\n"))
         self._words = tensors["embeddings.word_embeddings.weight"]
         kind = tensors["embeddings.token_type_embeddings.weight"][0]

@@ -73,7 +73,7 @@ class KeptModel:
             if self._encoder is None:
                 from decklog.stores.memory.semantic.minilm import MiniLM
 
-                self._encoder = MiniLM(self.place)
+                self._encoder = MiniLM(os.path.join(self.place, WEIGHTS), os.path.join(self.place, VOCABULARY))
         return self._encoder.embed(texts)
 
 
