@@ -25,7 +25,7 @@ from decklog.db.search.vector_index import VectorIndex
 from decklog.stores.memory import similarity
 from decklog.stores.memory.semantic.arrays import numpy
 from decklog.stores.memory.semantic.model import kept_model
-from decklog.stores.memory.tokens import terms_of, words_of
+from decklog.stores.memory.text import terms_of, words_of
 
 MANY = 100_000
 FEWER = 20_000

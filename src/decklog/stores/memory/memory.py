@@ -12,12 +12,11 @@ from decklog.records.operations import reads, reads_in_steps, within_lease, writ
 from decklog.records.record import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
-from decklog.stores.memory.embedding import without_vectors
 from decklog.stores.memory.indexing import LessonIndex
+from decklog.stores.memory.learning import Contradiction
 from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting, Topic
-from decklog.stores.memory.proposals.proposal import Proposal
-from decklog.stores.memory.proposals.proposing import LessonProposals
-from decklog.stores.memory.settling import Contradiction
+from decklog.stores.memory.proposing import LessonProposals, Proposal
+from decklog.stores.memory.upkeep import without_vectors
 from decklog.stores.memory.vectors import Neighbours
 
 MOST_HITS = 50

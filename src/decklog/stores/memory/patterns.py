@@ -11,7 +11,7 @@ from decklog.db.where import Where, enum_of, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.memory.error_signatures import classic_message, message_pattern, pattern_hash
+from decklog.stores.memory.text import classic_message, message_pattern, pattern_hash
 
 DEFAULT_TTL_DAYS = 90
 INJECTABLE = 0.3

@@ -9,8 +9,7 @@ from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_part, says_nothing
-from decklog.stores.memory.stemming import stem_of
-from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
+from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words_of
 
 # What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
 LITTLE = 0.6

@@ -18,19 +18,28 @@ from decklog.stores.of_run import no_run
 from decklog.stores.overview import recent, spending, task_counts, waiting
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding, standings
-from decklog.stores.overview.comparison import Comparison
-from decklog.stores.overview.families import Families
-from decklog.stores.overview.looking import Base
+from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.money import MoneyPicture
-from decklog.stores.overview.picture import RunPicture
+from decklog.stores.overview.picture import Comparison, RunPicture
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, check_marks, look
+from decklog.stores.overview.run_facts import (
+    MOST_GOING_ON,
+    NEWEST_GOING_ON,
+    STATES,
+    OverviewOutdated,
+    RunFilter,
+    RunOverview,
+    RunsTable,
+    check_marks,
+    look,
+    place_in,
+    place_of,
+)
 from decklog.stores.overview.search import SearchResult
 from decklog.stores.overview.spending import Charged, SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunFilter, RunsTable, place_in, place_of
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
 T = TypeVar("T")
@@ -220,7 +229,7 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        from decklog.stores.overview.comparison import compared
+        from decklog.stores.overview.picture import compared
 
         return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
@@ -317,9 +326,9 @@ class Overview(Families):
         Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
         for nobody has `who` null. Of each kind the first 1,000 are counted.
         """
-        from decklog.stores.overview.stations import read
+        from decklog.stores.overview.board import workloads
 
-        return read(self._db)
+        return workloads(self._db)
 
     @reads
     def decisions(self) -> int:

@@ -284,3 +284,22 @@ def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
 
 def _entry(row: Row) -> Entry:
     return Entry.from_row(COLUMNS[1:], row[2:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Both moments, without strips, lanes, tasks and entries; `differences` is None where one is too long to be compared so."""
+
+    sides: list[RunPicture]
+    differences: "list[dict[str, Any]] | None"
+    decisions: int
+
+    def as_dict(self) -> dict[str, Any]:
+        sides = [side.as_dict() for side in self.sides]
+        return {"sides": sides, "differences": self.differences, "decisions": self.decisions}
+
+
+def compared(db: Database, base: Any, history: Any, beside: Any) -> Comparison:
+    """Show both sides as they stood."""
+    sides = [head_of(db, base, history, side) for side in beside.sides]
+    return Comparison(sides=sides, differences=beside.differences, decisions=len(base.items))

@@ -428,7 +428,7 @@ class Runs(Store):
 
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
-        from decklog.stores.runs.difference import differing
+        from decklog.stores.runs.comparison import differing
 
         past = self._past()
         return differing(past.moment(before), past.moment(after))

@@ -14,7 +14,7 @@ from decklog.records.operations import WaitStep, calling, check_may_wait, readin
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
 from decklog.stores.of_run import check_run
-from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.claim import Claim, ending, lease_check, lost
 from decklog.stores.tasks.claimable import (
     EXPIRED,
     FINISH,
@@ -29,7 +29,6 @@ from decklog.stores.tasks.claimable import (
     take_at_once,
     take_next,
 )
-from decklog.stores.tasks.held import ending, lease_check, lost
 from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
 
 
@@ -115,7 +114,7 @@ class Leases(Store):
             check_may_wait(self._db)
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         if task_id is not None:
-            from decklog.stores.tasks.unclaimed import refuse_claim, run_of
+            from decklog.stores.tasks.why import refuse_claim, run_of
 
             found = yield reading(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
             run_id, wanted = found, {"id": task_id}

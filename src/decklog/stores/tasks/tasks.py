@@ -299,7 +299,7 @@ class Tasks(Links):
         tag: str | None = None,
     ) -> "ClaimExplanation":
         """Explain why a claim gets nothing, as a code and in words, and what would help."""
-        from decklog.stores.tasks.unclaimed import explain
+        from decklog.stores.tasks.why import explain
 
         if run_id is not None:
             check_run(self._db, run_id)
@@ -309,7 +309,7 @@ class Tasks(Links):
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
         """List what could be claimed now, most urgent first, and why the rest can't."""
-        from decklog.stores.tasks.unclaimed import why_not
+        from decklog.stores.tasks.why import why_not
 
         check_run(self._db, run_id)
         now, steady_now = self._now(), self._steady_now()

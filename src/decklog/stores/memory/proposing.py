@@ -1,7 +1,4 @@
-"""Proposing: lessons are found in what happened, kept with their proof, and taken up or dismissed.
-
-Every stream has a mark up to which it was looked through, so that no write waits for it: whoever looks, moves the marks.
-"""
+"""Verbs of proposed lessons: gathered from the journal, accepted or dismissed by a person."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -13,10 +10,9 @@ from decklog.journal.rows import STREAM_SIZE
 from decklog.records.operations import reads_in_steps, writes, writes_in_steps
 from decklog.records.record import Page, Record
 from decklog.stores.memory import similarity
-from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import Lesson
-from decklog.stores.memory.proposals.proposal import (
+from decklog.stores.memory.proposals import (
     ENOUGH,
     MOST_EVIDENCE,
     Observation,
@@ -29,6 +25,7 @@ from decklog.stores.memory.proposals.proposal import (
     confidence_of,
     is_computed,
 )
+from decklog.stores.memory.text import signature
 from decklog.stores.memory.upkeep import LessonUpkeep
 
 MARKS = "proposal_marks"
@@ -128,7 +125,7 @@ class LessonProposals(LessonUpkeep):
 
     def _step(self, run_id: str | None) -> list[Proposal]:
         """Look through so many entries, of however many streams."""
-        from decklog.stores.memory.proposals.sources import ProposalSources
+        from decklog.stores.memory.proposals import ProposalSources
 
         self._alone()
         changed, left, sources = [], _BATCH, ProposalSources(self._db)
