@@ -29,7 +29,7 @@ from decklog.stores.memory.learning import Contradiction, ContradictionStateLike
 from decklog.stores.memory.learnings import Learning, LearningStateLike
 from decklog.stores.memory.lesson import Hits, Lesson, Sighting, Topic
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcomeLike
-from decklog.stores.memory.proposing import Proposal, ProposalKindLike, ProposalStateLike
+from decklog.stores.memory.proposals import Proposal, ProposalKindLike, ProposalStateLike
 from decklog.stores.memory.strategies import Strategy, StrategyTopicLike
 from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.money.prices import Price

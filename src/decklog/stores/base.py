@@ -177,6 +177,29 @@ class Store:
             raise self._refusal(record_class, record_id)
         return changed[0]
 
+    def _update(
+        self,
+        record_class: type[R],
+        record_id: str | Sequence[str],
+        changes: Mapping[str, Any],
+        *,
+        condition: str = "",
+        counting: str = "",
+        note: str | None = None,
+        **parameters: Any,
+    ) -> R:
+        """Set columns of one record as `_change` does, if it also meets a condition, and its time of change.
+
+        `counting` names columns to add 1 to.
+        """
+        if "updated_at" in record_class.columns():
+            changes = {**changes, "updated_at": self._now()}
+        assignments = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + 1" for name in counting.split()]
+        meets = [*(f"{name} = :{name}" for name in record_class.identity), *([condition] if condition else [])]
+        sql = f"update {record_class.table} set {', '.join(assignments)} where {' and '.join(meets)} returning *"
+        new = {f"new_{name}": value for name, value in changes.items()}
+        return self._change(record_class, record_id, sql, note=note, **new, **parameters)
+
     def _change_all(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run an `update … returning *` or an upsert that may meet several records of one stream; write an entry for each.
 
@@ -294,8 +317,7 @@ class Store:
         """Look a record up; None when it is not there."""
         key = _key(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
-        found = self._select(record_class, f"select * from {record_class.table} where {condition}", **key)
-        return found[0] if found else None
+        return self._first(record_class, f"select * from {record_class.table} where {condition}", **key)
 
     def _fetch(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
         """Look a record up; raise `NotFound` when it is not there."""
@@ -329,6 +351,10 @@ class Store:
             self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         return record_class.from_rows(names, rows)
+
+    def _first(self, record_class: type[R], sql: str, **parameters: Any) -> R | None:
+        """Run a query for whole records and return the first, or None."""
+        return next(iter(self._select(record_class, sql, **parameters)), None)
 
     def _page(
         self,

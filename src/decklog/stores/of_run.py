@@ -88,18 +88,7 @@ class RunBound(Store):
         differing = self.differing(record, changes)
         if not differing:
             return record.marked_already()
-        key = {name: getattr(record, name) for name in record.identity}
-        assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
-        condition = " and ".join(f"{name} = :{name}" for name in key)
-        changed = self._change_all(
-            type(record),
-            f"update {record.table} set {assignments}, updated_at = :now where {condition} returning *",
-            note=note,
-            now=self._now(),
-            **key,
-            **{f"new_{name}": value for name, value in differing.items()},
-        )
-        return changed[0]
+        return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)
 
     def differing(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Pick the changes that would change something, as the columns hold them."""

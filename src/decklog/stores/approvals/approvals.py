@@ -213,8 +213,7 @@ class Approvals(Store):
             return approval
         if key is None:
             return None
-        found = self._select(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     @writes
     def record(
@@ -445,8 +444,9 @@ class Approvals(Store):
     ) -> Page[Approval]:
         """List approvals as they count now, newest first."""
         now = self._now()
-        where = Where(Approval)
-        where.equal(run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id)
+        where = Where(
+            Approval, run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id
+        )
         where.equal(subject_digest=subject_digest and hex_digest(subject_digest))
         if state is not None:
             where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))

@@ -165,11 +165,11 @@ class FeedbackStore(Store):
         after: str | None = None,
     ) -> Page[Feedback]:
         """List feedback, newest first."""
-        where = Where(Feedback)
-        where.equal(
-            state=state and enum_of(FeedbackState, state, "state"),
-            fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
-            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+        where = Where(
+            Feedback,
+            state=state,
+            fix_class=fix_class,
+            severity=severity,
         )
         return self._page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
@@ -300,16 +300,7 @@ class FeedbackStore(Store):
         return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self._now())}, note or f"{to}")
 
     def _set(self, known: Feedback, changes: dict[str, Any], note: str) -> Feedback:
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            Feedback,
-            known.id,
-            f"update feedback set {assignments}, updated_at = :now where id = :id and state = :known returning *",
-            note=note,
-            known=known.state,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        return self._update(Feedback, known.id, changes, condition="state = :known", note=note, known=known.state)
 
 
 def _reason(text: str) -> str:

@@ -199,8 +199,7 @@ class Inbox(Store):
 
         A message is left out when it names another agent, or another run or task than those given here.
         """
-        where = Where(Message)
-        where.equal(state=MessageState.PENDING)
+        where = Where(Message, state=MessageState.PENDING)
         for name, value in (("agent", agent), ("run_id", run_id), ("task_id", task_id)):
             if value is not None:
                 where.add(f"({name} is null or {name} = :{name})", **{name: value})
@@ -218,10 +217,10 @@ class Inbox(Store):
         after: str | None = None,
     ) -> Page[Message]:
         """List messages, newest first."""
-        where = Where(Message)
-        where.equal(
-            state=state and enum_of(MessageState, state, "state"),
-            severity=severity and enum_of(MessageSeverity, severity, "severity"),
+        where = Where(
+            Message,
+            state=state,
+            severity=severity,
             run_id=run_id,
             from_handle=from_handle,
         )
@@ -233,13 +232,12 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is not MessageState.PENDING:
             return known.marked_already()
-        return self._change(
+        return self._update(
             Message,
             message_id,
-            "update messages set state = 'seen', seen_by = :by, seen_at = :now where id = :id and state = 'pending' returning *",
+            {"state": "seen", "seen_by": by, "seen_at": self._now()},
+            condition="state = 'pending'",
             note="seen",
-            by=by,
-            now=self._now(),
         )
 
     @writes
@@ -326,16 +324,12 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is MessageState.CLOSED:
             return known.marked_already()
-        return self._change(
+        return self._update(
             Message,
             message_id,
-            """
-            update messages set state = 'closed', closed_at = :now
-             where id = :id and state in ('seen', 'answered', 'escalated')
-            returning *
-            """,
+            {"state": "closed", "closed_at": self._now()},
+            condition="state in ('seen', 'answered', 'escalated')",
             note="closed",
-            now=self._now(),
         )
 
     def _locked(self, message_id: str) -> Message:

@@ -166,8 +166,7 @@ class Notices(Store):
         after: str | None = None,
     ) -> Page[Notice]:
         """List notices, newest first."""
-        where = Where(Notice)
-        where.equal(state=state and enum_of(NoticeState, state, "state"), rule_id=rule_id)
+        where = Where(Notice, state=state, rule_id=rule_id)
         return self._page(Notice, where, order=("made_at", "id"), limit=limit, after=after, descending=True)
 
     @reads
@@ -203,8 +202,7 @@ class Notices(Store):
 
     def _known(self, rule_id: str, key: str) -> Notice | None:
         sql = "select * from notices where rule_id = :rule_id and key = :key"
-        found = self._select(Notice, sql, rule_id=rule_id, key=key)
-        return found[0] if found else None
+        return self._first(Notice, sql, rule_id=rule_id, key=key)
 
     @writes
     def take(self, sender: str) -> Notice | None:
@@ -288,16 +286,12 @@ class Notices(Store):
     @writes
     def retry(self, notice_id: str) -> Notice:
         """Send a notice again that failed or has an unknown outcome; it may arrive twice, under the same id."""
-        return self._change(
+        return self._update(
             Notice,
             notice_id,
-            """
-            update notices set state = 'due', due_at = :now, attempts = 0, settled_at = null
-             where id = :id and (state = 'failed' or state = 'unknown')
-            returning *
-            """,
+            {"state": "due", "due_at": self._now(), "attempts": 0, "settled_at": None},
+            condition="(state = 'failed' or state = 'unknown')",
             note="to be sent again",
-            now=self._now(),
         )
 
 

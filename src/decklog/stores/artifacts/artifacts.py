@@ -200,14 +200,13 @@ class Artifacts(Store):
             return artifact
         if digest is None:
             return None
-        found = self._select(
+        return self._first(
             Artifact,
             "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
             run_id=run_id,
             path=path,
             digest=digest,
         )
-        return found[0] if found else None
 
     @reads
     def get(self, artifact_id: str) -> Artifact:
@@ -229,8 +228,9 @@ class Artifacts(Store):
         after: str | None = None,
     ) -> Page[Artifact]:
         """List artifacts, newest first, without their bytes."""
-        where = Where(Artifact)
-        where.equal(run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest))
+        where = Where(
+            Artifact, run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest)
+        )
         order = ("number",) if run_id is not None else ("created_at", "run_id", "number")
         return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
 

@@ -165,8 +165,7 @@ class Checkpoints(Store):
         if key is None:
             return None
         sql = "select * from checkpoints where run_id = :run_id and key = :key"
-        found = self._select(Checkpoint, sql, run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(Checkpoint, sql, run_id=run_id, key=key)
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
@@ -186,8 +185,7 @@ class Checkpoints(Store):
         after: str | None = None,
     ) -> Page[Checkpoint]:
         """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
-        where = Where(Checkpoint)
-        where.equal(run_id=run_id, name=name, status=status)
+        where = Where(Checkpoint, run_id=run_id, name=name, status=status)
         return self._page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
 
     @writes
@@ -244,8 +242,7 @@ class Checkpoints(Store):
         after: str | None = None,
     ) -> Page[TaskSnapshot]:
         """List the tasks that have a snapshot, by task, without the documents."""
-        where = Where(TaskSnapshot)
-        where.equal(run_id=run_id, task_id=task_id)
+        where = Where(TaskSnapshot, run_id=run_id, task_id=task_id)
         return self._page(TaskSnapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
 
 

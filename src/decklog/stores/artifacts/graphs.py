@@ -121,16 +121,14 @@ class Graphs(Store):
         self, run_id: str, *, namespace: str | None = None, limit: int = 20, after: str | None = None
     ) -> Page[GraphCheckpoint]:
         """List the checkpoints of a graph's thread, newest first."""
-        where = Where(GraphCheckpoint)
-        where.equal(run_id=run_id, namespace=namespace)
+        where = Where(GraphCheckpoint, run_id=run_id, namespace=namespace)
         order = ("checkpoint_id", "namespace")
         return self._page(GraphCheckpoint, where, order=order, limit=limit, after=after, descending=True)
 
     @reads
     def graph_items(self, *, namespace: str | None = None, limit: int = 20, after: str | None = None) -> Page[GraphItem]:
         """List the items that graphs share in one namespace, or in all."""
-        where = Where(GraphItem)
-        where.equal(namespace=namespace)
+        where = Where(GraphItem, namespace=namespace)
         return self._page(GraphItem, where, order=("namespace", "key"), limit=limit, after=after)
 
     # For adapters, which have bytes and objects in their hands: not verbs, since no command line could give them.
@@ -274,8 +272,7 @@ class Graphs(Store):
         """Give checkpoints by their fields, newest first, a page at a time."""
         order, after = ("checkpoint_id", "run_id", "namespace"), None
         while True:
-            where = Where(GraphCheckpoint)
-            where.equal(**equal)
+            where = Where(GraphCheckpoint, **equal)
             if before is not None:
                 where.add("checkpoint_id < :before", before=before)
             page = self._db.read(

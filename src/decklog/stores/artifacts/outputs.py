@@ -93,8 +93,7 @@ class Outputs(Store):
     def _known(self, run_id: str, key: str | None) -> SkillOutput | None:
         if key is None:
             return None
-        found = self._select(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     def _filled(self, output: SkillOutput) -> SkillOutput:
         documents.fill(self._db, output, "document", output.digest)
@@ -129,8 +128,7 @@ class Outputs(Store):
         return Page((self._filled(output) for output in page), next=page.next)
 
     def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
-        where = Where(SkillOutput)
-        where.equal(run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
+        where = Where(SkillOutput, run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
         where.equal(group_id=_optional(group_id, "group_id"))
         return where
 

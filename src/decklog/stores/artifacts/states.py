@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
@@ -70,22 +70,19 @@ class InvestigationStatus(StrEnum):
     COMPLETED = "completed"
 
 
-if TYPE_CHECKING:
-    InvestigationStatusLike = (
-        InvestigationStatus
-        | Literal[
-            "under_investigation",
-            "root_cause_found",
-            "hypothesis_eliminated",
-            "fix_proposed",
-            "fix_verified",
-            "escalated",
-            "blocked",
-            "completed",
-        ]
-    )
-else:
-    InvestigationStatusLike = InvestigationStatus
+InvestigationStatusLike = (
+    InvestigationStatus
+    | Literal[
+        "under_investigation",
+        "root_cause_found",
+        "hypothesis_eliminated",
+        "fix_proposed",
+        "fix_verified",
+        "escalated",
+        "blocked",
+        "completed",
+    ]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +212,7 @@ class States(Checkpoints, Graphs):
         return self._version((run_id, group_id, name), version)
 
     def _version(self, place: tuple[str, str, str], version: int | None) -> StateVersion:
-        where = Where(StateVersion)
-        where.equal(run_id=place[0], group_id=place[1], name=place[2], version=version)
+        where = Where(StateVersion, run_id=place[0], group_id=place[1], name=place[2], version=version)
         found = self._select(
             StateVersion, f"select * from state_versions {where.sql} order by version desc limit 1", **where.bound
         )
@@ -234,8 +230,7 @@ class States(Checkpoints, Graphs):
         self, run_id: str, *, name: str | None = None, group_id: str | None = None, limit: int = 20, after: str | None = None
     ) -> Page[State]:
         """List a run's states by group and name, without the documents."""
-        where = Where(State)
-        where.equal(run_id=run_id, name=name, group_id=group_id)
+        where = Where(State, run_id=run_id, name=name, group_id=group_id)
         return self._page(State, where, order=("group_id", "name"), limit=limit, after=after)
 
     @reads
@@ -244,8 +239,7 @@ class States(Checkpoints, Graphs):
     ) -> Page[StateVersion]:
         """List a state's versions, newest first, without the documents."""
         _check_place(name, group_id)
-        where = Where(StateVersion)
-        where.equal(run_id=run_id, group_id=group_id, name=name)
+        where = Where(StateVersion, run_id=run_id, group_id=group_id, name=name)
         return self._page(StateVersion, where, order=("version",), limit=limit, after=after, descending=True)
 
     @reads

@@ -216,21 +216,19 @@ class Effects(Store):
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
         inline, digest = self._kept(result)
-        changed = self._change(
+        changed = self._update(
             Effect,
             effect_id,
-            """
-            update effects
-               set state = :state, actor = null, result = :result, result_digest = :digest, error = :error, settled_at = :now
-             where id = :id and state = 'intended' and actor = :actor
-            returning *
-            """,
-            state=EffectState.FAILED if error else EffectState.DONE,
+            {
+                "state": EffectState.FAILED if error else EffectState.DONE,
+                "actor": None,
+                "result": inline,
+                "result_digest": digest,
+                "error": error,
+                "settled_at": self._now(),
+            },
+            condition="state = 'intended' and actor = :actor",
             actor=actor,
-            result=inline,
-            digest=digest,
-            error=error,
-            now=self._now(),
         )
         return self._filled(changed)
 
@@ -256,16 +254,12 @@ class Effects(Store):
     @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
-        return self._change(
+        return self._update(
             Effect,
             effect_id,
-            """
-            update effects set state = 'unknown', actor = null, note = :why
-             where id = :id and state = 'intended' and actor = :actor
-            returning *
-            """,
+            {"state": "unknown", "actor": None, "note": note},
+            condition="state = 'intended' and actor = :actor",
             note=note,
-            why=note,
             actor=actor,
         )
 
@@ -310,23 +304,20 @@ class Effects(Store):
         if not by.strip():
             raise Invalid("say who looked", field="by")
         inline, digest = self._kept(result)
-        changed = self._change(
+        changed = self._update(
             Effect,
             effect_id,
-            """
-            update effects
-               set state = :state, actor = null, result = :result, result_digest = :digest, reconciled_by = :by,
-                   note = :reason, settled_at = :settled_at
-             where id = :id and (state = 'unknown' or state = 'intended')
-            returning *
-            """,
+            {
+                "state": EffectState.DONE if answer is EffectOutcome.YES else EffectState.CLEARED,
+                "actor": None,
+                "result": inline,
+                "result_digest": digest,
+                "reconciled_by": by,
+                "note": reason,
+                "settled_at": self._now() if answer is EffectOutcome.YES else None,
+            },
+            condition="(state = 'unknown' or state = 'intended')",
             note=f"{by}: it {'happened' if answer is EffectOutcome.YES else 'did not happen'}",
-            state=EffectState.DONE if answer is EffectOutcome.YES else EffectState.CLEARED,
-            result=inline,
-            digest=digest,
-            by=by,
-            reason=reason,
-            settled_at=self._now() if answer is EffectOutcome.YES else None,
         )
         return self._filled(changed)
 
@@ -338,8 +329,7 @@ class Effects(Store):
     @reads
     def open(self, run_id: str | None = None, *, limit: int = 20, after: str | None = None) -> Page[Effect]:
         """List the effects that are intended or of unknown outcome, oldest first."""
-        where = Where(Effect)
-        where.equal(run_id=run_id)
+        where = Where(Effect, run_id=run_id)
         where.add("(state = 'intended' or state = 'unknown')")
         return self._listed(where, limit=limit, after=after)
 
@@ -356,6 +346,5 @@ class Effects(Store):
         after: str | None = None,
     ) -> Page[Effect]:
         """List effects, newest first."""
-        where = Where(Effect)
-        where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
+        where = Where(Effect, run_id=run_id, state=state, tool=tool, step=step, task_id=task_id)
         return self._listed(where, limit=limit, after=after, descending=True)

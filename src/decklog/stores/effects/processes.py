@@ -142,6 +142,5 @@ class Processes(Store):
         after: str | None = None,
     ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
-        where = Where(Process)
-        where.equal(run_id=run_id, state=state and enum_of(ProcessState, state, "state"), task_id=task_id)
+        where = Where(Process, run_id=run_id, state=state, task_id=task_id)
         return self._page(Process, where, order=("started_at", "id"), limit=limit, after=after, descending=True)

@@ -63,13 +63,7 @@ class LessonSettler(Store):
             raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
         self._refuse_circle(lesson_id, by)
         with LessonIndex(self._db).following() as index:
-            changed = self._change(
-                Lesson,
-                lesson_id,
-                "update lessons set superseded_by = :by where id = :id and superseded_by is null returning *",
-                note=reason,
-                by=by,
-            )
+            changed = self._update(Lesson, lesson_id, {"superseded_by": by}, condition="superseded_by is null", note=reason)
             index.put(changed)
             self._close(lesson_id, by)
         return changed
@@ -81,13 +75,7 @@ class LessonSettler(Store):
         if not (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
         with LessonIndex(self._db).following() as index:
-            changed = self._change(
-                Lesson,
-                lesson_id,
-                "update lessons set retired_at = :now where id = :id returning *",
-                note=reason or "retired",
-                now=self._now(),
-            )
+            changed = self._update(Lesson, lesson_id, {"retired_at": self._now()}, note=reason or "retired")
             index.put(changed)
             self._close(lesson_id, "nothing")
         return changed
@@ -99,12 +87,7 @@ class LessonSettler(Store):
         if (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
         with LessonIndex(self._db).following() as index:
-            changed = self._change(
-                Lesson,
-                lesson_id,
-                "update lessons set superseded_by = null, retired_at = null where id = :id returning *",
-                note="reinstated",
-            )
+            changed = self._update(Lesson, lesson_id, {"superseded_by": None, "retired_at": None}, note="reinstated")
             index.put(changed)
         return changed
 
@@ -125,8 +108,7 @@ class LessonSettler(Store):
             raise Invalid("nothing is said to have changed; name paths, versions or an undone commit", field="paths")
         now_used = scopes.versions_of(versions or [])
         self._alone()
-        where = Where(Lesson)
-        where.equal(project=project)
+        where = Where(Lesson, project=project)
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
         found = self._select(Lesson, f"select * from lessons {where.sql} order by created_at, id", **where.bound)
         what = {lesson.id: scopes.changed(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
@@ -134,14 +116,7 @@ class LessonSettler(Store):
             return [self._outdate(lesson_id, reason) for lesson_id, reason in what.items() if reason is not None]
 
     def _outdate(self, lesson_id: str, reason: str) -> Lesson:
-        return self._change(
-            Lesson,
-            lesson_id,
-            "update lessons set outdated_at = :now, outdated_by = :reason where id = :id returning *",
-            note=reason,
-            now=self._now(),
-            reason=reason,
-        )
+        return self._update(Lesson, lesson_id, {"outdated_at": self._now(), "outdated_by": reason}, note=reason)
 
     @reads
     def contradictions(
@@ -153,8 +128,7 @@ class LessonSettler(Store):
         after: str | None = None,
     ) -> Page[Contradiction]:
         """List contradictions between lessons, the newest first: those to settle, or those that were."""
-        where = Where(Contradiction)
-        where.equal(state=enum_of(ContradictionState, state, "state"))
+        where = Where(Contradiction, state=enum_of(ContradictionState, state, "state"))
         if lesson_id is not None:
             where.add("(lesson_id = :of or other_id = :of)", of=lesson_id)
         return self._page(Contradiction, where, order=("found_at", "id"), limit=limit, after=after, descending=True)
@@ -176,18 +150,16 @@ class LessonSettler(Store):
 
     def _decide(self, contradiction_id: str, *, both: bool, by: str | None, reason: str | None) -> Contradiction:
         with LessonIndex(self._db).following():
-            return self._change(
+            return self._update(
                 Contradiction,
                 contradiction_id,
-                """
-                update contradictions set state = :state, settled_at = :now, settled_by = :by, reason = :reason
-                 where id = :id and state = 'open'
-                returning *
-                """,
-                state=ContradictionState.BOTH_HOLD if both else ContradictionState.SETTLED,
-                now=self._now(),
-                by=by,
-                reason=reason,
+                {
+                    "state": ContradictionState.BOTH_HOLD if both else ContradictionState.SETTLED,
+                    "settled_at": self._now(),
+                    "settled_by": by,
+                    "reason": reason,
+                },
+                condition="state = 'open'",
             )
 
     def _let_hold(self, kept: str, other: str) -> None:
@@ -229,14 +201,11 @@ class LessonSettler(Store):
         found = self._oppose(lesson, other, why)
         if found.state is ContradictionState.OPEN:
             return found
-        return self._change(
+        return self._update(
             Contradiction,
             found.id,
-            """
-            update contradictions set state = 'open', settled_at = null, settled_by = null, reason = null
-             where id = :id and state <> 'open'
-            returning *
-            """,
+            {"state": "open", "settled_at": None, "settled_by": None, "reason": None},
+            condition="state <> 'open'",
             note=why,
         )
 
@@ -467,21 +436,19 @@ class LessonWriter(LessonSettler):
     def _count(self, known: Lesson, given: dict[str, Any]) -> Lesson:
         """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
         payload = {**given["payload"], **known.payload}
-        return self._change(
+        return self._update(
             Lesson,
             known.id,
-            """
-            update lessons
-               set sightings = sightings + 1, last_seen_at = :now, payload = :payload, confidence = :confidence, scope = :scope,
-                   outdated_at = null, outdated_by = null
-             where id = :id
-            returning *
-            """,
+            {
+                "last_seen_at": self._now(),
+                "payload": payload,
+                "confidence": max(known.confidence, given["confidence"]),
+                "scope": {**known.scope, **given["scope"]},
+                "outdated_at": None,
+                "outdated_by": None,
+            },
+            counting="sightings",
             note="seen again",
-            now=self._now(),
-            payload=payload,
-            scope={**known.scope, **given["scope"]},
-            confidence=max(known.confidence, given["confidence"]),
         )
 
     def _see(self, lesson: Lesson, given: dict[str, Any], refs: list[str], key: str | None, *, again: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
@@ -225,8 +225,7 @@ class Learnings(Store):
     def _known(self, key: str | None) -> Learning | None:
         if key is None:
             return None
-        found = self._select(Learning, "select * from learnings where key = :key", key=key)
-        return found[0] if found else None
+        return self._first(Learning, "select * from learnings where key = :key", key=key)
 
     @writes
     def promote(self, learning_id: str, *, to: str | None = None, by: str | None = None) -> Learning:
@@ -251,20 +250,12 @@ class Learnings(Store):
     def _decide(self, learning: Learning, state: LearningState, place: str, by: str | None, reason: str | None) -> Learning:
         if learning.state is LearningState.PROMOTED:
             raise Conflict(f"learning {learning.id} is in {learning.candidate} already", id=learning.id, state=learning.state)
-        return self._change(
+        return self._update(
             Learning,
             learning.id,
-            """
-            update learnings set state = :state, candidate = :place, decided_at = :now, decided_by = :by, reason = :reason
-             where id = :id and state = :was
-            returning *
-            """,
+            {"state": state, "candidate": place, "decided_at": self._now(), "decided_by": by, "reason": reason},
+            condition="state = :was",
             note=f"{state}: {place}",
-            state=state,
-            place=place,
-            now=self._now(),
-            by=by,
-            reason=reason,
             was=learning.state,
         )
 
@@ -287,8 +278,7 @@ class Learnings(Store):
         after: str | None = None,
     ) -> Page[Learning]:
         """List learnings, newest first."""
-        where = Where(Learning)
-        where.equal(state=state and enum_of(LearningState, state, "state"), task_id=task_id, run_id=run_id)
+        where = Where(Learning, state=state, task_id=task_id, run_id=run_id)
         where.between("noted_at", since, until)
         return self._page(Learning, where, order=("noted_at", "id"), limit=limit, after=after, descending=not oldest_first)
 

@@ -15,7 +15,8 @@ from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.learning import Contradiction
 from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting, Topic
-from decklog.stores.memory.proposing import LessonProposals, Proposal
+from decklog.stores.memory.proposals import Proposal
+from decklog.stores.memory.proposing import LessonProposals
 from decklog.stores.memory.upkeep import without_vectors
 from decklog.stores.memory.vectors import Neighbours
 
@@ -233,8 +234,9 @@ class Memory(LessonProposals):
         after: str | None = None,
     ) -> Page[Lesson]:
         """List lessons that hold, newest first."""
-        where = Where(Lesson)
-        where.equal(topic=topic, project=project, source_kind=source_kind, source_id=source_id, run_id=run_id, task_id=task_id)
+        where = Where(
+            Lesson, topic=topic, project=project, source_kind=source_kind, source_id=source_id, run_id=run_id, task_id=task_id
+        )
         where.between("created_at", since, until)
         if min_confidence is not None:
             where.add("confidence >= :least", least=min_confidence)
@@ -246,8 +248,7 @@ class Memory(LessonProposals):
     def evidence(self, lesson_id: str, *, limit: int = 20, after: str | None = None) -> Page[Sighting]:
         """List when and from what a lesson was learned, newest first."""
         self._fetch(Lesson, lesson_id)
-        where = Where(Sighting)
-        where.equal(lesson_id=lesson_id)
+        where = Where(Sighting, lesson_id=lesson_id)
         return self._page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)
 
 

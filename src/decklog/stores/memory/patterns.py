@@ -159,8 +159,7 @@ class Patterns(Store):
         """List a project's patterns, the surest first, then the most frequent."""
         if not 0 <= min_confidence <= 1:
             raise Invalid(f"min_confidence is {min_confidence}; it goes from 0 to 1", field="min_confidence")
-        where = Where(ErrorPattern)
-        where.equal(project=project, lang=lang)
+        where = Where(ErrorPattern, project=project, lang=lang)
         where.add("confidence >= :least", least=float(min_confidence))
         if not include_expired:
             expired, bound = self._expired()
@@ -179,8 +178,7 @@ class Patterns(Store):
     def cleanup(self, *, project: str | None = None) -> int:
         """Remove the patterns that expired, of one project or of all; say how many there were."""
         expired, bound = self._expired()
-        where = Where(ErrorPattern)
-        where.equal(project=project)
+        where = Where(ErrorPattern, project=project)
         where.add(f"({expired})", **bound)
         removed = self._remove(ErrorPattern, f"delete from patterns {where.sql} returning *", note="expired", **where.bound)
         return len(removed)

@@ -17,7 +17,6 @@ from decklog.stores.memory.proposals import (
     MOST_EVIDENCE,
     Observation,
     Proposal,
-    ProposalKind,
     ProposalKindLike,
     ProposalState,
     ProposalStateLike,
@@ -75,8 +74,7 @@ class LessonProposals(LessonUpkeep):
     ) -> Page[Proposal]:
         """List lessons that are proposed, each with the entries that show it; the surest first."""
         self.propose()
-        where = Where(Proposal)
-        where.equal(state=enum_of(ProposalState, state, "state"), kind=kind and enum_of(ProposalKind, kind, "kind"))
+        where = Where(Proposal, state=enum_of(ProposalState, state, "state"), kind=kind)
         order = ("confidence", "proposed_at", "id")
         return self._db.read(lambda: self._page(Proposal, where, order=order, limit=limit, after=after, descending=True))
 
@@ -221,21 +219,18 @@ class LessonProposals(LessonUpkeep):
         is_shown = known.state is ProposalState.GATHERING and confidence >= ENOUGH
         if known.state is ProposalState.ACCEPTED and known.lesson_id is not None:
             self._confirm(self._fetch(Lesson, known.lesson_id), seen)
-        return self._change(
+        return self._update(
             Proposal,
             known.id,
-            """
-            update proposals
-               set evidence = :evidence, confidence = :confidence, because = :because, seen_at = :now, state = :state
-             where id = :id and state = :was
-            returning *
-            """,
+            {
+                "evidence": evidence,
+                "confidence": confidence,
+                "because": because(evidence),
+                "seen_at": self._now(),
+                "state": ProposalState.OPEN if is_shown else known.state,
+            },
+            condition="state = :was",
             note="seen again",
-            evidence=evidence,
-            confidence=confidence,
-            because=because(evidence),
-            now=self._now(),
-            state=ProposalState.OPEN if is_shown else known.state,
             was=known.state,
         )
 
@@ -277,20 +272,12 @@ class LessonProposals(LessonUpkeep):
     def _decide_proposal(
         self, proposal: Proposal, state: ProposalState, by: str | None, reason: str | None, lesson_id: str | None
     ) -> Proposal:
-        return self._change(
+        return self._update(
             Proposal,
             proposal.id,
-            """
-            update proposals set state = :state, decided_at = :now, decided_by = :by, reason = :reason, lesson_id = :lesson_id
-             where id = :id and state = :was
-            returning *
-            """,
+            {"state": state, "decided_at": self._now(), "decided_by": by, "reason": reason, "lesson_id": lesson_id},
+            condition="state = :was",
             note=reason or f"{state}",
-            state=state,
-            now=self._now(),
-            by=by,
-            reason=reason,
-            lesson_id=lesson_id,
             was=proposal.state,
         )
 

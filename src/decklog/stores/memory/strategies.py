@@ -129,8 +129,7 @@ class Strategies(Store):
         limit: int = 5,
     ) -> list[Strategy]:
         """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
-        where = Where(Strategy)
-        where.equal(project=project, topic=topic and enum_of(StrategyTopic, topic, "topic"))
+        where = Where(Strategy, project=project, topic=topic)
         if lang is not None:
             where.add("(lang = :lang or lang is null)", lang=lang)
         if framework is not None:

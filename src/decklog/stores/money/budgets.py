@@ -153,8 +153,7 @@ class Budgets(Store):
     @reads
     def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
-        where = Where(Budget)
-        where.equal(scope=scope and enum_of(BudgetScope, scope, "scope"), scope_id=scope_id)
+        where = Where(Budget, scope=scope, scope_id=scope_id)
         found = self._select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
         order, checked = list(BudgetScope), self._proofs().checked
         return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))

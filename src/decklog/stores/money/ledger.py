@@ -261,8 +261,7 @@ class Ledger(Store):
         after: str | None = None,
     ) -> Page[Charge]:
         """List charges, newest first."""
-        where = Where(Charge)
-        where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
+        where = Where(Charge, run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model, reservation_id=reservation_id, answer_id=answer_id)
         where.between("occurred_at", since, until)
         return self._page(Charge, where, order=("occurred_at", "id"), limit=limit, after=after, descending=not oldest_first)
@@ -288,8 +287,7 @@ class Ledger(Store):
         Each row has its name as `key`, which is null for charges that name none. The cost is that of the calls whose price is
         known; `unpriced_calls` counts the others.
         """
-        where = Where(Charge)
-        where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
+        where = Where(Charge, run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model)
         where.between("occurred_at", since, until)
         by = enum_of(SpendBy, by, "by")

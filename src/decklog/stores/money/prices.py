@@ -215,8 +215,7 @@ class Prices(Store):
     @reads
     def find(self, *, model: str | None = None) -> list[Price]:
         """List every price, the log's own and those that come with Decklog, by model and the newest first."""
-        where = Where(Price)
-        where.equal(model=model)
+        where = Where(Price, model=model)
         own = self._select(Price, f"select * from prices {where.sql}", **where.bound)
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
         listed = shipped().get(model, ()) if model is not None else [price for many in shipped().values() for price in many]

@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where
 from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
@@ -94,8 +94,7 @@ class Reservations(Store):
         if key is None:
             return None
         sql = "select * from reservations where coalesce(run_id, '') = :run_id and key = :key"
-        found = self._select(Reservation, sql, run_id=run_id or "", key=key)
-        return found[0] if found else None
+        return self._first(Reservation, sql, run_id=run_id or "", key=key)
 
     def _hold(self, meter: BudgetMeter, given: dict[str, Any], expires_at: datetime) -> Reservation:
         budgets = meter.budgets(place_of(given))
@@ -137,12 +136,7 @@ class Reservations(Store):
             )
         if expires_at <= reservation.expires_at:
             return reservation.marked_already()
-        return self._change(
-            Reservation,
-            reservation_id,
-            "update reservations set expires_at = :expires_at where id = :id returning *",
-            expires_at=expires_at,
-        )
+        return self._update(Reservation, reservation_id, {"expires_at": expires_at})
 
     @writes
     def settle(self, reservation_id: str) -> Reservation:
@@ -159,13 +153,7 @@ class Reservations(Store):
         # Whoever gave it back may still end the task it was for: then there is nothing left to settle.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.marked_already()
-        return self._change(
-            Reservation,
-            reservation_id,
-            "update reservations set state = :state, ended_at = :now where id = :id and state = 'open' returning *",
-            state=state,
-            now=self._now(),
-        )
+        return self._update(Reservation, reservation_id, {"state": state, "ended_at": self._now()}, condition="state = 'open'")
 
     def _enter(self, meter: BudgetMeter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
@@ -192,8 +180,7 @@ class Reservations(Store):
         after: str | None = None,
     ) -> Page[Reservation]:
         """List reservations, newest first; an open one whose time is over holds nothing any more."""
-        where = Where(Reservation)
-        where.equal(state=state and enum_of(ReservationState, state, "state"), run_id=run_id, group_id=group_id)
+        where = Where(Reservation, state=state, run_id=run_id, group_id=group_id)
         where.equal(task_id=task_id, agent=agent, holder=holder)
         return self._page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)
 

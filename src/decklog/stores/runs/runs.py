@@ -95,8 +95,7 @@ class Runs(Store):
             return run
         if key is None:
             return None
-        found = self._select(Run, "select * from runs where key = :key", key=key)
-        return found[0] if found else None
+        return self._first(Run, "select * from runs where key = :key", key=key)
 
     @reads
     def get(self, run_id: str) -> Run:
@@ -116,8 +115,7 @@ class Runs(Store):
         after: str | None = None,
     ) -> Page[Run]:
         """List runs, newest first."""
-        where = Where(Run)
-        where.equal(status=status and enum_of(RunStatus, status, "status"), parent_run_id=parent_run_id)
+        where = Where(Run, status=status, parent_run_id=parent_run_id)
         where.between("started_at", since, until)
         return self._page(Run, where, order=("started_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
@@ -159,15 +157,7 @@ class Runs(Store):
     def _set(self, run_id: str, changes: dict[str, Any], note: str | None = None) -> Run:
         if not changes:
             raise Invalid("nothing to change was given", field="run_id")
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            Run,
-            run_id,
-            f"update runs set {assignments}, updated_at = :now where id = :id returning *",
-            note=note,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        return self._update(Run, run_id, changes, note=note)
 
     @writes
     def finish(
@@ -232,12 +222,7 @@ class Runs(Store):
         return self._count(run_id, "replans")
 
     def _count(self, run_id: str, column: str) -> Run:
-        return self._change(
-            Run,
-            run_id,
-            f"update runs set {column} = {column} + 1, updated_at = :now where id = :id returning *",
-            now=self._now(),
-        )
+        return self._update(Run, run_id, {}, counting=column)
 
     @writes
     def record_agent(
@@ -283,27 +268,12 @@ class Runs(Store):
     @writes
     def count_turn(self, run_id: str, role: str) -> Agent:
         """Count one more turn of an agent."""
-        return self._change(
-            Agent,
-            (run_id, role),
-            "update agents set turns = turns + 1, updated_at = :now where run_id = :run_id and role = :role returning *",
-            now=self._now(),
-        )
+        return self._update(Agent, (run_id, role), {}, counting="turns")
 
     @writes
     def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
         """Assign a new session to an agent and count the rotation; its turns restart at 0."""
-        return self._change(
-            Agent,
-            (run_id, role),
-            """
-            update agents set session = :session, rotations = rotations + 1, turns = 0, updated_at = :now
-             where run_id = :run_id and role = :role
-            returning *
-            """,
-            session=session,
-            now=self._now(),
-        )
+        return self._update(Agent, (run_id, role), {"session": session, "turns": 0}, counting="rotations")
 
     @reads
     def agents(self, run_id: str) -> list[Agent]:

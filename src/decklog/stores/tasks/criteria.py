@@ -311,8 +311,7 @@ class Criteria(RunBound):
 
     def _by_text(self, run_id: str, text: str) -> Criterion | None:
         sql = "select * from criteria where run_id = :run_id and criterion = :text"
-        found = self._select(Criterion, sql, run_id=run_id, text=text)
-        return found[0] if found else None
+        return self._first(Criterion, sql, run_id=run_id, text=text)
 
     def _by_number(self, run_id: str, text: str) -> Criterion | None:
         return next((criterion for criterion in self._all(run_id) if str(criterion.number) == text), None)

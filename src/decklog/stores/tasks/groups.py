@@ -361,8 +361,8 @@ class Groups(RunBound):
         after: str | None = None,
     ) -> Page[Group]:
         """List groups in the order in which they were created, of one run or of all."""
-        where = Where(Group)
-        where.equal(
+        where = Where(
+            Group,
             run_id=run_id,
             status=None if status is None else enum_of(GroupStatus, status, "status"),
             assigned_to=assigned_to,
@@ -437,14 +437,4 @@ class Groups(RunBound):
 
     def _count(self, run_id: str, group_id: str, column: str) -> Group:
         self.hold(run_id)
-        return self._change(
-            Group,
-            (run_id, group_id),
-            f"""
-            update groups set {column} = {column} + 1, updated_at = :now
-             where run_id = :run_id and group_id = :group_id
-            returning *
-            """,
-            note=f"{column} + 1",
-            now=self._now(),
-        )
+        return self._update(Group, (run_id, group_id), {}, counting=column, note=f"{column} + 1")

@@ -296,8 +296,7 @@ class Links(Leases):
     def comments(self, task_id: str, *, limit: int = 20, after: str | None = None) -> Page[TaskComment]:
         """List what was said of a task, oldest first."""
         self._fetch(Task, task_id)
-        where = Where(TaskComment)
-        where.equal(task_id=task_id)
+        where = Where(TaskComment, task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
     def _linked(self, task: Task) -> TaskLinks:

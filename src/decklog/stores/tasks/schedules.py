@@ -340,8 +340,7 @@ class Schedules(Store):
 
     def _named(self, run_id: str, name: str) -> Schedule | None:
         sql = "select * from schedules where run_id = :run_id and name = :name"
-        found = self._select(Schedule, sql, run_id=run_id, name=name)
-        return found[0] if found else None
+        return self._first(Schedule, sql, run_id=run_id, name=name)
 
     def _check_same(self, schedule: Schedule, asked: Mapping[str, Any]) -> None:
         if schedule.already and (differing := self._differing(schedule, asked)):
@@ -374,8 +373,7 @@ class Schedules(Store):
     def find(self, run_id: str, *, limit: int = 20, after: str | None = None) -> Page[Schedule]:
         """List a run's schedules by their names."""
         check_run(self._db, run_id)
-        where = Where(Schedule)
-        where.equal(run_id=run_id)
+        where = Where(Schedule, run_id=run_id)
         return self._page(Schedule, where, order=("name",), limit=limit, after=after)
 
     @reads
@@ -516,15 +514,7 @@ class Schedules(Store):
         return self._tasks().add_many(schedule.run_id, [{**fill_in(schedule.task, places), "key": key}])
 
     def _set(self, schedule_id: str, changes: dict[str, Any], note: str) -> Schedule:
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            Schedule,
-            schedule_id,
-            f"update schedules set {assignments}, updated_at = :now where id = :id returning *",
-            note=note,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        return self._update(Schedule, schedule_id, changes, note=note)
 
 
 def _next(rhythm: Mapping[str, Any], now: datetime) -> datetime | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.where import Where, enum_of, page_size
+from decklog.db.where import Where, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
@@ -154,8 +154,7 @@ class Tasks(Links):
             return task
         if key is None:
             return None
-        found = self._select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     @writes
     def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
@@ -241,8 +240,7 @@ class Tasks(Links):
     def details(self, task_id: str) -> "TaskDetails":
         """Show a task with its status, links, subtasks, attempts and latest comments."""
         task = self.get(task_id)
-        where = Where(TaskComment)
-        where.equal(task_id=task_id)
+        where = Where(TaskComment, task_id=task_id)
         said = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
         return {
             "task": task.as_dict(),
@@ -277,7 +275,7 @@ class Tasks(Links):
             where.add(of_all_runs(state))
         where.equal(
             run_id=run_id,
-            state=state and enum_of(TaskState, state, "state"),
+            state=state,
             group_id=group_id,
             role=role,
             worker=worker,

@@ -78,8 +78,7 @@ class Templates(Store):
         return self._once(same, add)
 
     def _newest(self, name: str) -> Template | None:
-        found = self._select(Template, "select * from templates where name = :name order by version desc limit 1", name=name)
-        return found[0] if found else None
+        return self._first(Template, "select * from templates where name = :name order by version desc limit 1", name=name)
 
     @reads
     def get(self, name: str, *, version: int | None = None) -> Template:

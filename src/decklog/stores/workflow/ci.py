@@ -103,22 +103,11 @@ class Ci(Store):
             changes["duration_seconds"] = duration
         if not changes:
             return known.marked_already()
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            CiRun,
-            (known.workflow_name, known.branch, known.ci_run_id),  # type: ignore[arg-type]
-            f"""
-            update ci_runs set {assignments}, updated_at = :now
-             where workflow_name = :workflow_name and branch = :branch and ci_run_id = :ci_run_id
-            returning *
-            """,
-            note=_note(fields),
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        key: tuple[Any, ...] = (known.workflow_name, known.branch, known.ci_run_id)
+        return self._update(CiRun, key, changes, note=_note(fields))
 
     def _locked(self, key: dict[str, Any]) -> CiRun | None:
-        found = self._select(
+        return self._first(
             CiRun,
             """
             select * from ci_runs
@@ -126,7 +115,6 @@ class Ci(Store):
             """,
             **key,
         )
-        return found[0] if found else None
 
     @reads
     def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
@@ -151,11 +139,11 @@ class Ci(Store):
         after: str | None = None,
     ) -> Page[CiRun]:
         """List CI runs, the newest start first."""
-        where = Where(CiRun)
-        where.equal(
+        where = Where(
+            CiRun,
             workflow_name=workflow_name,
             branch=branch,
-            conclusion=conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
+            conclusion=conclusion,
         )
         where.between("started_at", since, until)
         order = ("started_at", "ci_run_id", "workflow_name", "branch")

@@ -60,22 +60,19 @@ class ContextAgent(StrEnum):
     ORCHESTRATOR = "orchestrator"
 
 
-if TYPE_CHECKING:
-    ContextAgentLike = (
-        ContextAgent
-        | Literal[
-            "project_manager",
-            "developer",
-            "senior_software_engineer",
-            "qa_expert",
-            "tech_lead",
-            "investigator",
-            "requirements_engineer",
-            "orchestrator",
-        ]
-    )
-else:
-    ContextAgentLike = ContextAgent
+ContextAgentLike = (
+    ContextAgent
+    | Literal[
+        "project_manager",
+        "developer",
+        "senior_software_engineer",
+        "qa_expert",
+        "tech_lead",
+        "investigator",
+        "requirements_engineer",
+        "orchestrator",
+    ]
+)
 
 
 class ConsumingAgent(StrEnum):
@@ -310,8 +307,7 @@ class Context(Store):
         if key is None:
             return None
         sql = "select * from packages where run_id = :run_id and key = :key"
-        found = self._select(ContextPackage, sql, run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(ContextPackage, sql, run_id=run_id, key=key)
 
     def _replaceable(self, reference: str, run_id: str) -> ContextPackage:
         old = self._package(reference, for_update=True)
@@ -327,16 +323,12 @@ class Context(Store):
         return old
 
     def _retire(self, old: ContextPackage, new_id: str) -> None:
-        self._change(
+        self._update(
             ContextPackage,
             old.id,
-            """
-            update packages set superseded_by_id = :new_id
-             where id = :id and superseded_by_id is null
-            returning *
-            """,
+            {"superseded_by_id": new_id},
+            condition="superseded_by_id is null",
             note=f"superseded by {new_id}",
-            new_id=new_id,
         )
 
     @reads
@@ -371,11 +363,11 @@ class Context(Store):
         after: str | None = None,
     ) -> Page[ContextPackage]:
         """List a run's packages, newest first; superseded ones only when asked for."""
-        where = Where(ContextPackage)
-        where.equal(
+        where = Where(
+            ContextPackage,
             run_id=run_id,
             group_id=group_of(group_id),
-            package_type=package_type and enum_of(PackageType, package_type, "package_type"),
+            package_type=package_type,
             producer=producer and _agent(producer, "producer"),
             scope=ContextScope.GLOBAL if group_id == "global" else None,
         )
@@ -511,11 +503,11 @@ class Context(Store):
         after: str | None = None,
     ) -> Page[ContextConsumption]:
         """List what was used in which iteration, newest first."""
-        where = Where(ContextConsumption)
-        where.equal(
+        where = Where(
+            ContextConsumption,
             run_id=run_id,
             group_id=group_of(group_id),
-            agent=agent and enum_of(ConsumingAgent, agent, "agent"),
+            agent=agent,
             iteration=iteration,
         )
         return self._page(ContextConsumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)

@@ -97,7 +97,7 @@ class Verdicts(Store):
     @reads
     def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
         """Get the verdict that counts for a tree, a definition and an environment; none is null."""
-        found = self._select(
+        return self._first(
             CheckVerdict,
             """
             select * from verdicts
@@ -110,7 +110,6 @@ class Verdicts(Store):
             definition=definition,
             environment=environment,
         )
-        return found[0] if found else None
 
     @reads
     def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:

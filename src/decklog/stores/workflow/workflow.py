@@ -128,8 +128,7 @@ class Workflow(Store):
         return self._select(part, f"select * from {part.table} order by {', '.join(part.identity)}")
 
     def _version(self) -> WorkflowVersion | None:
-        found = self._select(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
-        return found[0] if found else None
+        return self._first(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
 
     def _definition(self) -> WorkflowDefinition:
         if self._version() is None:

@@ -65,8 +65,7 @@ class Proofs(Store):
     @reads
     def find(self, *, operation: str | None = None, limit: int = 20, after: str | None = None) -> Page[Proof]:
         """List what the manager proved, newest first; an operation is named like budgets.set."""
-        where = Where(Proof)
-        where.equal(operation=operation)
+        where = Where(Proof, operation=operation)
         return self._page(Proof, where, order=("proved_at", "nonce"), limit=limit, after=after, descending=True)
 
     # Proving

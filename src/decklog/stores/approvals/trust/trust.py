@@ -89,8 +89,7 @@ class Trust(Store):
     @reads
     def history(self, *, kind: ChangeKindLike | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
-        where = Where(TrustChange)
-        where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
+        where = Where(TrustChange, kind=kind)
         return self._page(TrustChange, where, order=("revision",), limit=limit, after=after)
 
     @reads
@@ -325,17 +324,12 @@ class Trust(Store):
         for proven in (signature, said["terms"].get("public_key")):
             if proven is not None:
                 self._db.values.vouch(proven)
-        self._change(
+        self._update(
             TrustProposal,
             proposal.nonce,
-            """
-            update trust_proposals set signature = :signature, applied_at = :now
-             where nonce = :nonce and applied_at is null
-            returning *
-            """,
+            {"signature": signature, "applied_at": self._now()},
+            condition="applied_at is null",
             note=f"signed by {contract.handle}",
-            signature=signature,
-            now=self._now(),
         )
         # Who takes over has a key of their own, whatever the one before was made of.
         terms = {**said["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else said["terms"]
@@ -408,20 +402,8 @@ class Trust(Store):
         return contract
 
     def _set(self, contract: TrustContract, terms: dict[str, Any], note: str) -> TrustContract:
-        assignments = ", ".join(f"{name} = :new_{name}" for name in terms)
-        return self._change(
-            TrustContract,
-            contract.id,
-            f"""
-            update trust_contract set {assignments}, revision = revision + 1, updated_at = :now
-             where id = :id and revision = :revision
-            returning *
-            """,
-            note=note,
-            revision=contract.revision,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in terms.items()},
-        )
+        unchanged: dict[str, Any] = {"condition": "revision = :revision", "revision": contract.revision}
+        return self._update(TrustContract, contract.id, terms, counting="revision", note=note, **unchanged)
 
     def _remember(self, contract: TrustContract, kind: ChangeKind, from_tier: int, reason: str, **more: Any) -> None:
         self._add(
