@@ -96,7 +96,7 @@ class Store:
     # What is derived
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name what is wrong with the tables of this store that no entry tells, each as the fields of a problem."""
+        """Name what is wrong with the tables of this store that no entry records, each as the fields of a problem."""
         return iter(())
 
     def derive(self) -> None:
@@ -138,7 +138,7 @@ class Store:
         return record_class.from_row(names, row)
 
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
-        """Insert a record from column values that were bound before, as an entry tells them."""
+        """Insert a record from column values that were bound before, as an entry has them."""
         self._lock_first(record_class, image)
         self._db.count(_insert_of(record_class), image)
         names, row = tuple(image), tuple(image.values())
@@ -227,7 +227,7 @@ class Store:
         return record_class.from_rows(names, rows)
 
     def _compare(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
-        """Refuse to build on a row that is not what its newest entry says: the next entry would make it true."""
+        """Refuse to build on a row that is not what its newest entry states: the next entry would make it true."""
         condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
         key = {name: bound[name] for name in record_class.identity}
         names, rows = self._db.rows(f"select * from {record_class.table} where {condition} for update", key)
@@ -384,7 +384,7 @@ class Store:
 def _check_identity(record_class: type[Record], given: Mapping[str, Any], bound: Mapping[str, Any]) -> None:
     """Refuse a record whose id would lose a secret, and be the same as another's by that."""
     for name in record_class.identity:
-        # Keys are told apart by themselves.
+        # Keys are compared as they are.
         if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
             raise Invalid(
                 f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",

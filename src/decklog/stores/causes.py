@@ -1,4 +1,4 @@
-"""What made a question wait, as whoever asked told it: the rule that held something, its reason, and the tier in force then."""
+"""What made a question wait, as the caller gave it: the rule that held something, its reason, and the tier in force then."""
 
 from decklog.stores.results.approvals import ApprovalCause
 

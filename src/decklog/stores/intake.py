@@ -1,4 +1,4 @@
-"""Records written as they are told, for those who take over what another product kept. Each still has its entry."""
+"""Records written as given, for importers. Each still has its entry."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -32,7 +32,7 @@ class Intake(Store):
     remove = Store._remove
 
     def add(self, record_class: type[R], *, note: str | None = None, new_stream: bool = False, **fields: Any) -> R:
-        """Insert a record as another program wrote it: it says itself which task it is about."""
+        """Insert a record as another program wrote it: it names its own task."""
         return self._insert(record_class, fields, note=note, new_stream=new_stream)
 
     def add_all(self, record_class: type[Record], records: list[dict[str, Any]], *, note: str | None = None) -> None:

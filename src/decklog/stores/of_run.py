@@ -34,7 +34,7 @@ _ENDED = ("completed", "failed", "cancelled")
 
 
 def check_goes_on(db: Database, run_id: str, consequence: str) -> None:
-    """Refuse a run that has ended; whoever holds the run's lock can rely on the answer."""
+    """Refuse a run that has ended; the one that holds the run's lock can rely on the answer."""
     row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if row is not None and row[0] in _ENDED:
         raise Conflict(
@@ -61,7 +61,7 @@ def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
 
 
 def next_number(db: Database, record_class: type[Record], run_id: str, column: str = "number", **within: str) -> int:
-    """Return the number after the highest among a run's records; an empty text in `within` stands for none."""
+    """Return the number after the highest among a run's records; an empty text in `within` means none."""
     lock_run(db, run_id)
     conditions = "".join(f" and coalesce({name}, '') = :{name}" for name in within)
     row = db.one(

@@ -85,7 +85,7 @@ class Approval(Record):
     max_uses: int | None = None
     valid_until: datetime | None = None
     uses: int | None = None
-    # What is asked about, as it is kept: without its secrets, where it had any.
+    # The subject, as it is kept: without its secrets, where it had any.
     about_digest: str | None = None
     redacted: bool = False
 
@@ -248,7 +248,7 @@ def settled(approval: Approval) -> Conflict:
 
 
 def exact_digest(about: object, digest: str | None) -> str:
-    """Return the digest of what is asked about; refuse content and digest that do not agree."""
+    """Return the digest of the subject; refuse content and digest that do not agree."""
     if about is None and digest is None:
         raise Invalid(
             "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
@@ -310,7 +310,7 @@ class AboutCheck(StrEnum):
 
 
 def keep_about(db: Database, about: object) -> dict[str, Any]:
-    """Keep what is asked about, without its secrets; give the fields that say so. The stream is locked before."""
+    """Keep the subject, without its secrets; give the fields that say so. The stream is locked before."""
     if about is None:
         return {}
     content, redacted = _content(db, about)

@@ -44,7 +44,7 @@ from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
 from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
 
-# No index has the thing or the rule over all runs: so many of the newest answers are looked at.
+# No index has the thing or the rule over all runs: this many of the newest answers are looked at.
 MOST_LOOKED_AT = 300
 # A payload that is longer holds a whole file, and is not read through for its rule.
 _LONGEST_PAYLOAD = 4000
@@ -59,7 +59,7 @@ select id from (select id, subject_digest {_ANSWERED} limit {MOST_LOOKED_AT}) a 
 _SAME_THING_HERE = f"""
 select id from approvals where run_id = :run_id and subject_digest = :digest and {_OVER} order by number desc limit :most
 """
-# Canonical JSON spells a field in one way only. It may be one of another object inside, so whoever reads it looks again.
+# Canonical JSON spells a field in one way only. It may be one of another object inside, so a caller that reads it looks again.
 _SAME_RULE = f"""
 select id from (
   select id, case when length(payload) <= {_LONGEST_PAYLOAD} then payload end as payload {_ANSWERED} limit {MOST_LOOKED_AT}
@@ -112,7 +112,7 @@ def _asked_at(approval: Approval) -> str:
 
 
 def _field(rule: str) -> str:
-    """Write the rule as a payload has it, without its end: a long one is told cut off."""
+    """Write the rule as a payload has it, without its end: a long one is recorded cut off."""
     return to_json({"rule": rule})[1:-2]
 
 
@@ -481,7 +481,7 @@ class Approvals(Store):
         """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
         approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
-            return False  # silence is no consent, whatever the question's default says
+            return False  # silence is no consent, even if the question has a default
         return approval.subject == action and self._counts(approval)
 
     @reads

@@ -163,7 +163,7 @@ class Inbox(Store):
         return self._add(Message, note=fields["body"], **fields)
 
     def _pause(self, fields: dict[str, Any]) -> dict[str, str]:
-        """Pause the task; when it can't be paused the message still goes in, and says why."""
+        """Pause the task; when it can't be paused the message still goes in, and shows why."""
         task_id = fields["task_id"]
         reason = f"critical message {fields['id']} from {fields['from_handle']}"
         try:
@@ -347,7 +347,7 @@ def _text(text: str, field: str) -> str:
 
 
 def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
-    """Write the acknowledgement from a template: no model is asked, so it can't be late."""
+    """Write the acknowledgement from a template: no model is called, so it can't be late."""
     if eta_seconds is not None and eta_seconds < 1:
         raise Invalid(f"eta_seconds is {eta_seconds}; give 1 or more", field="eta_seconds")
     eta = _ETA_MINUTES[severity] if eta_seconds is None else (eta_seconds + 59) // 60

@@ -1,4 +1,4 @@
-"""Notices: what people are told of by rules of the manager's, each once, whoever sends it."""
+"""Notices: messages to people by the owner's rules, each sent once."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from decklog.stores.base import Store
 
 
 class NoticeEvent(StrEnum):
-    """What a rule tells of."""
+    """The events that a rule is about."""
 
     NEEDS_YOU = "needs_you"
     BUDGET = "budget"
@@ -88,7 +88,7 @@ class Notice(Record):
 MOST_ATTEMPTS = 5
 # After the first failure half a minute, then two, eight, and half an hour.
 _FIRST_WAIT, _GROWTH = timedelta(seconds=30), 4
-# Sending has a limit of its own that is far below this: whoever took a notice so long ago is gone.
+# Sending has a separate limit that is far below this: a process that took a notice that long ago is gone.
 _LONGEST_SENDING = timedelta(minutes=5)
 
 

@@ -91,7 +91,7 @@ class Artifact(Record):
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
-        """Return the digest where the bytes came with it, which their size tells."""
+        """Return the digest where the bytes came with it, which their size shows."""
         return None if image.get("size") is None else super().kept_in(image)
 
 
@@ -195,7 +195,7 @@ class Artifacts(Store):
         }
 
     def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
-        """Find the artifact that a repeated call means; without a digest nothing says that it is the same file."""
+        """Find the artifact that a repeated call means; without a digest nothing shows that it is the same file."""
         if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
             return artifact
         if digest is None:

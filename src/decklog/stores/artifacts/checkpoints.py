@@ -107,21 +107,21 @@ class Checkpoints(Store):
         documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
         return checkpoint
 
-    def import_checkpoints(self, told: Sequence[dict[str, Any]]) -> list[bool]:
-        """Keep checkpoints of elsewhere, each told by its id, run, time, status and payload; say of each whether it is new.
+    def import_checkpoints(self, imported: Sequence[dict[str, Any]]) -> list[bool]:
+        """Import checkpoints, each given by its id, run, time, status and payload; say of each whether it is new.
 
         One that is here stays as it is. All of it happens in the caller's transaction.
         """
-        runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in told})}
+        runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in imported})}
         # The number of each run's next checkpoint, and that of its newest entry.
         places = {
             run_id: [next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE]
             for run_id, stream in runs.items()
         }
-        here = self._runs_of([one["id"] for one in told])
-        self._db.values.look_through(told)
+        here = self._runs_of([one["id"] for one in imported])
+        self._db.values.look_through(imported)
         rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[list[Any]], list[bool]
-        for one in told:
+        for one in imported:
             if here.get(one["id"], one["run_id"]) != one["run_id"]:
                 raise Conflict(f"checkpoint {one['id']} belongs to run {here[one['id']]}", id=one["id"])
             new.append(one["id"] not in here)
@@ -136,10 +136,10 @@ class Checkpoints(Store):
             self._writer.write(entries)
         return new
 
-    def _imported(self, told: dict[str, Any], place: list[int]) -> tuple[tuple[Any, ...], bool]:
+    def _imported(self, imported: dict[str, Any], place: list[int]) -> tuple[tuple[Any, ...], bool]:
         """Return the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
-        values, payload = self._db.values, told["payload"]
-        named = {name: told[name] for name in ("id", "run_id", "status", "created_at")}
+        values, payload = self._db.values, imported["payload"]
+        named = {name: imported[name] for name in ("id", "run_id", "status", "created_at")}
         bound, is_cut = values.bind(named)
         text, redacted = values.json("payload", payload)
         is_inline = isinstance(payload, (dict, list)) and len(text) <= documents.INLINE_CHARACTERS

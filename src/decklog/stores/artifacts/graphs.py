@@ -1,7 +1,6 @@
 """What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
 
-A thread is a run. The bytes of a checkpoint are its framework's own, kept once under their digest; whoever hands them over has
-taken the secrets out.
+A thread is a run. The bytes of a checkpoint are its framework's own, kept once under their digest. The adapter redacts them.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ else:
     Encoded = namedtuple("Encoded", "encoding content redacted")
 
 _PAGE = 100
-# What LangGraph tells of a checkpoint by itself, and its words for where one comes from.
+# What LangGraph adds to a checkpoint, and its words for where one comes from.
 _OWN = ("source", "step", "parents")
 _SOURCES = frozenset(["input", "loop", "update", "fork"])
 _INSERTS: dict[type[Record], str] = {}
@@ -107,7 +106,7 @@ class GraphItem(Record):
     value: dict[str, object]
     created_at: datetime
     updated_at: datetime
-    # The paths of the value that it is found by; none is as the store says, an empty list is not at all.
+    # The paths of the value that it is found by; None means the store's own setting, an empty list means not indexed.
     indexed: list[str] | None = None
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
@@ -151,9 +150,9 @@ class Graphs(Store):
         """Return the columns of a checkpoint, and whether anything in them was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
-        told, is_cleaned = self._metadata(metadata)
+        imported, is_cleaned = self._metadata(metadata)
         kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
-        facts = {"saved_at": to_text(saved_at), "metadata": told, "redacted": int(encoded.redacted)}
+        facts = {"saved_at": to_text(saved_at), "metadata": imported, "redacted": int(encoded.redacted)}
         return {**named, **kept, **facts}, is_cut or is_cleaned
 
     def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
@@ -179,7 +178,7 @@ class Graphs(Store):
             lock_run(self._db, run_id)
 
     def _metadata(self, metadata: "dict[str, Any]") -> tuple[str, bool]:
-        """Write what is told of a checkpoint. What a framework says of its own accord needs no look for secrets."""
+        """Write what is known of a checkpoint. What a framework states on its own needs no look for secrets."""
         if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
             own = {name: metadata[name] for name in _OWN if name in metadata}
             if len(own) == len(metadata):
@@ -223,15 +222,15 @@ class Graphs(Store):
                     **image,
                 )
 
-    def import_graph_writes(self, told: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
+    def import_graph_writes(self, imported: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
         """Keep what tasks wrote elsewhere, each given with its place, number and channel; what is here stays as it is."""
-        for run_id in sorted({place["run_id"] for place, _ in told}):
+        for run_id in sorted({place["run_id"] for place, _ in imported}):
             self._hold(run_id)
-        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in told])
-        self._db.values.look_through(place for place, _ in told)
+        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in imported])
+        self._db.values.look_through(place for place, _ in imported)
         here: dict[tuple[str, ...], set[Any]] = {}
         rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[list[Any]], tuple[str, ...]
-        for (place, encoded), digest in zip(told, digests, strict=True):
+        for (place, encoded), digest in zip(imported, digests, strict=True):
             image, redacted = self._write_image(place, encoded, digest)
             known, own = self._written_after(here, image), (image["task_id"], image["number"])
             if own not in known:
@@ -307,12 +306,12 @@ class Graphs(Store):
 
     def _copy(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
         lock_run(self._db, to_run_id)
-        for record_class, told in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
+        for record_class, imported in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
             order = ", ".join(record_class.identity)
             sql = f"select * from {record_class.table} where run_id = :run_id order by {order}"
             for record in self._select(record_class, sql, run_id=run_id):
                 fields = {name: getattr(record, name) for name in record_class.columns()}
-                self._add(record_class, **{**fields, **told, "run_id": to_run_id})
+                self._add(record_class, **{**fields, **imported, "run_id": to_run_id})
 
     def remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None" = None) -> None:
         """Remove checkpoints, by namespace and id, or all of a thread, with what was written after them."""

@@ -108,9 +108,9 @@ class State(Record):
     iteration: int | None = None
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Name the newest version that is told of; a state of which none is told has not been saved yet."""
-        versions = sorted(told.get(StateVersion.table, ()), key=lambda image: image["version"])
+    def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        """Name the newest version; a state without a version has not been saved yet."""
+        versions = sorted(by_table.get(StateVersion.table, ()), key=lambda image: image["version"])
         newest = {tuple(image[name] for name in cls.identity): image for image in versions}
         fitted = []
         for image in images:

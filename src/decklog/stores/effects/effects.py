@@ -211,7 +211,7 @@ class Effects(Store):
             )
         return "(state = 'intended' and actor = :abandoned_by)"
 
-    # Late too: the effect has happened, whoever has the task by now.
+    # Late too: the effect has happened, even if another worker has the task.
     @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
@@ -250,7 +250,7 @@ class Effects(Store):
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
         return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
 
-    # Late too: the effect has happened, whoever has the task by now.
+    # Late too: the effect has happened, even if another worker has the task.
     @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""

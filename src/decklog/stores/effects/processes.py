@@ -94,7 +94,7 @@ class Processes(Store):
             ),
         )
 
-    # Late too: the process has ended, whoever has the task by now.
+    # Late too: the process has ended, even if another worker has the task.
     @writes(late=True)
     def ended(
         self,

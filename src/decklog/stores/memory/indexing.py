@@ -1,6 +1,6 @@
-"""The index of lessons, kept up with the journal: whatever way a lesson came, it is found.
+"""The index of lessons, kept up with the journal: however a lesson came, it is found.
 
-A mark says how far in the memory's stream the index has come. Verbs of the memory move it along with what they write; what came
+A mark shows how far in the memory's stream the index has come. Verbs of the memory move it along with what they write; what came
 otherwise, from another log or under an older schema, is caught up with before the next question.
 """
 
@@ -70,14 +70,14 @@ class LessonIndex:
         self._move_past()
 
     def _move_past(self) -> None:
-        """Move the mark past what a block wrote, which is known without a look; if that is nothing, it stands where it stood."""
+        """Move the mark past what a block wrote, which is known without a look; if that is nothing, it stays."""
         head = self._db.memo.get(("head", STREAM))
         if head is not None and (seq := head[0] % _STREAM_SIZE):
             self._set(seq, head[1])
 
     @contextmanager
     def following_counts(self) -> "Iterator[None]":
-        """Do so for a block that changes nothing lessons are found by: whether all is indexed is asked with what it writes."""
+        """Do so for a block that changes nothing lessons are found by: whether all is indexed is read with what it writes."""
         self._db.lock_stream_next(STREAM)
         is_behind = self.ask_if_behind()
         yield
@@ -119,7 +119,7 @@ class LessonIndex:
         return span
 
     def _step(self) -> None:
-        """Index the lessons that a batch of entries tells of, as they are now."""
+        """Index the lessons that a batch of entries records, as they are now."""
         self._db.lock_stream(STREAM)
         mark, head = self._span()
         if mark < 0:
@@ -166,7 +166,7 @@ class LessonIndex:
 
 
 def terms_in_index(lesson: Lesson) -> list[str]:
-    """List what a lesson is indexed by: one that no longer holds only by what it says in essence."""
+    """List what a lesson is indexed by: one that no longer holds only by what it states in essence."""
     return [*(lesson_terms(lesson) if lesson.holds else ()), essence_term(lesson.body)]
 
 
@@ -182,13 +182,13 @@ def lesson_terms(lesson: Lesson) -> Iterator[str]:
 
 
 def signs_of(text: str) -> list[str]:
-    """Return the terms under which an error in a question is found as it is, whatever its numbers and paths: any of its lines."""
+    """Return the terms under which an error in a question is found as it is, regardless of its numbers and paths."""
     lines = [text, *text.splitlines()[:_MOST_LINES]]
     return [_sign(signature(line)) for line in dict.fromkeys(lines) if not line.isspace()]
 
 
 def essence_term(body: str) -> str:
-    """Return the term under which a text is found that says the same."""
+    """Return the term under which a text is found that states the same."""
     return f"essence·{essence_digest(body)[:20]}"
 
 
@@ -248,7 +248,7 @@ class IndexAudit:
         return row[0] if row else None
 
     def _told(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
-        """Yield what each lesson that was told of up to the mark should be indexed by."""
+        """Yield what each lesson that was recorded up to the mark should be indexed by."""
         _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
         changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
         names = Lesson.columns()

@@ -242,7 +242,7 @@ LONGEST_BODY = 4000
 _COMPARED = 12
 _CANDIDATES = 32
 _MOST_CONTRADICTIONS = 5
-# Who says again what was recalled within this time has most likely just read it.
+# Who states again what was recalled within this time has most likely just read it.
 _JUST_RECALLED = timedelta(days=1)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
@@ -327,19 +327,19 @@ class LessonWriter(LessonSettler):
             return self._learned_again(known, given, refs, key, index)
         lesson = self._write(given)
         self._see(lesson, given, refs, key, again=False)
-        warnings = self._contradicted(lesson)
+        notes = self._contradicted(lesson)
         index.put(lesson)
-        return lesson.warned(warnings)
+        return lesson.warned(notes)
 
     def _learned_again(
         self, known: Lesson, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex
     ) -> Lesson:
         """Count a lesson as seen once more, unless it was only read here and is said again without anything that shows it."""
         if self._was_only_recalled(known, given, refs):
-            told = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
+            notes = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
             if known.superseded_by is not None:
-                told.append(f"lesson {known.id} was superseded by {known.superseded_by} and stays hidden")
-            return known.marked_already().warned(told)
+                notes.append(f"lesson {known.id} was superseded by {known.superseded_by} and stays hidden")
+            return known.marked_already().warned(notes)
         lesson = self._count(known, given)
         self._see(lesson, given, refs, key, again=True)
         if lesson.payload != known.payload:
@@ -365,17 +365,18 @@ class LessonWriter(LessonSettler):
         ]
 
     def _contradicted(self, lesson: Lesson) -> list[str]:
-        """Find what says otherwise than a new lesson; keep it as contradictions, and tell of them."""
-        told: list[str] = []
+        """Find and record lessons that contradict a new one; return warnings."""
+        notes: list[str] = []
         for other in self._near(lesson.body, lesson.project):
             about = similarity.contradiction(lesson.body, other.body)
-            if about is not None and len(told) < _MOST_CONTRADICTIONS:
+            if about is not None and len(notes) < _MOST_CONTRADICTIONS:
                 found = self._oppose(lesson, other, about)
-                told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
-        return told
+                command = f"decklog memory settle {found.id} KEEP"
+                notes.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: {command}")
+        return notes
 
     def _near(self, body: str, project: str | None) -> list[Saying]:
-        """Find lessons of a project that hold, of whatever topic, and have most of the terms of a text."""
+        """Find lessons of a project that hold, of any topic, and have most of the terms of a text."""
         groups = similarity.groups_of(body)
         return _nearest(body, lesson_search(self._db).containing(groups, project=project, limit=_CANDIDATES)) if groups else []
 
@@ -399,7 +400,7 @@ class LessonWriter(LessonSettler):
             self._journal.get(parts[1], int(parts[2]))
 
     def _same(self, topic: str, project: str | None, body: str) -> Lesson | None:
-        """Find the lesson that says this already; one that holds before one that was superseded."""
+        """Find the lesson that states this already; one that holds before one that was superseded."""
         found = [lesson for lesson in self._lessons_like(topic, project, body) if similarity.alike(lesson.body, body)]
         return min(found, key=lambda lesson: (not lesson.holds, lesson.created_at, lesson.id), default=None)
 
@@ -434,7 +435,7 @@ class LessonWriter(LessonSettler):
         return digest
 
     def _count(self, known: Lesson, given: dict[str, Any]) -> Lesson:
-        """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
+        """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two counts."""
         payload = {**given["payload"], **known.payload}
         return self._update(
             Lesson,

@@ -32,7 +32,7 @@ class BadLine(Invalid, ValueError):
 
 @dataclass(frozen=True)
 class LearningLine:
-    """What one line says; every field is checked when it is made."""
+    """What one line states; every field is checked when it is made."""
 
     timestamp: str
     task_id: str
@@ -100,7 +100,7 @@ def format_entry(entry: LearningLine) -> str:
 def parse_line(line: str, *, tolerant: bool = False) -> LearningLine | None:
     """Read a line back; a blank one is None, and anything else that is no learning raises `BadLine`.
 
-    Logs from elsewhere leave quotes and backslashes bare; `tolerant` takes such an observation as it stands.
+    Logs from elsewhere leave quotes and backslashes bare; `tolerant` takes such an observation as it is.
     """
     line = line.removesuffix("\n").removesuffix("\r")
     if not line.strip():

@@ -30,7 +30,7 @@ ProposalKindLike = ProposalKind | Literal["check", "attempt", "blocker", "fix", 
 
 
 class ProposalState(StrEnum):
-    """What became of it: `gathering` has too little proof to be shown, and `known` says what a lesson says already."""
+    """What became of it: `gathering` has too little proof to be shown, and `known` shows what a lesson states already."""
 
     GATHERING = "gathering"
     OPEN = "open"
@@ -90,8 +90,8 @@ class Observation:
 
     def evidence(self) -> dict[str, Any]:
         """Tell it as one piece of the evidence of a proposal."""
-        told = {"proof": self.proof.value, "refs": list(self.refs), "work": self.work, "by": self.by}
-        return {name: value for name, value in told.items() if value is not None}
+        stated = {"proof": self.proof.value, "refs": list(self.refs), "work": self.work, "by": self.by}
+        return {name: value for name, value in stated.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ _ADVICE = re.compile(
     r"|needs? to|ha(?:s|ve) to)\b",
     re.IGNORECASE,
 )
-# Of tasks, what ended badly or ended well after it had not; what is kept beside its entry is looked at too. Nothing here is
+# Of tasks, what ended badly or ended well after it had not; what is kept next to its entry is looked at too. Nothing here is
 # indexed by the table's name alone: so both engines read the entries between the positions.
 _TELLING = f"""
 select {", ".join(f"e.{name}" for name in COLUMNS)}
@@ -293,7 +293,7 @@ class ProposalSources:
                 f"{finding['kind']}: {signature(text)}",
                 f"The review turns this down ({finding['kind']}): {_line(text)}"
                 + (f". What mends it: {_line(remedy)}" if remedy else ""),
-                # That a model says nothing of it any more is less than a rule that does not.
+                # That a model states nothing of it any more is less than a rule that does not.
                 ShownBy.RED_THEN_GREEN if finding["pass"] in computed else ShownBy.CHECKED,
                 (*(one.id for one in first), entry.id),
                 work,
@@ -316,9 +316,9 @@ class ProposalSources:
         # A change that belongs to no task is known by the commit that it begins at.
         work = self._work_of(review.get("task_id")) or review["base"]
         for review_id, task_id, passes, findings in rows:
-            told = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
-            if told and (self._work_of(task_id) or review["base"]) == work:
-                return review_id, work, told, {one["pass"] for one in from_json(passes) if not one["by"]}
+            stated = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
+            if stated and (self._work_of(task_id) or review["base"]) == work:
+                return review_id, work, stated, {one["pass"] for one in from_json(passes) if not one["by"]}
         return None
 
     # What attempts showed
@@ -337,7 +337,7 @@ class ProposalSources:
         )
 
     def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Observation | None:
-        """Return what got a task done that had failed before, where whoever did it said what."""
+        """Return what got a task done that had failed before, where the one that did it said what."""
         also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
         last: Any = failed[0].payload if failed else {}
@@ -467,7 +467,7 @@ def _alone(
 
 
 def _is_telling(text: str | None) -> TypeGuard[str]:
-    """Return whether a text says enough to be followed."""
+    """Return whether a text states enough to be followed."""
     return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
 
 

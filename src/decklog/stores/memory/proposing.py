@@ -28,9 +28,9 @@ from decklog.stores.memory.text import signature
 from decklog.stores.memory.upkeep import LessonUpkeep
 
 MARKS = "proposal_marks"
-# So many entries are looked through in one transaction.
+# This many entries are looked through in one transaction.
 _BATCH = 2000
-# Whoever accepts what has a computed proof.
+# Accepts lessons with a computed proof.
 BY_PROOF = "proof"
 _SAYS_THE_SAME = 0.8
 _COMPARED = 200
@@ -122,7 +122,7 @@ class LessonProposals(LessonUpkeep):
         return [(name, number, mark, newest) for name, number, mark, newest in rows]
 
     def _step(self, run_id: str | None) -> list[Proposal]:
-        """Look through so many entries, of however many streams."""
+        """Look through this many entries, of however many streams."""
         from decklog.stores.memory.proposals import ProposalSources
 
         self._alone()
@@ -164,7 +164,7 @@ class LessonProposals(LessonUpkeep):
         return proposal
 
     def _proposed(self, seen: Observation) -> Proposal | None:
-        """Find the proposal that says this already, in whatever words."""
+        """Find the proposal that states this already, in any words."""
         found = self._select(Proposal, "select * from proposals where subject = :subject", subject=_subject(seen))
         if found:
             return found[0]
@@ -206,7 +206,7 @@ class LessonProposals(LessonUpkeep):
         )
 
     def _known_lesson(self, seen: Observation) -> Lesson | None:
-        """Find the lesson that says this already, whether it holds or was put aside."""
+        """Find the lesson that states this already, whether it holds or was put aside."""
         body, _ = self._db.values.text("body", seen.body)
         if (same := self._same(seen.topic, None, body)) is not None:
             return same
@@ -237,7 +237,7 @@ class LessonProposals(LessonUpkeep):
     # Taking up
 
     def _learn(self, proposal: Proposal, body: str, topic: str) -> Lesson:
-        """Learn what a proposal says, with the entries that show it."""
+        """Learn what a proposal states, with the entries that show it."""
         payload = proposal.payload if topic == proposal.topic else {}
         return self.remember(
             topic,
@@ -284,7 +284,7 @@ class LessonProposals(LessonUpkeep):
     # What is derived
 
     def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name marks that stand at no entry of the journal, and whatever is wrong with the lessons."""
+        """Name marks that stand at no entry of the journal, and what is wrong with the lessons."""
         yield from super().audit(record_classes)
         strange = f"""
             select m.stream from {MARKS} m

@@ -1,4 +1,4 @@
-"""Ranking: which of the lessons that match a question deserve to be told, and why."""
+"""Ranking: which of the lessons that match a question deserve to be returned, and why."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,34 +13,34 @@ from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words
 
 # What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
 LITTLE = 0.6
-# A lesson that reaches less of what the question's words could reach is not told. Of the answers to questions in other words, one
-# in fifty is below it; of questions about something else altogether, most find nothing above it.
+# A lesson that reaches less of what the question's words could reach is not returned. One in fifty right answers
+# to paraphrased questions is below it; most unrelated questions find nothing above it.
 FLOOR = 0.05
-# Where the meaning is known too, so much of the words says enough by itself; of less, words and meaning must say enough together.
+# Where the meaning is known too, so much of the words is enough alone; of less, words and meaning must say enough together.
 CLEAR = 0.2
-# The floor compares with so many words of a question, the weightiest: no lesson has most of the words of a pasted error.
+# The floor compares with this many words of a question, the weightiest: no lesson has most of the words of a pasted error.
 FLOOR_TERMS = 8
-# A question that is a whole document is asked by its beginning.
+# A question that is a whole document is searched by its beginning.
 _MOST_TERMS = 200
-# In so much of it there are as many terms as are asked for, unless it says the same again and again.
+# In so much of it there are as many terms as are asked for, unless it states the same again and again.
 _MOST_CHARACTERS = 20_000
 # In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
 _SMALL = 50
-# Two lessons that share this much of their words are one saying, for whoever asks.
+# Two lessons that share this much of their words are one saying, for the caller.
 NEARLY_EQUAL = 0.8
-# What is left of the match of a lesson that what it holds for has changed for, and of one that says nothing to follow.
+# What is left of the match of a lesson that what it holds for has changed for, and of one that states nothing to follow.
 _OUTDATED, _SAYS_NOTHING = 0.5, 0.5
 # How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
 RECORD_SHARE = 0.35
 # How that share is split.
 WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
-# What the share of a question that a lesson covers is worth beside its meaning, which counts in spreads above the usual: one weak
-# word in common says little, and most of a question's words in common say more than any likeness.
+# Weight of the share of a question that a lesson covers, compared with its similarity in spreads above the mean. Squared: one
+# weak word in common counts little, and most of the words in common count more than any similarity.
 COVER, COVER_SQUARED = 3.0, 40.0
 
 
 class RankingQuestion:
-    """What is asked for, in the forms that the signals look at."""
+    """What is requested, in the forms that the signals look at."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.now = now
@@ -62,7 +62,7 @@ def covered(
 ) -> dict[str, float]:
     """Put scores in relation to the most that the question's weightiest words could reach, which is 1.
 
-    So one weak word of many that are shared says little, and a question whose words nobody knows is covered by nothing.
+    So one weak word of many that are shared states little, and a question whose words nobody knows is covered by nothing.
     """
     heaviest = sorted((weights[term] for term in question.terms), reverse=True)[:terms]
     most = sum(heaviest) * (K1 + 1) + LITTLE * min(len(question.little_words), terms)
@@ -101,7 +101,7 @@ class Ranked:
 def fused(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
     """Add what words and meaning say of lessons, in relation to the best, which is 1.
 
-    `above` says by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
+    `above` states by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
     """
     scores = {lesson.id: _added(match.get(lesson.id, 0.0), above.get(lesson.id, 0.0)) for lesson in lessons}
     best = max(scores.values(), default=0.0)
@@ -113,7 +113,7 @@ def _added(cover: float, above: float) -> float:
 
 
 class Ranking:
-    """Lessons by how well they match and by what their record says; `parts` are the signals behind the match.
+    """Lessons by how well they match and by what their record states; `parts` are the signals behind the match.
 
     A record can only lower a match: of most lessons it is never looked at, because others are better by any record.
     """
@@ -156,7 +156,7 @@ class Ranking:
 
 
 def _doubt(lesson: Lesson) -> float:
-    """Return how much is left of the match of a lesson that did more harm than good, is outdated, or says nothing."""
+    """Return how much is left of the match of a lesson that did more harm than good, is outdated, or states nothing."""
     harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
     return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
 
@@ -172,14 +172,14 @@ def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Least:
-    """What a lesson must have of a question to be told."""
+    """What a lesson must have of a question to be returned."""
 
-    # Of its words, where nothing is known of its meaning; and so that the words say enough whatever it means.
+    # Of its words, where nothing is known of its meaning; and the share at which words are enough regardless of meaning.
     words: float
     clear: float
     # Of its words and its meaning together.
     together: float | None = None
-    # Of either of them, as whoever asks wants it.
+    # Of either of them, as the caller asked.
     wanted: float | None = None
 
     def met_by(self, signals: Mapping[str, float]) -> bool:
@@ -193,12 +193,12 @@ class Least:
 
 
 def least(lessons: int, *, together: float | None, wanted: float | None) -> Least:
-    """Return what a lesson must have in a memory of so many; `together` is what it must have of words and meaning."""
+    """Return what a lesson must have in a memory of this many; `together` is what it must have of words and meaning."""
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
 class RankedLessons:
-    """What is told of the lessons that were ranked: the best that fit, each said once."""
+    """The ranked lessons that are returned: the best that fit, each once."""
 
     def __init__(self, ranking: Ranking, enough: Least) -> None:
         self._ranking = ranking
@@ -206,7 +206,7 @@ class RankedLessons:
         self._contents = [(lesson, content_of(lesson.body)) for lesson in ranking.lessons]
 
     def within(self, budget_tokens: int | None, limit: int) -> list[Ranked]:
-        """Take the best that fit; one that is too long, or says again what was taken, makes way for the next."""
+        """Take the best that fit; one that is too long, or states again what was taken, makes way for the next."""
         taken: list[Ranked] = []
         left = budget_tokens
         for one in self._fitting():
@@ -221,16 +221,16 @@ class RankedLessons:
 
     def _fitting(self) -> Iterator[Ranked]:
         """Leave out what shares too little with the question: that nothing fits is an answer too. Tell wholes for their parts."""
-        told: set[str] = set()
+        shown: set[str] = set()
         for one in self._ranking.best_first():
             if self._enough.met_by(one.signals):
                 whole = self._whole(one)
-                if whole.lesson.id not in told:
+                if whole.lesson.id not in shown:
                     yield whole
-                told.add(whole.lesson.id)
+                shown.add(whole.lesson.id)
 
     def _whole(self, one: Ranked) -> Ranked:
-        """Return the surest lesson that one quotes a part of: it says what the part says of what is asked, and more."""
+        """Return the surest lesson that one quotes a part of: it covers the part and more."""
         part, content = one.lesson, content_of(one.lesson.body)
         asked = content & self._ranking.question.content
         wholes = [
@@ -249,15 +249,15 @@ class RankedLessons:
 
 
 def _surest(whole: Ranked) -> tuple[int, int, float, str]:
-    """Order wholes: the surest first, then the one that says most, then the best."""
+    """Order wholes: the surest first, then the one that states most, then the best."""
     lesson = whole.lesson
     return -lesson.confidence, -len(content_of(lesson.body)), -whole.score, lesson.id
 
 
 def _says_again(lesson: Lesson, taken: list[Lesson]) -> bool:
-    """Return whether a lesson says what others say, in nearly the same words.
+    """Return whether a lesson repeats others in nearly the same words.
 
-    One that says otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
+    One that states otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
     """
     near = [other for other in taken if _are_nearly_equal(lesson, other)]
     return len(near) > 1 or any(contradiction(lesson.body, other.body) is None for other in near)

@@ -1,7 +1,7 @@
 """Telling whether two lessons say the same thing, or the opposite.
 
 Two texts say the same when their words are the same ones in the same order, but for their forms, for words that say nothing, and
-for a clause that stands first in one and last in the other. Whatever else differs keeps them apart: `before` is not `after`, 5432
+for a clause that is first in one and last in the other. Any other difference keeps them apart: `before` is not `after`, 5432
 is not 5433, and `lock a before b` is not `lock b before a`.
 """
 
@@ -37,7 +37,7 @@ NEGATIONS = frozenset(
 )
 # What turns a word round that begins with it.
 PREFIXES = ("un", "in", "non", "dis", "de", "im", "ir", "a", "mis")
-# What thanks and praise are made of, what reports of success have besides, and what neither of them says.
+# What thanks and praise are made of, what reports of success have besides, and what neither of them states.
 COURTESIES = frozenset(
     (
         *("thanks", "thank", "great", "nice", "awesome", "excellent", "perfect", "congratulations", "welcome", "well"),
@@ -57,16 +57,16 @@ ADVICE = frozenset(
 
 Words = tuple[str, ...]
 
-# Texts that share less than this of their words are about different things; the opposite of what one says is nearer to it.
+# Texts that share less than this of their words are about different things; the opposite of what one states is nearer to it.
 NEAR = 0.5
 # A text that is near lacks at most this share of the terms.
 _LACKING = 0.34
-# A text is a part of another where so many of its words in a row, and this share of them, are the other's, and few are not.
+# A text is a part of another where this many of its words in a row, and this share of them, are the other's, and few are not.
 LEAST_IN_COMMON, _LEAST_QUOTED, _QUOTED, _MOST_AROUND = 2, 4, 0.4, 6
 _LEAST_MORE = 2
 # Praise with no more words than these besides is no lesson.
 _MOST_BESIDES = 3
-# A lesson may differ from another in one place of up to so many words, and still be about the same thing.
+# A lesson may differ from another in one place of up to this many words, and still be about the same thing.
 _WIDEST = 3
 _LEAST_SHARED = 3
 # A word of more letters than these may be turned round by what is put before it.
@@ -240,14 +240,14 @@ def _forms(words: frozenset[str]) -> frozenset[str]:
 
 
 def is_part(one: str, other: str) -> bool:
-    """Return whether a text quotes another, which says more: words of it in a row, and these are a good part of the first."""
+    """Return whether a text quotes another, which states more: words of it in a row, and these are a good part of the first."""
     part, whole = essence_of(one), essence_of(other)
     shared = content_of(one) & content_of(other)
-    # Who says hardly more than the part is no whole; and with one word in common, nothing is quoted.
+    # Who states hardly more than the part is no whole; and with one word in common, nothing is quoted.
     if len(shared) < LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
         return False
     least = max(_LEAST_QUOTED, _QUOTED * len(part), len(part) - _MOST_AROUND)
-    # What is quoted is in both, in whatever order: to count that is far quicker than to look for a row, and enough for most.
+    # What is quoted is in both, in any order: to count that is far quicker than to look for a row, and enough for most.
     return sum(map(frozenset(whole).__contains__, part)) >= least and _longest_run(part, whole) >= least
 
 
@@ -258,7 +258,7 @@ def _longest_run(one: Words, other: Words) -> int:
 
 
 def essence_digest(text: str) -> str:
-    """Digest the words of a text's essence, in whatever order: texts that are alike have the same."""
+    """Digest the words of a text's essence, in any order: texts that are alike have the same."""
     return sha256(" ".join(sorted(essence_of(text))).encode()).hexdigest()
 
 
@@ -273,7 +273,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def _turned(one: Words, other: Words) -> bool:
-    """Return whether a clause that stands anywhere in one text begins the other, and nothing else differs."""
+    """Return whether a clause that is anywhere in one text begins the other, and nothing else differs."""
     if other[0] not in _clause_forms() or Counter(one) != Counter(other):
         return False
     places = [place for place, word in enumerate(one) if place and word == other[0]]
@@ -302,10 +302,10 @@ def _contraries() -> dict[str, set[str]]:
 
 
 def contradiction(one: str, other: str) -> str | None:
-    """Name what differs where one text says another thing than the other of what is otherwise the same; None where none does."""
+    """Name the words in which two otherwise equal texts contradict each other; None if they don't."""
     left, right = essence_of(one), essence_of(other)
     is_reordered = len(left) == len(right) and Counter(left) == Counter(right)
-    # Most texts that share words are told apart by this alone.
+    # Most texts that share words are distinguished by this alone.
     if not left or not right or not (is_reordered or _may_contradict(left, right)) or alike(one, other):
         return None
     if is_reordered:
@@ -340,14 +340,14 @@ def _least_shared(left: Words, right: Words) -> float:
 
 @lru_cache(4096)
 def _opposites(words: "Words") -> frozenset[str]:
-    """Collect what says the opposite of any of these words."""
+    """Collect what states the opposite of any of these words."""
     return frozenset(chain.from_iterable(map(_opposites_of, words)))
 
 
 # As for words' forms: a project has a few thousand words, and the same ones come again and again.
 @lru_cache(16_384)
 def _opposites_of(word: str) -> "Words":
-    """List what says the opposite of a word: by the list, or as what the word turns round by its beginning."""
+    """List what states the opposite of a word: by the list, or as what the word turns round by its beginning."""
     turned = (word[len(start) :] for start in PREFIXES if _turns(start, word)) if word.startswith(PREFIXES) else ()
     return (*_contraries().get(word, ()), *turned)
 
@@ -389,7 +389,7 @@ def _are_contrary(one: str, other: str) -> bool:
 
 
 def _is_other(left: Words, ours: Words, theirs: Words, shared: int) -> bool:
-    """Return whether the one place where two texts differ says another thing of the same subject."""
+    """Return whether the one place where two texts differ states another thing of the same subject."""
     if not ours or not theirs or len(ours) > _WIDEST or len(theirs) > _WIDEST or shared < min(_LEAST_SHARED, len(left) - 1):
         return False
     # What is said of another file or test is another lesson: both may hold.
@@ -401,7 +401,7 @@ def _spelled(words: Words) -> str:
 
 
 def groups_of(text: str) -> list[list[str]]:
-    """Share a text's terms out so that whatever is near has all the terms of at least one group.
+    """Share a text's terms out so that what is near has all the terms of at least one group.
 
     A text that is near lacks at most a third of the terms, so with one group more than that, one group is whole: the index is
     asked for a few conjunctions, which stays fast where asking for any of the terms would not. The longest terms are dealt out

@@ -219,5 +219,5 @@ class Strategies(Store):
 
 
 def strategy_id_of(project: str, topic: str, insight: str) -> str:
-    """Name a strategy by its project, its topic and what it says."""
+    """Name a strategy by its project, its topic and what it states."""
     return f"{project}_{topic}_{sha256(insight.encode()).hexdigest()[:16]}"

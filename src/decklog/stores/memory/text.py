@@ -162,7 +162,7 @@ def terms_of(text: str) -> list[str]:
     return [*(stem_of(word)[:_LONGEST_NAME] for word in words_of(plain)), *_names_of(plain)]
 
 
-# Whoever is found by many questions has the same ones each time.
+# Cached: a lesson that many questions find has the same words each time.
 @lru_cache(2048)
 def little_words_of(text: str) -> frozenset[str]:
     """Collect the words that the index leaves out: they say little, and yet `before` is not `after`."""
@@ -198,7 +198,7 @@ def _without_accents(text: str) -> str:
 def _spellings(run: str) -> tuple[str, ...]:
     """Return an identifier whole and in parts, without words that mean nothing: `ImportError` is also an import and an error."""
     whole, *parts = _whole_and_parts(run)
-    # A letter by itself has a meaning (`f`-strings, `-x`), one cut off from a name has none.
+    # A letter alone has a meaning (`f`-strings, `-x`), one cut off from a name has none.
     parts = [part for part in parts if len(part) > 1 or part.isdigit()]
     return tuple(word for word in (whole, *parts) if word not in STOP_WORDS)
 
@@ -225,7 +225,7 @@ _CLASSIC = (
     (re.compile(r'"[^"]{1,50}"'), '"..."'),
 )
 
-# Decklog's own: whatever differs from one occurrence to the next goes, the names of errors and settings stay. From special to
+# Decklog's own: what differs from one occurrence to the next goes, the names of errors and settings stay. From special to
 # general, since a UUID is also hexadecimal and a time is also digits.
 _OWN = (
     (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),

@@ -19,7 +19,7 @@ from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
 from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
 from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
-# The subtype of what tells the digests of vectors.
+# The subtype of what shows the digests of vectors.
 EMBEDDED = "embedded"
 # What a recall embeds on its way, so that nobody waits long for what others learned: half a second of a small model.
 _ON_THE_WAY = 32
@@ -49,7 +49,7 @@ class LessonEmbedding(LessonWriter):
         self._own, self._model = embedder, None
 
     def _embedder(self) -> Embedder | None:
-        """Return the embedder in use, or None where words alone were asked for; `Unavailable` says why there is none."""
+        """Return the embedder in use, or None where words alone were asked for; `Unavailable` shows why there is none."""
         return self._model() if self._model is not None else self._own
 
     @writes_in_steps
@@ -131,8 +131,9 @@ class LessonEmbedding(LessonWriter):
 
         kept = LessonVectors(self._db)
         with LessonIndex(self._db).following():
-            told = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
-            self._journal.append(STREAM, kind=EntryKind.EVENT, subtype=EMBEDDED, payload={"embedder": embedder, "vectors": told})
+            digests = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
+            payload = {"embedder": embedder, "vectors": digests}
+            self._journal.append(STREAM, kind=EntryKind.EVENT, subtype=EMBEDDED, payload=payload)
 
 
 def _by_words(problem: DecklogError) -> str:
@@ -143,12 +144,12 @@ def without_vectors(count: int) -> list[str]:
     """Warn of lessons that have no vector yet."""
     if not count:
         return []
-    told = (
+    digests = (
         "1 lesson is found by its words alone until it is"
         if count == 1
         else f"{count} lessons are found by their words alone until they are"
     )
-    return [f"{told} embedded: decklog memory embed"]
+    return [f"{digests} embedded: decklog memory embed"]
 
 
 # A lesson has this long to be asked for before it counts as one that nobody needs.
@@ -306,7 +307,7 @@ class LessonUpkeep(LessonEmbedding):
         return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
 
     def _near_equal(self, limit: int) -> MemoryFinding:
-        """Find lessons among the newest that nearly say what an older one says, and are not known to contradict it."""
+        """Find lessons among the newest that nearly say what an older one states, and are not known to contradict it."""
         newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
         pairs: dict[frozenset[str], LessonFinding] = {}
         for lesson in newest:
@@ -315,7 +316,7 @@ class LessonUpkeep(LessonEmbedding):
                 if other.id != lesson.id and pair not in pairs and similarity.nearness(lesson.body, other.body) >= _NEARLY_EQUAL:
                     pairs[pair] = {"lessons": [lesson.id, other.id], "bodies": [lesson.body, other.body]}
         known = self._known_pairs()
-        found = [told for pair, told in pairs.items() if pair not in known]
+        found = [digests for pair, digests in pairs.items() if pair not in known]
         return {
             "kind": "near_equal",
             "count": len(found),
@@ -338,7 +339,7 @@ class LessonUpkeep(LessonEmbedding):
         return row[0] if row else 0
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name vectors that are not those whose digests were told, and whatever is wrong with the index."""
+        """Name vectors that are not those whose digests were recorded, and what is wrong with the index."""
         from decklog.stores.memory.indexing import IndexAudit
 
         yield from self._only("lesson_desk", "id", [1])
@@ -350,14 +351,14 @@ class LessonUpkeep(LessonEmbedding):
             yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
 
     def _strange_vectors(self) -> Iterator[tuple[str, str, bool]]:
-        """Name vectors that are not as they were told, and whether only their number of dimensions is another."""
-        told: dict[tuple[str, str], str] = {}
+        """Name vectors that are not as they were recorded, and whether only their number of dimensions is another."""
+        digests: dict[tuple[str, str], str] = {}
         sql = "select payload from entries where subtype = :subtype and kind <> 'change' and stream = '@memory' order by pos"
         for (payload,) in self._db.each_as_is(sql, {"subtype": EMBEDDED}):
             said: Any = from_json(payload)
-            told.update({(said["embedder"], lesson_id): digest for lesson_id, digest in said["vectors"].items()})
+            digests.update({(said["embedder"], lesson_id): digest for lesson_id, digest in said["vectors"].items()})
         for embedder, lesson_id, digest, is_counted in LessonVectors(self._db).digests():
-            is_told = told.get((embedder, lesson_id)) == digest
+            is_told = digests.get((embedder, lesson_id)) == digest
             if not is_told or not is_counted:
                 yield embedder, lesson_id, is_told
 
@@ -368,7 +369,7 @@ class LessonUpkeep(LessonEmbedding):
 
     def _derive_anew(self) -> None:
         self._restore_only("lesson_desk", "id", [1])
-        # An embedder makes them again when it is there; a vector that nobody told would stay wrong for good.
+        # An embedder makes them again when it is there; a vector that nobody recorded would stay wrong for good.
         for embedder, lesson_id, _ in list(self._strange_vectors()):
             self._db.count(
                 "delete from lesson_vectors where embedder = :embedder and lesson_id = :lesson_id",

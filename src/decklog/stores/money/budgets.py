@@ -211,14 +211,14 @@ class Budgets(Store):
         """Name days of no budget, days on which nothing was decided, and times that no entry has."""
         sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
         rows = list(self._db.each_as_is(sql, {}))
-        told = meter.told_times({row[3] for row in rows})
+        entry_times = meter.told_times({row[3] for row in rows})
         for budget_id, day, calls, as_of in rows:
             budget = budgets.get(budget_id)
             if budget is None:
                 yield _wrong_day(budget_id, day, "is of no budget", "budget_id")
             elif not calls and day not in meter.days_of_reservations(budget):
                 yield _wrong_day(budget_id, day, "is a day on which nothing was spent or held", "day")
-            if as_of not in told:
+            if as_of not in entry_times:
                 yield _wrong_day(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
 
     def derive(self) -> None:
@@ -253,7 +253,7 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
 
 
 def _state(standing: PeriodUsage) -> BudgetState:
-    """Say in a word how a budget stands: ok, warn, or stop when nothing more may be spent."""
+    """Return the status of a budget: ok, warn, or stop when nothing more may be spent."""
     budget, spent = standing.budget, standing.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100
     state = "warn" if percent >= budget.warn_percent else "ok"

@@ -1,7 +1,7 @@
-"""Entries and charges many at once, in the order in which another program told them, each written once.
+"""Entries and charges many at once, in the order in which another program recorded them, each written once.
 
 What is one statement here is three for each of them by the verbs. Charges that a budget counts go through the ledger, one by one:
-where a budget stands is another question after each.
+the status of a budget is another question after each.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
 
-Told = dict[str, Any] | tuple[Any, ...]
+BulkItem = dict[str, Any] | tuple[Any, ...]
 
 # Asked for together, filled up with nulls: one text is planned once.
 _TOGETHER = 128
@@ -29,7 +29,7 @@ _PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
 _KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
 _WITH_KEY = f"select * from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
-# What another program may take away again; of all else nothing is told.
+# What another program may take away again; of all else nothing is recorded.
 _MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
@@ -52,28 +52,28 @@ class _Batch:
 
 
 class Bulk(Ledger):
-    """Writes what programs told of their sessions."""
+    """Writes what programs recorded of their sessions."""
 
     def __init__(self, parts: StoreParts) -> None:
         super().__init__(parts)
         self._prices = PriceList(self._db, remember=True)
 
-    def take(self, told: Sequence[Told], bound: Collection[str] = ()) -> int:
+    def take(self, items: Sequence[BulkItem], bound: Collection[str] = ()) -> int:
         """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
 
         A charge names its answer by the provider's own id, and has been spent: no budget refuses it. The names that are bound
         were looked through elsewhere.
         """
         # All of it is looked through together, and then only once.
-        unbound = [one for one in told if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
+        unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
         if unbound:
             self._db.values.look_through(unbound)
-            told = [self._named(one) if type(one) is dict and "model" in one else one for one in told]
-        answers = [one["answer_id"] for one in told if type(one) is dict and "model" in one]
-        self._enter(told, answers)
+            items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
+        answers = [one["answer_id"] for one in items if type(one) is dict and "model" in one]
+        self._enter(items, answers)
         paid = self._paid(answers) if answers else set()
         new, meter, batch = 0, self._meter, _Batch()
-        for one in told:
+        for one in items:
             if isinstance(one, tuple):
                 batch.entries.append(one)
             elif "model" not in one:
@@ -90,12 +90,12 @@ class Bulk(Ledger):
         self._db.values.let_go()
         return new + self._flush(batch)
 
-    def charge_all(self, told: Sequence[dict[str, Any]]) -> list[bool]:
+    def charge_all(self, items: Sequence[dict[str, Any]]) -> list[bool]:
         """Charge what was spent, in the caller's transaction, each once by its key in its run; say of each whether it is new.
 
-        What is known by its key is compared with what is told, as the verb does.
+        What is known by its key is compared with what is recorded, as the verb does.
         """
-        all_given = [self._placed(one) for one in told]
+        all_given = [self._placed(one) for one in items]
         streams = {given["run_id"] or "@ledger" for given in all_given}
         self._lock_all(streams)
         self._meter.pass_gates(streams)
@@ -113,12 +113,12 @@ class Bulk(Ledger):
         self._flush(batch)
         return new
 
-    def known(self, told: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Charge]:
+    def known(self, items: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Charge]:
         """Return the charges that are here under the keys of some, by run and key. In the caller's transaction."""
-        self._lock_all({one["run_id"] for one in told})
+        self._lock_all({one["run_id"] for one in items})
         found: dict[tuple[str, str], Charge] = {}
-        for run_id in dict.fromkeys(one["run_id"] for one in told):
-            named = {self._db.values.text("key", one["key"])[0]: one["key"] for one in told if one["run_id"] == run_id}
+        for run_id in dict.fromkeys(one["run_id"] for one in items):
+            named = {self._db.values.text("key", one["key"])[0]: one["key"] for one in items if one["run_id"] == run_id}
             keys = [*named]
             for start in range(0, len(keys), _TOGETHER):
                 asked = dict(zip_longest(_ANSWERS, keys[start : start + _TOGETHER]))
@@ -126,13 +126,13 @@ class Bulk(Ledger):
                 found |= {(run_id, named[str(charge.key)]): charge for charge in Charge.from_rows(*rows)}
         return found
 
-    def correct(self, charge: Charge, told: dict[str, Any], *, note: str) -> bool:
-        """Make a charge what another program tells of it now, in its budgets too; return whether anything differed.
+    def correct(self, charge: Charge, items: dict[str, Any], *, note: str) -> bool:
+        """Correct a charge to what another program records now, in its budgets too; return whether anything differed.
 
-        What is not told stays: a price that was looked up, and who was acting. In the caller's transaction.
+        What is not returned stays: a price that was looked up, and who was acting. In the caller's transaction.
         """
-        given = self._placed(told)
-        names = [name for name in told if name not in ("run_id", "key") and (told[name] is not None or name in _MAY_BE_NOTHING)]
+        given = self._placed(items)
+        names = [name for name in items if name not in ("run_id", "key") and (items[name] is not None or name in _MAY_BE_NOTHING)]
         bound = self._db.values.bind({name: given[name] for name in names})[0]
         if bound == self._db.values.bind({name: getattr(charge, name) for name in names})[0]:
             return False
@@ -170,9 +170,9 @@ class Bulk(Ledger):
     def _meter(self) -> BudgetMeter:
         return BudgetMeter(self._db, self._clock)
 
-    def _enter(self, told: Sequence[Told], answers: Sequence[str]) -> None:
+    def _enter(self, items: Sequence[BulkItem], answers: Sequence[str]) -> None:
         """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
-        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in told}
+        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in items}
         self._lock_all(streams)
         if answers:
             self._meter.pass_gates({*streams, *answers})
@@ -184,21 +184,21 @@ class Bulk(Ledger):
                 self._db.memo["head", stream] = self._writer.head(stream)
 
     def _paid(self, answers: list[str]) -> set[str]:
-        """Return which answers were paid for before, by whatever run."""
+        """Return which answers were paid for before, by any run."""
         found = set[str]()
         for start in range(0, len(answers), _TOGETHER):
             asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])
             found.update(row[0] for row in self._db.rows(_PAID, dict(asked))[1])
         return found
 
-    def _placed(self, told: dict[str, Any]) -> dict[str, Any]:
-        given = {**_UNSAID, **told}
+    def _placed(self, items: dict[str, Any]) -> dict[str, Any]:
+        given = {**_UNSAID, **items}
         check(given)
         given["is_late"] = is_late()
         if acting.get() is not None:
             self._attribute(given)
         if given["task_id"] is not None:
-            complete_by_task(self._db, given, {**_UNSAID, **told})
+            complete_by_task(self._db, given, {**_UNSAID, **items})
         return given
 
     def _charged(self, batch: _Batch) -> list[tuple[Any, ...]]:

@@ -102,7 +102,7 @@ class Ledger(Store):
             "answer_id": answer_id,
         }
         check(given)
-        # Money that is gone is on record, whoever has the task by now.
+        # Money that is gone is on record, even if another worker has the task.
         given["is_late"] = is_late()
         return self._charge(given, enforce and not given["is_late"])
 
@@ -188,7 +188,7 @@ class Ledger(Store):
     def _of_held_task(self, given: dict[str, Any]) -> Reservation | None:
         """Find the open reservation of the task that the caller holds, if this charge is for that task.
 
-        Whoever has lost the task has lost its money too: another worker may have reserved it by now.
+        Anyone who has lost the task has lost its money too: another worker may have reserved it by now.
         """
         task_id, fence = holding.get() or (None, 0)
         if task_id is None or given["task_id"] != task_id or given["is_late"]:

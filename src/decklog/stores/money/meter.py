@@ -4,7 +4,7 @@ What was spent is kept as one row per budget and day, so that a check costs the 
 a million. These rows are no records and not in the journal: they are sums of charges, which are, and a second entry for every
 charge would buy nothing that counting anew (`budgets check`, `budgets rebuild`) does not give.
 
-What is held is not kept as a sum but added up from the open reservations, because a reservation stops counting by the mere
+What is reserved is not kept as a sum but added up from the open reservations, because a reservation stops counting by the mere
 passing of time, when nobody writes.
 
 Decisions about one budget are taken one after the other, under the lock of its row. Each leaves the time it was taken by
@@ -75,7 +75,7 @@ on conflict (budget_id, day) do update set
 
 @dataclass(frozen=True)
 class PeriodUsage:
-    """Where a budget stands in one of its periods, at a time."""
+    """The status of a budget in one of its periods, at a time."""
 
     budget: Budget
     span: PeriodSpan
@@ -166,14 +166,14 @@ class BudgetMeter:
         names, rows = self._db.rows(_BUDGETS, {"everything": f"{BudgetScope.ALL} ", "group_of_run": one, **sought})
         return Budget.from_rows(names, rows)
 
-    # Where a budget stands
+    # The status of a budget
 
     def _now(self) -> str:
         """Read the clock. Ask only once the locks are held: an earlier time could revive what others saw expire."""
         return to_text(self._clock.now())
 
     def standing(self, budget: Budget, at: datetime) -> PeriodUsage:
-        """Return where a budget stands in the period that a time is in."""
+        """Return the status of a budget in the period that a time is in."""
         span = span_of(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None

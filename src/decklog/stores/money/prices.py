@@ -60,7 +60,7 @@ class Price(Record):
 class PriceList:
     """Finds the price that holds for a call. A model without one has no price: nothing is guessed from its name.
 
-    Whoever writes may `remember` what was found, for as long as the database says that it still holds.
+    A caller that writes may `remember` what was found, for as long as the database shows that it still holds.
     """
 
     def __init__(self, db: Database, *, remember: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The budget and the reservation: how much may be spent in which period, and what is held for calls under way.
+"""The budget and the reservation: how much may be spent in which period, and what is reserved for calls under way.
 
 Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
 """
@@ -60,7 +60,7 @@ class ReservationState(StrEnum):
 ReservationStateLike = ReservationState | Literal["open", "settled", "released"]
 
 
-# The column of a charge or a reservation that says whether it is in a budget's scope.
+# The column of a charge or a reservation that shows whether it is in a budget's scope.
 COLUMNS = {BudgetScope.RUN: "run_id", BudgetScope.GROUP: "group_id", BudgetScope.TASK: "task_id", BudgetScope.AGENT: "agent"}
 
 

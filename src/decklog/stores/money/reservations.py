@@ -104,7 +104,7 @@ class Reservations(Store):
         standings = [meter.standing(budget, now) for budget in budgets]
         for standing in standings:
             asked = given["microdollars" if standing.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
-            # Where nothing is left, not even nothing can be held: whoever asks is about to spend.
+            # Where nothing is left, not even nothing can be held: the caller is about to spend.
             if standing.budget.action is BudgetAction.STOP and (standing.free <= 0 or asked > standing.free):
                 raise standing.exceeded(asked)
         held = self._add(
@@ -150,7 +150,7 @@ class Reservations(Store):
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
         reservation = self._enter(BudgetMeter(self._db, self._clock), reservation_id)
-        # Whoever gave it back may still end the task it was for: then there is nothing left to settle.
+        # It may have been released before the end of its task: then there is nothing left to settle.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.marked_already()
         return self._update(Reservation, reservation_id, {"state": state, "ended_at": self._now()}, condition="state = 'open'")

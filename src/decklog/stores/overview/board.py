@@ -26,7 +26,7 @@ _READY = " union all ".join(
     f"select * from ({_PENDING} and {whose} {_BY_URGENCY}) {name}"
     for name, whose in {"anybodys": "coalesce(t.assigned_to, '') = ''", "assigned": "t.assigned_to is not null"}.items()
 )
-# Each column by an index of its own. What is over is found by the entries that say so: no index of tasks has it.
+# Each column by a separate index. What is over is found by the entries that say so: no index of tasks has it.
 _CARDS = " union all ".join(
     f"select * from ({part}) {name}"
     for name, part in {
@@ -63,7 +63,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class BoardCard:
-    """A task on a board: how it stands in a word, who has it and for how long, and in words why it is not being worked on."""
+    """A task on a board: its status, who has it and for how long, and in words why it is not being worked on."""
 
     id: str
     title: str
@@ -161,11 +161,11 @@ def _why(task: Mapping[str, Any], waits_for: Sequence[str], left: int | None, no
     return f"is for {task['assigned_to']}" if task["assigned_to"] else None
 
 
-# Of each kind so many are counted: whoever has more of them is told that there are so many at least.
+# Of each kind this many are counted: a larger count is reported as this many.
 MOST = 1000
 FIELDS = ("to_do", "working", "held", "failed", "groups", "failed_groups")
 _WHOSE = "run_id in (select id from going)"
-# Each by an index of its own, which has nothing of what is over.
+# Each by a separate index, which has nothing of what is over.
 _PARTS = (
     f"select 'to_do' as what, role as who from tasks where {_WHOSE} and state = 'pending' and open_dependencies = 0",
     f"select 'to_do' as what, role as who from tasks where {_WHOSE} and state = 'pending' and open_dependencies > 0",
@@ -174,7 +174,7 @@ _PARTS = (
           from tasks
          where {_WHOSE} and state = 'running'
          order by run_id, leased_until""",
-    # What used up its attempts has failed; what somebody or something else holds is held.
+    # What used up its attempts has failed; what somebody or something else blocks is blocked.
     f"""select case when state = 'blocked' and failures >= max_attempts then 'failed' else 'held' end as what, role as who
           from tasks
          where {_WHOSE} and (state = 'blocked' or state = 'waiting' or state = 'paused')""",
@@ -187,7 +187,7 @@ _WORKLOAD = "select what, coalesce(who, '') as who, count(*) from ({part} limit 
 
 
 def workloads(db: Database) -> list[Workload]:
-    """Count what stands with each role, by one statement."""
+    """Count the work of each role, by one statement."""
     parts = [_WORKLOAD.format(part=part, most=MOST, name=f"p{number}") for number, part in enumerate(_PARTS)]
     sql = f"with going as (select id from ({NEWEST_GOING_ON}) g limit {MOST_GOING_ON}) {' union all '.join(parts)}"
     counts: dict[str, dict[str, int]] = {}

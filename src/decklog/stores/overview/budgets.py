@@ -1,4 +1,4 @@
-"""How every budget stands, read at once."""
+"""The status of every budget, read at once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class BudgetStanding:
 
     @property
     def state(self) -> str:
-        """Say in a word how it stands: ok, warn, or stop when nothing more may be spent."""
+        """Return its status: ok, warn, or stop when nothing more may be spent."""
         if self.stops:
             return "stop"
         return "warn" if self.percent >= self.warn_percent else "ok"
@@ -108,5 +108,5 @@ def _without_time(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def standings(db: Database, now: datetime) -> list[BudgetStanding]:
-    """Read how the budgets stand in their present periods, those of everything first."""
+    """Read the status of the budgets in their present periods, those of everything first."""
     return in_order(db.rows(STANDINGS, periods(now))[1])

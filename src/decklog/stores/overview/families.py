@@ -82,7 +82,7 @@ class Looking(Store):
     def _base(self, can_move_marks: bool) -> Base:
         moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
         base = Base(moment, *waiting.read(self._db, moment.now))
-        # Whoever looks reads which streams were charged to since their marks: if only some moved these, all would read more.
+        # Every overview reads the streams charged since their marks, so every overview moves marks that are far behind.
         check_marks(base.charged, can_move_marks)
         return base
 
@@ -92,26 +92,26 @@ class Looking(Store):
 
 Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
 
-# So many runs of all families of a page are walked to, and no further down than this: what is left out is said.
+# This many runs of all families of a page are walked to, and no further down than this: what is left out is said.
 MOST_WALKED, MOST_LEVELS = 600, 8
-# A run that goes on may be so many levels below the first of its family.
+# A run that goes on may be this many levels below the first of its family.
 _MOST_ABOVE = 100
 _CHILD = "(select k.id from runs k where k.parent_run_id = {run}.id order by k.started_at, k.id limit 1)"
 _SIBLING = """(select k.id from runs k
    where k.parent_run_id = c.parent_run_id and (k.started_at, k.id) > (c.started_at, c.id)
    order by k.started_at, k.id
    limit 1)"""
-# From each run to the first that came of it and to the next beside it, by one look-up each: a run with very many forks costs
-# no more than is shown of it. The limit stands outside, where both engines stop the walk at it.
+# From each run to the first that came of it and to its next sibling, by one look-up each: a run with very many forks costs
+# only what is shown of it. The limit is outside, where both engines stop the walk at it.
 _WALK = f"""
 with recursive {{above}} kin (first, id, parent, started_at, depth, child, sibling) as (
   select r.id, r.id, nullif(r.id, r.id), r.started_at, 0, {_CHILD.format(run="r")}, nullif(r.id, r.id)
     from ({{firsts}}) r
   union all
-  select kin.first, c.id, c.parent_run_id, c.started_at, kin.depth + 1 - w.beside, {_CHILD.format(run="c")}, {_SIBLING}
+  select kin.first, c.id, c.parent_run_id, c.started_at, kin.depth + 1 - w.is_sibling, {_CHILD.format(run="c")}, {_SIBLING}
     from kin
-   cross join (select 0 as beside union all select 1) w
-    join runs c on c.id = case when w.beside = 1 then kin.sibling when kin.depth < {MOST_LEVELS} then kin.child end
+   cross join (select 0 as is_sibling union all select 1) w
+    join runs c on c.id = case when w.is_sibling = 1 then kin.sibling when kin.depth < {MOST_LEVELS} then kin.child end
 )
 select first, id, parent, started_at, depth, child, sibling from kin limit {MOST_WALKED}
 """
@@ -130,7 +130,7 @@ _FIRSTS_ABOVE = "(select * from runs where id in (select id from above)) runs"
 
 @dataclass(frozen=True)
 class FamilyQuery:
-    """Which families are asked for: by a word, by what their first runs are, so many runs, after a place in the list."""
+    """Which families are asked for: by a word, by what their first runs are, this many runs, after a place in the list."""
 
     word: "Status | None"
     wanted: "RunFilter"
@@ -161,7 +161,7 @@ class Member:
 class Family:
     """A run and what came of it, each right below what it came of; the sums are those of the runs that are listed.
 
-    `is_cut` says that there are more of them than that.
+    `is_cut` shows that there are more of them than that.
     """
 
     runs: list[Member]
@@ -267,7 +267,7 @@ def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked],
 
 
 def _standing(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
-    """Name the runs that go on and stand as a word says: no index has it, so the newest are looked at."""
+    """Name the active runs with a status: no index has it, so the newest are looked at."""
     runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
     return [run.id for run in runs if run.status is asked.word]
 

@@ -1,4 +1,4 @@
-"""Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
+"""Where the money goes: each day by model, the dearest of a span, what is reserved, and the status of the budgets."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
@@ -11,9 +11,9 @@ from decklog.db.base import Database
 from decklog.stores.overview import spending
 from decklog.stores.overview.budgets import BudgetStanding
 
-# So many days are read at least: the present week and month are added up from them.
+# This many days are read at least: the present week and month are added up from them.
 _LEAST_DAYS = 31
-# What is held for calls under way. One whose time is over holds nothing any more.
+# What is reserved for calls under way. One whose time is over holds nothing any more.
 _HELD = """
 select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count(*)
   from reservations
@@ -25,7 +25,7 @@ select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count
 class MoneyPicture:
     """What was spent on each day from `since` to `until`, both in UTC; `by` has the dearest of the span, and `others` the rest.
 
-    `today`, `week` and `month` are the present ones, whatever the span is.
+    `today`, `week` and `month` are the present ones, regardless of the span is.
     """
 
     since: str
@@ -52,7 +52,7 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
     now = base.moment.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
     lately = (now - timedelta(days=_LEAST_DAYS - 1)).isoformat()
-    # What lies far back is read by itself: up to today it could be any number of days.
+    # What lies far back is read separately: up to today it could be any number of days.
     is_apart = until < lately
     every = spending.by(db, ("day", "model"), lately if is_apart else min(since, lately), max(until, today), base.charged)
     shown = spending.by(db, ("day", "model"), since, until, base.charged) if is_apart else _between(every, since, until)

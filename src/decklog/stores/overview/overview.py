@@ -54,8 +54,8 @@ class TaskReader(Protocol):
 class HistoryReader(Protocol):
     """Knows what the entries of a run add up to; the store of runs does."""
 
-    def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
-    def beside(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
+    def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+    def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
 
 class DueSchedules(Protocol):
@@ -215,7 +215,10 @@ class Overview(Families):
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
         def draw(can_move: bool) -> RunPicture:
-            return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past))
+            def look(*past: Any) -> RunPicture:
+                return drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past)
+
+            return self._past().with_history(run_id, look)
 
         try:
             return draw(not (self._db.read_only or self._db.is_reading))
@@ -231,7 +234,7 @@ class Overview(Families):
         """
         from decklog.stores.overview.picture import compared
 
-        return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
+        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
     def money(
@@ -268,7 +271,7 @@ class Overview(Families):
             base = self._base(False)
             return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
-        return self._past().told(run_id, look)
+        return self._past().with_history(run_id, look)
 
     @reads_in_steps
     def search(
@@ -337,7 +340,7 @@ class Overview(Families):
 
     @reads
     def budgets(self) -> list[BudgetStanding]:
-        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+        """List the status of the budgets in their present periods, without those of runs that are over."""
         return standings(self._db, self._now())
 
     @reads
@@ -378,7 +381,7 @@ class Overview(Families):
         sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
         if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
             return
-        # Whoever may not write, or not now, still sees what there is.
+        # A caller that may not write still sees what there is.
         with suppress(Denied, Busy, LeaseLost):
             self._schedules().run_due()
 

@@ -18,31 +18,31 @@ from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
 
 MOST_ASKED = 200
-# So many records of a kind are shown.
+# This many records of a kind are shown.
 MOST_RECORDS = 50
-# Among so many tasks of a run those of a role are looked for.
+# Among this many tasks of a run those of a role are looked for.
 MOST_TASKS = 200
-# Of a long text its beginning is read: what a page shows, whatever it is written in.
+# Of a long text its beginning is read: what a page shows, in any script.
 _HEAD_BYTES = 8192
-# Each part is told from the others by a number.
+# A number distinguishes the parts.
 _LATEST = f"""
 select 0, latest.* from ({SELECT} where pos > :start and pos < :before {{kind}} order by pos desc limit :most) latest
 """
-# No index has the kinds that most entries are of: of these, so many entries are looked at.
+# No index has the kinds that most entries are of: of these, this many entries are looked at.
 MOST_LOOKED_AT = 20_000
 _OF_KIND = {
     EntryKind.TOOL: f"and kind = 'tool' and pos >= :before - {MOST_LOOKED_AT}",
     EntryKind.CHANGE: f"and kind = 'change' and pos >= :before - {MOST_LOOKED_AT}",
 }
 _TOLD = f"""
-select 1, told.* from (
+select 1, image.* from (
   {SELECT}
    where record_table = 'runs' and record_id = :run_id and stream = :run_id and pos <= :until
    order by seq desc
    limit 1
-) told
+) image
 """
-# The entries that last told of the questions that may have been open at a moment.
+# The newest entries of the questions that may have been open at a moment.
 _ASKED = f"""
 select 2, asked.* from (
   {SELECT}
@@ -77,7 +77,7 @@ select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :
 
 @dataclass(frozen=True, kw_only=True)
 class RunPicture:
-    """A run as of entry `seq`, of `last` that there are: `overview` tells how it stands now, or `run` what it was then.
+    """A run as of entry `seq`, of `last` that there are: `overview` is its status now, or `run` what it was then.
 
     The strip is that of the whole run. Of entries whose text is long, only its digest is here; `texts` has how they begin and how
     many bytes they are. `waiting` counts what holds the run up, or which of its newest 200 questions were open then; `decisions`
@@ -220,7 +220,7 @@ def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
 
 
 def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
-    """Return how a run stands, or what it was as of an entry."""
+    """Return the status of a run, or what it was as of an entry."""
     shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
     return {
         "run_id": place.run_id,
@@ -260,8 +260,8 @@ def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> 
     listing = _LATEST.format(kind=narrowed)
     if wanted.at is None:
         return Latest([_entry(row) for row in db.rows(listing, bound)[1]] if wanted.entries else [])
-    told = {"run_id": run_id, "until": start + seq}
-    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, **told})[1]
+    run_bound = {"run_id": run_id, "until": start + seq}
+    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, **run_bound})[1]
     listed, images, asked, moment = ([_entry(row) for row in rows if row[0] == part] for part in range(4))
     listed.sort(key=lambda entry: -entry.seq)
     questions: list[Any] = [entry.payload for entry in asked]
@@ -299,7 +299,7 @@ class Comparison:
         return {"sides": sides, "differences": self.differences, "decisions": self.decisions}
 
 
-def compared(db: Database, base: Any, history: Any, beside: Any) -> Comparison:
+def compared(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
     """Show both sides as they stood."""
-    sides = [head_of(db, base, history, side) for side in beside.sides]
-    return Comparison(sides=sides, differences=beside.differences, decisions=len(base.items))
+    sides = [head_of(db, base, history, side) for side in comparison.sides]
+    return Comparison(sides=sides, differences=comparison.differences, decisions=len(base.items))

@@ -12,7 +12,7 @@ from decklog.journal.rows import STREAM_SIZE
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.results.overview import EndedRun, FailedTask
 
-# What happened lately is told of the last hour, in so many steps.
+# Recent activity covers the last hour, in this many steps.
 HOUR, STEPS = timedelta(hours=1), 24
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 # Each part has the same columns: what it is, four texts, a number and a time.
@@ -104,7 +104,7 @@ def _latest(rows: Sequence[Row], part: str) -> list[Row]:
 def steps(
     run_ids: Sequence[str], times: Sequence[tuple[str, str]], since: datetime, whole: timedelta, buckets: int
 ) -> dict[str, list[int]]:
-    """Count the times of each run in so many even steps."""
+    """Count the times of each run in this many even steps."""
     counts = {run_id: [0] * buckets for run_id in run_ids}
     step, last = whole / buckets, buckets - 1
     for run_id, at in times:

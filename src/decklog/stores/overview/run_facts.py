@@ -30,7 +30,7 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
   from ({{runs}}) r
   join streams s on s.name = r.id
   join entries h on h.pos = {_NEWEST}
-  -- How fast entries come tells of a run that goes on whether it is quiet; of one that is over, nobody asks.
+  -- The pace of entries decides whether an active run is stalled.
   left join entries b on b.pos = case
          when r.status = 'completed' or r.status = 'failed' or r.status = 'cancelled' then null
          when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK}
@@ -82,7 +82,7 @@ _PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 @dataclass(frozen=True, kw_only=True)
 class RunOverview:
-    """A run in a line: `status` is the word for how it stands, `state` what it is recorded as."""
+    """A run in a line: `status` is its derived status, `state` the recorded one."""
 
     id: str
     goal: str
@@ -305,17 +305,17 @@ def _said(fact: dict[str, Any]) -> str:
 
 # What the words for runs that are over are recorded as; all others are made of what goes on.
 STATES = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
-# A part of a goal is looked for in so many runs, the newest first: no index has it.
+# A part of a goal is looked for in this many runs, the newest first: no index has it.
 MOST_LOOKED_AT = 5000
 _NEWEST_FIRST = "order by started_at desc, id desc"
-# So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
+# This many runs that go on are looked at, the newest first; a log with more of them shows them page by page.
 MOST_GOING_ON = 200
 _FIRST_GOING_ON = f"{_NEWEST_FIRST} limit {MOST_GOING_ON + 1}"
 _GOING_ON = " union all ".join(
     f"select * from (select * from runs where status = '{state}' {_FIRST_GOING_ON}) {state}"
     for state in ("active", "planning", "paused")
 )
-# Going on as far as one page shows, and one more that says whether there are others: a log may have very many that nobody ended.
+# Going on as far as one page shows, and one more that shows whether there are others: a log may have very many that nobody ended.
 NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_FIRST_GOING_ON}"
 
 
@@ -325,7 +325,7 @@ NO_PARENT = "({run}.parent_run_id is null or not exists (select 1 from runs p wh
 
 @dataclass(frozen=True)
 class RunFilter:
-    """What is asked of runs; None asks nothing."""
+    """A filter of runs; None matches all."""
 
     repo: str | None = None
     branch: str | None = None
@@ -356,14 +356,14 @@ class RunFilter:
         """
         where, bound = self._where(state, place)
         condition, text = self._of_text()
-        # In the order of the query inside: with one of its own, all of that would be read first.
+        # In the order of the query inside: with a separate one, all of that would be read first.
         sql = f"""select id, started_at from (
           select id, goal, started_at, parent_run_id from {among} {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}
         ) r where {condition} and {NO_PARENT.format(run="r")} limit {most}"""
         return sql, {**bound, **text}
 
     def end_of_look(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
-        """Write the statement that says at which run such a look ended; none where it saw all of them."""
+        """Write the statement that shows at which run such a look ended; none where it saw all of them."""
         where, bound = self._where(state, place)
         return f"select started_at, id from runs {where} {_NEWEST_FIRST} limit 1 offset {MOST_LOOKED_AT - 1}", bound
 
@@ -401,12 +401,12 @@ class RunsTable:
 
 
 def place_of(run: RunOverview) -> tuple[str, str]:
-    """Return where a run stands in the list of all."""
+    """Return the position of a run in the list of all."""
     return to_text(run.started_at), run.id
 
 
 def place_in(text: str, parts: int) -> list[str]:
-    """Read where a page of a list ended, which is told by so many texts."""
+    """Read the cursor of a list, which has this many texts."""
     try:
         place = from_json(text)
     except ValueError:

@@ -15,7 +15,7 @@ from decklog.db.where import placed
 from decklog.records.record import search_warnings
 from decklog.records.values import from_json
 
-# So many hits are looked at for a page and its counts, the newest first.
+# This many hits are looked at for a page and its counts, the newest first.
 MOST_HITS = 1000
 _MOST_VALUES = 10
 _BEFORE, _SHOWN = 60, 200
@@ -56,7 +56,7 @@ class SearchHit:
 
     @property
     def id(self) -> str:
-        """The id of the entry that tells of it."""
+        """The id of the entry that records it."""
         return f"{self.stream}:{self.seq}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> t
     start = max(0, min(places, default=0) - _BEFORE)
     cut = ("…" if start else "") + text[start : start + _SHOWN] + ("…" if start + _SHOWN < len(text) else "")
     if name and name not in _NAMED:
-        # Found by something that it is not called by: whoever looks wants to know which record it is, and what fits.
+        # Found by something that it is not called by: the reader wants to know which record it is, and what fits.
         called = next((f"{one[:_SHOWN]} · " for known, one in texts if known in _NAMED), "")
         cut = f"{called}{name.replace('_', ' ')}: {cut}"
     return cut, sorted(_highlights(cut, sought))

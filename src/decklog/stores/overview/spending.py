@@ -25,7 +25,7 @@ FIGURES = (
 )
 # What is said of a run in a line: the tokens are left out, which would take half of the time to add up.
 SPENT = ("calls", "cost_microdollars", "unpriced_calls")
-# So many entries are looked through by whoever asks; with more, the marks are moved first.
+# This many entries are looked through by the caller; with more, the marks are moved first.
 MOST_BEHIND, MOST_STREAMS = 1000, 512
 _KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
 _SUMS = """count(*), cast(sum(c.input_tokens) as bigint), cast(sum(c.cache_read_tokens) as bigint),
@@ -53,7 +53,7 @@ _ALL = _STREAMS.format(some="streams s")
 
 
 class SpendKey(StrEnum):
-    """By what the days of spending are told apart, beside the day."""
+    """By what the days of spending are distinguished, apart from the day."""
 
     NONE = "none"
     MODEL = "model"
@@ -112,7 +112,7 @@ def _advance(db: Database, stream: str) -> None:
     db.count(f"insert into {MARKS} (stream, seq, hash) values (:stream, :seq, :hash) on conflict do nothing", first)
     row = db.one(f"select seq, hash from {MARKS} where stream = :stream for update", {"stream": stream})
     assert row is not None
-    # A mark that was made just now stands before the first entry.
+    # A mark that was made just now is before the first entry.
     start = row[0] if row[1] else 0
     if start >= end:
         return
@@ -131,7 +131,7 @@ def by(
 ) -> list[dict[str, Any]]:
     """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark.
 
-    They come in the order of the key, or so many of the `dearest` first.
+    They come in the order of the key, or this many of the `dearest` first.
     """
     bound: dict[str, Any] = {"since": since, "until": until}
     condition = "day >= :since and day <= :until"

@@ -1,4 +1,4 @@
-"""One word for how a run or a task stands, the same on every surface."""
+"""The status of a run or a task, the same on every surface."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from decklog.core.clock import from_text
 
 
 class Status(StrEnum):
-    """How a run or a task stands, in the order of what a person looks at first."""
+    """The status of a run or a task, in the order of what a person looks at first."""
 
     NEEDS_YOU = "needs you"
     QUIET = "quiet"
@@ -22,7 +22,7 @@ class Status(StrEnum):
 
     @property
     def shape(self) -> str:
-        """A sign for the word, so that nothing is told by colour alone."""
+        """A sign for the word, so that nothing depends on colour alone."""
         return _SHAPES[self]
 
 
@@ -87,7 +87,7 @@ select id, state, leased_until, not_before, open_dependencies, failures, max_att
 
 
 class TaskFacts:
-    """The columns of a task that its word is made of, beside what waits for a person."""
+    """The columns of a task that its word is made of, apart from what waits for a person."""
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.id, self.state = task["id"], task["state"]

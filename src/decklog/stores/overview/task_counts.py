@@ -1,7 +1,7 @@
 """How many tasks of a run are in each state: kept up to a mark, and read from the entries after it.
 
-Kept up to date with every claim, a row of counts would cost each of them a page. From a mark on, whoever looks adds what a few
-entries say; when they are many, the mark is moved.
+Kept up to date with every claim, a row of counts would cost each claim a page. A reader adds the few entries after the mark;
+when they are many, the mark is moved.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ Span = tuple[int, int]
 TABLE = "run_tallies"
 STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 FIELDS = (*STATES, "failures")
-# So many entries of a run are read by whoever looks, and so many of all runs together; with more, marks are moved first.
+# This many entries of a run are read by an overview, and this many of all runs together; with more, marks are moved first.
 MOST_BEHIND = 200
 MOST_IN_ALL = 1000
-# SQLite joins no more than 500 queries to one, and these are not the only ones of a statement.
+# SQLite joins at most 500 queries to one, and these are not the only ones of a statement.
 _MOST_SPANS = 128
 _BATCH = 2000
 
@@ -103,7 +103,7 @@ def catch_up(db: Database, run_id: str) -> None:
 
 
 def _step(db: Database, run_id: str) -> bool:
-    """Move a mark by so many entries; say whether it is at the end. The first one is made by counting the tasks."""
+    """Move a mark by this many entries; say whether it is at the end. The first one is made by counting the tasks."""
     # Nobody appends until it is written: the counts are those of one entry.
     number = db.lock_stream(run_id)
     if number is None:

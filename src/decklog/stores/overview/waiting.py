@@ -28,7 +28,7 @@ class WaitingKind(StrEnum):
     QUIET = "quiet"
 
 
-# Of each kind so many are looked at, the oldest first: whoever has more of them reads the lists of that kind.
+# Of each kind this many are looked at, the oldest first: a log with more of them shows the lists of that kind.
 MOST = 200
 # What a question came with is read where it is no longer: a whole file may be in it, and all of them are read at once.
 _LONGEST_PAYLOAD = 4000
@@ -36,9 +36,9 @@ _LONGEST_PAYLOAD = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingItem:
-    """One thing that waits: what it is, since when, until when, what happens if nobody says anything, and what to type.
+    """One thing that waits: what it is, since when, until when, what happens without an answer, and what to type.
 
-    `cause` is what made an approval wait, as whoever asked told it: the rule, its reason, and the tier in force then.
+    `cause` is what made an approval wait, as the caller gave it: the rule, its reason, and the tier in force then.
     """
 
     kind: WaitingKind
@@ -67,7 +67,7 @@ class WaitingItem:
 
     @property
     def place(self) -> tuple[str, str, str, str]:
-        """Where it stands in the list: what ends soonest first, then what has waited longest."""
+        """Its position in the list: what ends soonest first, then what has waited longest."""
         return to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
 
     def as_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class WaitingItem:
 
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
-# One statement for all kinds, each by an index of its own: kind, id, what and more of it, since when, run, task, by whom, until
+# One statement for all kinds, each by a separate index: kind, id, what and more of it, since when, run, task, by whom, until
 # when, what counts then, the digest of the thing, the goal of the run, the feedback whose fix is to be merged, and what an
 # approval was asked with.
 _WAITING = f"""
@@ -86,7 +86,7 @@ select * from (
     from approvals a
     join runs r on r.id = a.run_id
    where a.state = 'open' and (a.expires_at is null or a.expires_at > :now)
-     -- What a run asked ends with it. What is asked of a run that is over, as whether its review may be overridden, does not.
+     -- What a run asked ends with it. A question about a run that is over, such as an override of its review, does not.
      and ({_GOES_ON} or a.asked_at > r.ended_at)
    order by a.asked_at, a.id
    limit {MOST}
@@ -112,7 +112,7 @@ select * from (
     from messages m
    -- What the manager asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
-     -- What an approval asks is listed once, as that: a message that says it in words has its id for a key.
+     -- What an approval asks is listed once, as that: a message about it has its id as key.
      and not exists (
        select 1 from approvals a where a.id = substr(m.key, 10) and m.key = 'approval:' || a.id and a.state = 'open'
      )
@@ -142,7 +142,7 @@ _MERGE = "decklog mend {feedback_id}"
 
 
 _TEXTS = 14
-# What waits and how the budgets stand, at once: the texts of both first, then the numbers that only budgets have.
+# What waits and the status of the budgets, at once: the texts of both first, then the numbers that only budgets have.
 _ALL = f"""
 select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
   from ({_WAITING}) w
@@ -151,7 +151,7 @@ select 'budget', {", ".join(f"b.{name}" for name in budgets.TEXTS)}, {", ".join(
        {", ".join(f"b.{name}" for name in budgets.NUMBERS)}
   from ({budgets.STANDINGS}) b
 union all
--- Which streams were charged to since their marks: whoever adds up a day needs it, and asks for nothing else.
+-- Which streams were charged to since their marks: needed to add up a day.
 select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, o.mark,
        {", ".join(["null"] * (len(budgets.NUMBERS) - 3))}
   from ({spending.BEHIND}) o
@@ -159,7 +159,7 @@ select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, 
 
 
 def read(db: Database, now: datetime) -> tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]:
-    """Return how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest.
+    """Return the status of the budgets, and what waits for somebody: what ends soonest first, then what has waited longest.
 
     The streams that were charged to since their marks come with it: name, number, newest entry and mark.
     """

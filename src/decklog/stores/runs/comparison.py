@@ -12,9 +12,9 @@ from decklog.stores.runs.history import RunHistory, StreamPosition
 from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
 from decklog.stores.runs.timeline import RunStory
 
-# What people know a record by that has an id of its own.
+# What people know a record by that has a separate id.
 _CALLED = ("title", "name", "path", "question", "criterion", "goal")
-# Who did it, when and under which number says nothing of what came of it.
+# Who did it, when and under which number does not describe the result.
 _OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
 
 
@@ -42,7 +42,7 @@ def _of_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDi
 
 
 def _by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
-    """Name records; those that are called the same are told apart by their order."""
+    """Name records; those that are called the same are distinguished by their order."""
     found, seen = {}, Counter[str]()
     for record in records:
         name = _name(record)
@@ -62,7 +62,7 @@ def _name(record: Record) -> str:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    """Return what can be compared between runs; what is an object is told by its parts."""
+    """Return what can be compared between runs; what is an object is known by its parts."""
     found: dict[str, Any] = {}
     for name, value in record.as_dict().items():
         if name in _OWN or name.endswith(("_at", "_id", "_ids")):
@@ -135,13 +135,13 @@ def _added_up(
     classes: dict[str, type[Record]], place: StreamPosition, at: str | None, seq: int, rows: list[Row]
 ) -> tuple[Side, RunSnapshot]:
     """Add a run's images up, and keep the newest of each record."""
-    story, told = RunStory(), []
+    story, changes = RunStory(), []
     newest: dict[tuple[str, str], str] = {}
     for number, when, table, record_id, payload in rows:
         before = newest.get((table, record_id))
-        told.append((number, when, table, record_id, payload, before if before is None or table == "tasks" else ""))
+        changes.append((number, when, table, record_id, payload, before if before is None or table == "tasks" else ""))
         newest[table, record_id] = payload
-    story.add(told, seq)
+    story.add(changes, seq)
     records: dict[str, list[Record]] = {}
     order = {table: place for place, table in enumerate(classes)}
     for (table, _), payload in sorted(newest.items(), key=lambda one: order[one[0][0]]):

@@ -29,12 +29,12 @@ def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Da
 
 
 def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
-    """Leave out, or correct, what tells of something that comes only after the last entry of the fork."""
-    told: dict[str, list[Image]] = {}
+    """Leave out, or correct, what records something that comes only after the last entry of the fork."""
+    by_table: dict[str, list[Image]] = {}
     for record_class, image in found:
-        told.setdefault(record_class.table, []).append(image)
+        by_table.setdefault(record_class.table, []).append(image)
     for record_class in dict.fromkeys(record_class for record_class, _ in found):
-        for image in record_class.fitted(told[record_class.table], told):
+        for image in record_class.fitted(by_table[record_class.table], by_table):
             yield record_class, image
 
 

@@ -1,4 +1,4 @@
-"""A run as of any of its entries, a page at a time: each in a few statements, whatever the length of the run."""
+"""A run as of any of its entries, a page at a time: each in a few statements, regardless of the length of the run."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -100,7 +100,7 @@ MOST_STEPS, MOST_MARKS = 300, 200
 # What is a smaller part of a run than this is no wider than a line of its strip.
 _TOO_LITTLE = 100
 _MARKS = ("failure", "question", "checkpoint", "pivot")
-# So many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
+# This many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
 _REMEMBERED = 16
 _WHERE = f"""
 select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
@@ -136,7 +136,7 @@ select e.seq, null as what, null as record_id, e.at
 """
 _STEPS = "with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)"
 _STRIP = _STEPS + " union all ".join([_EVEN, *(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)])
-# Of very many, the first of each kind in each of so many even parts. `cross join` has SQLite look each of them up once: left to
+# Of very many, the first of each kind in each of this many even parts. `cross join` has SQLite look each of them up once: left to
 # itself it walks over all moments, and looks for the first of every part at each.
 _PARTS = MOST_MARKS // len(_MARKS)
 _FIRST_OF_PART = f"""
@@ -160,7 +160,7 @@ select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
   join entries e on e.pos = cast(:start as bigint) + case when a.ended_seq <= :until then a.ended_seq else a.started_seq end
  where a.run_id = :run_id
 """
-# Those that began within a span, and those that were under way at its beginning; each with what its last entry says.
+# Those that began within a span, and those that were under way at its beginning; each with what its last entry states.
 _LANES = f"""
 select * from (
   {_ATTEMPTS} and a.started_seq >= :first and a.started_seq <= :until order by a.started_seq desc limit :most
@@ -205,7 +205,7 @@ class TimelineOutdated(Exception):
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """A run's stream as it stands: its first position, its last entry, and the last mark, if there is one."""
+    """A run's stream as it is: its first position, its last entry, and the last mark, if there is one."""
 
     run_id: str
     number: int
@@ -278,7 +278,7 @@ class RunHistory:
         # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
-        story.add(timeline.told(self._db, place.start, story.seq, place.head), place.head)
+        story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
         if not self._db.is_in_transaction:
             self._remember(place, story)
         return story
@@ -301,7 +301,7 @@ class RunHistory:
         if seq < story.since:
             return timeline.story_until(self._db, place.run_id, place.start, seq).tally
         begun = timeline.story_from(self._mark(place, story, seq))
-        begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
+        begun.add(timeline.changes(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
 
     def shown(self, tally: Mapping[str, int], seq: int) -> dict[str, int]:
@@ -355,7 +355,7 @@ class RunHistory:
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
     def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> list[tuple[int, int]]:
-        """Return what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
+        """Return what had been spent at this many entries up to one, in micro-dollars; `whole` is what it was in the end."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
             marks = self._spent_at_marks(place, min(at, story.since), points)
@@ -365,7 +365,7 @@ class RunHistory:
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> list[tuple[int, int]]:
-        """Read what had been spent at so many marks up to an entry."""
+        """Read what had been spent at this many marks up to an entry."""
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
@@ -458,7 +458,7 @@ class RunHistory:
 
 
 def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
-    """Make an attempt of a row and the entry that last tells of it, and add what was told after the last mark."""
+    """Make an attempt of a row and the entry that last records it, and add what was recorded after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
     said = timeline.came_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}

@@ -110,7 +110,7 @@ class Agent(Record):
 
 
 def check_run_id(text: str, field: str = "run_id") -> None:
-    """Refuse an id that could not name a stream, or could not be told from an entry of one."""
+    """Refuse an id that could not name a stream, or could not be distinguished from an entry of one."""
     if not 0 < len(text) <= 200 or text[0] == "@" or ":" in text or any(character.isspace() for character in text):
         raise Invalid(f"{text!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @", field=field)
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class CriteriaReader(Protocol):
-    """What stands between a run and its end."""
+    """What keeps a run from its end."""
 
     def open_required(self, run_id: str) -> Sequence[Any]: ...
 
@@ -299,7 +299,7 @@ class Runs(Store):
             seq = history.entry_for(place, at)
             return history.shown(history.tally(place, story, seq), seq)
 
-        return self.told(run_id, look)
+        return self.with_history(run_id, look)
 
     @reads_in_steps
     def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> "Page[Any]":
@@ -311,7 +311,7 @@ class Runs(Store):
         if table not in classes or classes[table].home is not None:
             known = sorted(name for name, record in classes.items() if record.home is None)
             raise Invalid(f"a run has no records {table!r}; it has {', '.join(known)}", field="table")
-        return self.told(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
+        return self.with_history(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
 
     @reads_in_steps
     def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
@@ -328,7 +328,7 @@ class Runs(Store):
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.pulse(place, story, span_of(*ends, run_id), steps)
 
-        return self.told(run_id, look)
+        return self.with_history(run_id, look)
 
     @reads_in_steps
     def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "RunLanes":
@@ -344,9 +344,9 @@ class Runs(Store):
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.lanes(place, story, span_of(*ends, run_id), size)
 
-        return self.told(run_id, look)
+        return self.with_history(run_id, look)
 
-    def told(self, run_id: str, look: Callable[[RunHistory, StreamPosition, RunStory], T]) -> T:
+    def with_history(self, run_id: str, look: Callable[[RunHistory, StreamPosition, RunStory], T]) -> T:
         """Look at a run at one moment, with what its entries add up to; where marks are due and may be made, make them first."""
 
         def job(history: RunHistory, can_mark: bool) -> T:
@@ -355,7 +355,7 @@ class Runs(Store):
 
         return self._with_marks((run_id,), job)
 
-    def beside(self, moments: tuple[str, str], look: Callable[[RunHistory, MomentComparison], T]) -> T:
+    def with_comparison(self, moments: tuple[str, str], look: Callable[[RunHistory, MomentComparison], T]) -> T:
         """Look at two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
         from decklog.stores.runs import comparison
 

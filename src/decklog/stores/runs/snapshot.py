@@ -79,7 +79,7 @@ class RunSnapshot:
 
 
 class Past:
-    """Runs as the journal tells them at any entry. It works inside the caller's read."""
+    """Runs as the journal records them at any entry. It works inside the caller's read."""
 
     def __init__(self, db: Database, classes: dict[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
         self._db = db
@@ -108,15 +108,15 @@ class Past:
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Read the newest image of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
-        told = self._told(start, until)
+        changes = self._told(start, until)
         return RunSnapshot(
             run_id=run_id,
             seq=until - start,
             records={
-                table: [self._classes[table].from_text(text) for text in texts] for table, texts in self._newest(told).items()
+                table: [self._classes[table].from_text(text) for text in texts] for table, texts in self._newest(changes).items()
             },
             recent=entries_between(self._db, max(start, until - _RECENT), until) if recent else [],
-            _tried=[text for table, _, text in told if table == "tasks" and _UNTRIED not in text],
+            _tried=[text for table, _, text in changes if table == "tasks" and _UNTRIED not in text],
             _reader=self._tasks(),
         )
 
@@ -125,10 +125,10 @@ class Past:
         newest = self._newest(self._told(start, until)).items()
         return [(self._classes[table], from_json(text)) for table, texts in newest for text in texts]
 
-    def _newest(self, told: list[Row]) -> dict[str, list[str]]:
+    def _newest(self, changes: list[Row]) -> dict[str, list[str]]:
         """Give by table the newest image of every record that is there, as JSON, in the order in which they came to be."""
         newest: dict[str, dict[str, str]] = {}
-        for table, record_id, text in told:
+        for table, record_id, text in changes:
             newest.setdefault(table, {})[record_id] = text
         order = {table: place for place, table in enumerate(self._classes)}
         in_order = sorted(newest, key=order.__getitem__)

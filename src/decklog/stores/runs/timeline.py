@@ -1,7 +1,7 @@
 """What a run's entries add up to, entry by entry: counts, attempts, moments, and where each record begins.
 
-It is kept at every so many entries of a run, made when somebody looks, and never by who writes: an append or a claim would pay a
-page for each of these tables. Whoever looks reads the entries after the last mark; when they are many, marks are made first.
+It is stored at regular marks, which readers make and writers never do: an append or a claim would pay a page for each of these
+tables. A reader adds up the entries after the last mark; when they are many, marks are made first.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,9 +18,9 @@ MONEY = ("calls", "tokens", "cost_microdollars", "unpriced_calls")
 FIELDS = (*STATES, "failures", "attempts", "failed_attempts", "moments", *MONEY)
 MARK = ("run_id", "seq", "hash", *FIELDS, "under_way")
 ATTEMPT = ("run_id", "started_seq", "task_id", "number", "worker", "started_at", "ended_seq", "ended_at", "outcome")
-# So many entries lie between two marks; whoever looks reads no more than that.
+# This many entries lie between two marks, so a read adds up at most that.
 EVERY = 250
-# So many are added up in one transaction, so that nobody waits long for it.
+# This many are added up in one transaction, so that nobody waits long for it.
 _BATCH = 8
 _OVER = ("done", "abandoned")
 _TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
@@ -53,12 +53,12 @@ select m.seq, cast(null as text) as at, cast(null as text) as record_table, cast
 union all
 select * from (
   {_TOLD.replace("e.pos > :start", "e.pos > cast(:start as bigint) + coalesce((select seq from m), 0)")}
-) told
+) changes
 """
 
 
 class Moment(NamedTuple):
-    """An entry that a person looks for: its number, what it is, the record that it tells of, and when it was."""
+    """An entry that a person looks for: its number, what it is, its record, and its time."""
 
     seq: int
     what: str
@@ -157,40 +157,40 @@ class RunStory:
             self._end(seq, image)
 
     def _begin(self, seq: int, image: dict[str, Any], *, is_new: bool) -> None:
-        """Begin an attempt, or see one go on: a lease that is extended tells of the same one."""
+        """Begin an attempt, or see one go on: an extended lease belongs to the same one."""
         self.tally["attempts"] += is_new
-        told = {"worker": image["worker"], "started_at": image["leased_at"], "title": image["title"]}
+        changes = {"worker": image["worker"], "started_at": image["leased_at"], "title": image["title"]}
         if is_new:
             nothing = dict.fromkeys(("ended_seq", "ended_at", "outcome", "summary", "blocker"))
             self.under_way[image["id"]] = {"started_seq": seq, "task_id": image["id"], "number": image["attempts"], **nothing}
-        self._became(image, told)
+        self._became(image, changes)
 
     def _end(self, seq: int, image: dict[str, Any]) -> None:
-        told = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **came_of(image)}
-        self._became(image, told)
+        changes = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **came_of(image)}
+        self._became(image, changes)
         self.under_way.pop(image["id"], None)
         if image["outcome"] in ("failed", "expired"):
             self.tally["failed_attempts"] += 1
             self._note(seq, "failure", image["id"])
 
-    def _became(self, image: dict[str, Any], told: dict[str, Any]) -> None:
-        """Add to an attempt what an entry tells of it; to one that began before the mark, beside it."""
+    def _became(self, image: dict[str, Any], changes: dict[str, Any]) -> None:
+        """Add an entry to an attempt; keep it separate if the attempt began before the mark."""
         known = self.under_way.get(image["id"])
         if known is None:
             place = image["id"], image["attempts"]
-            self.later[place] = {**self.later.get(place, {}), **told}
+            self.later[place] = {**self.later.get(place, {}), **changes}
         else:
-            self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **told}
+            self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **changes}
 
 
 def came_of(image: dict[str, Any]) -> dict[str, Any]:
-    """Return what a task's image says of the attempt that it ended."""
+    """Return what a task's image states of the attempt that it ended."""
     outcome = image.get("outcome")
     blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
     return {"outcome": outcome, "summary": image.get("summary"), "blocker": blocker}
 
 
-def told(db: Database, start: int, since: int, until: int) -> list[Row]:
+def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
     """Read what a story needs of the entries after one number up to another; `start` is the stream's first position."""
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
 
@@ -238,7 +238,7 @@ def catch_up(db: Database, run_id: str) -> None:
 
 
 def _step(db: Database, run_id: str) -> bool:
-    """Make so many marks; say whether they are at the end."""
+    """Make this many marks; say whether they are at the end."""
     # Another one who looks may be making the same: the stream's lock lets one of them do it.
     number = db.lock_stream(run_id)
     if number is None:
@@ -250,7 +250,7 @@ def _step(db: Database, run_id: str) -> bool:
     story.earlier, story.under_way = [], _under_way(db, run_id)
     until = min(newest, story.seq + _BATCH * EVERY)
     if until > story.seq:
-        story.add(told(db, start, story.seq, until), until)
+        story.add(changes(db, start, story.seq, until), until)
         _keep(db, run_id, start, story)
     return until == newest
 
@@ -288,7 +288,7 @@ def derive(db: Database) -> None:
         db.count(f"delete from {table}", {})
 
 
-# What it is held against
+# What it is compared with
 
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:
@@ -310,7 +310,7 @@ def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
     story = RunStory()
     while story.seq < until:
         part = min(until, story.seq + _BATCH * EVERY)
-        story.add(told(db, start, story.seq, part), part)
+        story.add(changes(db, start, story.seq, part), part)
     for table, true in _rows_of(db, run_id, start, story).items():
         kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
         for place in sorted(kept.keys() | true.keys(), key=str):

@@ -12,7 +12,7 @@ from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
 
 def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
-    """Make the check that a task is still held with a fence; whoever has lost it gets `LeaseLost`."""
+    """Make the check that a task is still held with a fence; the one that has lost it gets `LeaseLost`."""
 
     def check(db: Database) -> None:
         names, rows = db.rows("select * from tasks where id = :task_id", {"task_id": task_id})
@@ -104,7 +104,7 @@ class Claim:
     def void(self) -> None:
         """Hold nothing any more: the transaction in which the task was claimed was undone.
 
-        Whoever claims it next gets the same fence, so nothing may be said with this one.
+        A caller that claims it next gets the same fence, so nothing may be said with this one.
         """
         self._rest()
         self._void = LeaseLost(
@@ -202,7 +202,7 @@ class Claim:
     # The block
 
     def take_up(self) -> None:
-        """Write about the task from here on, in this context, and only while it is held."""
+        """Write about the task from here on, in this context, and only while the lease lasts."""
         who = {"task_id": self.task.id, "group_id": self.task.group_id}
         self._layer = attribution.ContextLayer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
         attribution.enter(self._layer)
@@ -251,14 +251,14 @@ class Claim:
 
 
 class _Keeper:
-    """Extends a claim's lease from a thread of its own.
+    """Extends a claim's lease from a separate thread.
 
-    Nobody waits for that thread: it may be waiting for a transaction that whoever stops it holds open. What it does after that
-    is no longer its claim's, and the fence refuses it.
+    Nobody waits for that thread: it may itself wait for a transaction of the caller that stops it. The fence refuses what it does
+    after that.
     """
 
     def __init__(self, claim: Claim) -> None:
-        from threading import Event, Lock  # most calls claim a task and leave it to whoever called
+        from threading import Event, Lock  # most claims never start a thread
 
         self._claim = claim
         self._seconds = claim._lease_seconds
@@ -283,7 +283,7 @@ class _Keeper:
             try:
                 self._extend()
                 kept = time.monotonic()
-            except Exception as problem:  # noqa: BLE001 - whatever it is, the worker hears of it
+            except Exception as problem:  # noqa: BLE001 - the worker gets any problem
                 lost = self._claim.loss(problem, is_late=time.monotonic() - kept > self._seconds)
                 if lost is not None:
                     self._give_up(lost)

@@ -344,7 +344,7 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
 
 
 def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
-    """Read what a caller says is true now."""
+    """Read what a caller states is true now."""
     if commit is None and not files:
         raise Invalid("say what is true now: a commit, or files with their digests", field="commit")
     seen = None if commit is None else check_commit("commit", commit)
@@ -352,7 +352,7 @@ def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | N
 
 
 def _staleness(criterion: Criterion, commit: str | None, files: Mapping[str, object]) -> dict[str, Any]:
-    """Return how facts change a criterion's staleness. The first reason stays: it tells when the evidence was lost."""
+    """Return how facts change a criterion's staleness. The first reason stays: it shows when the evidence was lost."""
     reason = criterion.stale_because(commit, files)
     if reason is not None and not criterion.is_stale:
         return {"is_stale": True, "stale_reason": reason}

@@ -167,7 +167,7 @@ _NEXT_MERGE = {
     MergeStatus.MERGED: (),
 }
 
-# A conflict or a failing test sends the group back to whoever works on it.
+# A conflict or a failing test sends the group back to the one that works on it.
 STATUS_WHILE = {
     MergeStatus.PENDING: GroupStatus.APPROVED_PENDING_MERGE,
     MergeStatus.IN_PROGRESS: GroupStatus.MERGING,

@@ -1,6 +1,6 @@
 """Leases: what a worker may do with a task while it is the worker's own.
 
-A lease has a number that only grows. Whoever comes with an older number has lost the task, whatever it did meanwhile.
+A lease has a number that only grows. Anyone who comes with an older number has lost the task, what it did meanwhile.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -143,7 +143,7 @@ class Leases(Store):
             self.release(claim.task.id, fence=claim.task.fence, reason="the worker was cancelled")
 
     def _claimed(self, task: Task, lease_seconds: float) -> Claim:
-        """Give a task to whoever claims it; a transaction that is undone takes it back."""
+        """Give a task to the one that claims it; a transaction that is undone takes it back."""
         claim = Claim(self, task, lease_seconds)
         self.if_undone(claim.void)
         return claim
@@ -184,7 +184,7 @@ class Leases(Store):
         return None
 
     def _reserve(self, task: Task, amounts: Mapping[str, int | None], until: datetime) -> Task:
-        """Hold money for a task; when a budget says no, what it was held for never happened."""
+        """Hold money for a task; when a budget states no, what it was held for never happened."""
         reservation = self._reservations().reserve(
             min(until, self._longest()),
             amount_microdollars=amounts["microdollars"] or 0,
@@ -261,7 +261,7 @@ class Leases(Store):
         return None if task is None else self._claimed(task, lease_seconds)
 
     def _take_ahead(self, finished: str, asked: dict[str, str], lease_seconds: float) -> Callable[[], Task | None]:
-        """Take the next task on the way of what finishes one; what comes back tells of it, and gives it."""
+        """Take the next task on the way of what finishes one; what comes back records it, and gives it."""
         now, steady_now = self._now(), self._steady_now()
         bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
         bound["until"] = steady_now + timedelta(seconds=lease_seconds)
@@ -313,7 +313,7 @@ class Leases(Store):
         return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
 
     def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
-        """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
+        """Extend a task's reservation with its lease; reserve again if it has expired, as after a clock change."""
         assert task.reservation_id is not None
         reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
         try:
@@ -329,7 +329,7 @@ class Leases(Store):
         except BudgetExceeded:
             return task  # somebody else has the money now; what this worker spends is still held against the budgets
 
-    # Whoever has ended a task holds it no more, and may still say so again: the fence that is shown decides.
+    # Anyone who has ended a task holds it no more, and may still say so again: the fence that is shown decides.
     @writes(late=True)
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
         """End a task as done; tasks that waited for it may become ready.

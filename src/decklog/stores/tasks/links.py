@@ -61,7 +61,7 @@ class Links(Leases):
     """Links tasks with each other, and keeps what is said of them."""
 
     def _count_open(self, run_id: str, needed: list[str]) -> int:
-        """Count what a task has to wait for: tasks of its own run, since a run is moved, forked and kept by itself."""
+        """Count what a task has to wait for: tasks of the same run, since a run is moved, forked and kept separately."""
         count = 0
         for task_id in needed:
             found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)

@@ -74,7 +74,7 @@ def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datet
     if status is PhaseStatus.COMPLETED:
         changes.setdefault("progress_percent", 100)
     elif status is PhaseStatus.PENDING or phase.status is PhaseStatus.COMPLETED:
-        # What is taken up again is not done any more, and nobody said how far it is.
+        # What is resumed is not done any more, and nobody said how far it is.
         changes.setdefault("progress_percent", 0)
     changes["completed_at"] = now if status is PhaseStatus.COMPLETED else None
     if status is PhaseStatus.IN_PROGRESS and phase.started_at is None:
@@ -103,7 +103,7 @@ def read_phases(given: object) -> list[dict[str, Any]]:
 
 
 def _read_phase(item: object, place: int) -> dict[str, Any]:
-    """Read one phase; what has no field of its own goes to `extra`, and null means not given."""
+    """Read one phase; what has no separate field goes to `extra`, and null means not given."""
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
@@ -149,7 +149,7 @@ def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, P
 
 
 def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> dict[str, Any]:
-    """Complete a wanted phase with the progress of the one it continues; what the plan says itself comes first."""
+    """Complete a wanted phase with the progress of the one it continues; what the plan states itself comes first."""
     if old is None:
         status = wanted.get("status", PhaseStatus.PENDING)
         percent = 100 if status is PhaseStatus.COMPLETED else 0

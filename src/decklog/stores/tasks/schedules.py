@@ -1,7 +1,7 @@
 """Schedules: what a run does again and again, without anybody who keeps watch.
 
-Each claim of a run, and whoever looks, first makes tasks of what is due, in the same transaction. Every occurrence has a key
-of its own, so that it comes once, whoever sees it first.
+Each claim of a run, and each overview, first makes tasks of what is due, in the same transaction. Every occurrence has its key,
+so that it comes once.
 """
 
 import re
@@ -217,7 +217,7 @@ class Using(Protocol):
 
 
 class CatchUp(StrEnum):
-    """What becomes of occurrences that nobody saw in time."""
+    """What happens to occurrences that nobody saw in time."""
 
     NONE = "none"
     ONE = "one"
@@ -229,7 +229,7 @@ CatchUpLike = CatchUp | Literal["none", "one", "all"]
 
 _DAY_SECONDS = 86_400
 _TASK_FIELDS = {*EDITABLE, "depends_on", "assigned_to", "parent_id"}
-# What a schedule fills in by itself.
+# What a schedule fills in alone.
 _OWN_PLACES = ("at", "date", "time")
 
 
@@ -485,7 +485,7 @@ class Schedules(Store):
     def _come(self, schedule: Schedule, now: datetime) -> list[Task]:
         """Add the tasks of what is due of one schedule, and say when it comes next.
 
-        One that can't make its tasks is paused and says why: it must not keep anybody from work that has nothing to do with it.
+        One that can't make its tasks is paused and shows why: it must not keep anybody from work that has nothing to do with it.
         """
         moments = _seen(schedule, now)
         after: dict[str, Any] = {"next_at": _next({"rule": schedule.rule, "zone": schedule.zone}, now)}

@@ -138,7 +138,7 @@ class Task(Record):
         *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
         *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
     )
-    # A fence only grows: whoever had an older one must still find that out.
+    # A fence only grows: anyone who had an older one must still find that out.
     kept_on_undo = ("fence", "updated_at")
 
     @classmethod
@@ -157,12 +157,12 @@ class Task(Record):
         return None if row is None else f"task {row[0]}, of which it is a part, is done since"
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
         """Count as open only dependencies that are not done, and no attempt that was under way; drop reasons for waiting."""
         from collections import Counter
 
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
-        links = [link for link in told.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
+        links = [link for link in by_table.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
         waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
         fitted = []
         for image in images:
@@ -226,7 +226,7 @@ class TaskComment(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One time a worker had a task, as the journal tells it."""
+    """One time a worker had a task, as the journal records it."""
 
     task_id: str
     number: int
@@ -407,7 +407,7 @@ def of_all_runs(state: str | None) -> str:
 
 
 def not_editable(task: Task, relied_on: list[str]) -> Conflict:
-    """Return why a task is not edited as it stands."""
+    """Return why a task is not edited as it is."""
     if task.state != TaskState.RUNNING:
         return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
     return Conflict(

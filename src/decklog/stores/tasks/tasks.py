@@ -187,8 +187,8 @@ class Tasks(Links):
         Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
         max_attempts. What is done or abandoned stays as it is.
         """
-        told = {"title": title, **fields}
-        given = checked({name: told[name] for name in EDITABLE if told.get(name) is not None})
+        all_fields = {"title": title, **fields}
+        given = checked({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
         changes = given | cleared_values(cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("nothing to change was given", field="task_id")

@@ -137,7 +137,7 @@ class Templates(Store):
         )
 
     def _instances(self, template: Template, values: dict[str, Any], key: str | None) -> list[dict[str, object]]:
-        """Return the tasks as they are added, each under an id of its own."""
+        """Return the tasks as they are added, each under a separate id."""
         ids = {str(task["name"]): self._ids.new("task") for task in template.tasks}
         made: list[dict[str, object]] = []
         for task in template.tasks:

@@ -83,7 +83,7 @@ def _is_held(db: Database, run_id: str) -> bool:
 def explain(
     db: Database, run_id: str | None, wanted: dict[str, str | None], now: datetime, steady_now: datetime
 ) -> ClaimExplanation:
-    """Return why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
+    """Return why nothing of a run, or of any run, can be claimed by the caller for a group, role or tag."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
         if not row or not row[0]:
@@ -129,7 +129,7 @@ def _of_open(db: Database, run_id: str) -> ClaimExplanation:
     return _told("no_tasks" if any_task is None else "all_done", run_id=run_id)
 
 
-# Each code with what it says, and what would help.
+# Each code with what it states, and what would help.
 _SAID = {
     "no_run": ("no run is under way", 'Start one: decklog runs start "GOAL"'),
     "nothing_ready": ("no task is ready in {runs}", "See why, run by run: decklog tasks ready RUN"),

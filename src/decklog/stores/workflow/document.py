@@ -93,7 +93,7 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """Digest what a document says, however it is laid out; keys that start with an underscore are remarks."""
+    """Digest what a document states, however it is laid out; keys that start with an underscore are remarks."""
     return sha256(to_json(_said(document)).encode()).hexdigest()
 
 

@@ -9,7 +9,7 @@ from decklog.stores.workflow.records import RETURN_TO_BLOCKED, RouteAction, Work
 _BACK, _PERSON, _END = "@back", "@person", "@end"
 _TITLES = {_BACK: "whoever was blocked", _PERSON: "a person", _END: "end of the run"}
 
-# A lane for each agent, a row for each report: the arrow says who comes next. Nothing crosses a word.
+# A lane for each agent, a row for each report: the arrow shows who comes next. Nothing crosses a word.
 _LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 110, 78
 _COLOURS = {
     RouteAction.SPAWN: "#1f6feb",
@@ -108,7 +108,7 @@ def _arrow_heads() -> Iterator[str]:
 
 
 def _bands(steps: list[WorkflowTransition], width: int) -> Iterator[str]:
-    """Shade every second agent's rows, and name the agent beside its first one."""
+    """Shade every second agent's rows, and name the agent next to its first one."""
     agents = list(dict.fromkeys(step.agent for step in steps))
     for number, agent in enumerate(agents):
         rows = [index for index, step in enumerate(steps) if step.agent == agent]

@@ -11,7 +11,7 @@ from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, filled, moment
 
-# Each time in a row that a try comes to nothing the next is twice as far away, up to so many times.
+# Each time in a row that a try comes to nothing the next is twice as far away, up to this many times.
 MOST_DOUBLINGS = 5
 
 

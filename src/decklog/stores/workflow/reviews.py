@@ -23,7 +23,7 @@ class Grants(Protocol):
 
 
 class ReviewVerdict(StrEnum):
-    """What the gate says. `block` and `unproven` keep a change from being published."""
+    """What the gate states. `block` and `unproven` keep a change from being published."""
 
     PASS = "pass"
     REQUEST_CHANGES = "request-changes"
@@ -70,7 +70,7 @@ class Review(Record):
 
     @property
     def about(self) -> dict[str, str]:
-        """What a person is asked about who may let it pass: exactly this change, with exactly this verdict on it."""
+        """What a person decides about who may let it pass: exactly this change, with exactly this verdict on it."""
         return {"publish": self.tree, "patch": self.patch, "verdict": self.verdict.value, "review": self.id}
 
 
@@ -95,8 +95,8 @@ R = TypeVar("R", Review, ReviewPass)
 
 
 def _digest(record: Review | ReviewPass) -> str:
-    told = {name: value for name, value in record.as_dict().items() if name != "already"}
-    return hashlib.sha256(to_json(told).encode()).hexdigest()
+    details = {name: value for name, value in record.as_dict().items() if name != "already"}
+    return hashlib.sha256(to_json(details).encode()).hexdigest()
 
 
 class Reviews(Store):
@@ -138,8 +138,8 @@ class Reviews(Store):
                 raise Invalid(f"a review needs its {name}", field=name)
         said = enum_of(ReviewVerdict, verdict, "verdict")
         whose = {"run_id": run_id, "task_id": task_id, "feedback_id": feedback_id}
-        told = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
-        given: dict[str, Any] = {**bound, **whose, **told, "verdict": said}
+        details = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
+        given: dict[str, Any] = {**bound, **whose, **details, "verdict": said}
 
         def add() -> Review:
             note = f"{said} on {tree[:12]}"

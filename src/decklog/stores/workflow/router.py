@@ -66,7 +66,7 @@ class GroupFacts:
 
 @dataclass(kw_only=True)
 class RouteQuestion:
-    """What the router is asked, with the facts it may use."""
+    """What the router is called with, with the facts it may use."""
 
     definition: WorkflowDefinition
     agent: str
@@ -89,7 +89,7 @@ class RouteQuestion:
 
 @dataclass(kw_only=True)
 class RoutingDecision:
-    """The answer as it takes shape; every rule that bends it says why."""
+    """The answer as it takes shape; every rule that bends it shows why."""
 
     applied_status: str
     next_agent: str | None
@@ -212,7 +212,7 @@ def _protect(question: RouteQuestion, decision: RoutingDecision) -> None:
 
 
 def _hand_out(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision, but: str | None = None) -> None:
-    """Name the groups to start, oldest first. Nothing is claimed here: whoever starts a group marks it in progress."""
+    """Name the groups to start, oldest first. Nothing is claimed here: the one that starts a group marks it in progress."""
     pending = [group for group in in_order(question.groups) if group.status == "pending" and group.id != but]
     rule, most = question.rule(WorkflowRuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
     spawns: list[GroupSpawn] = []
@@ -288,12 +288,12 @@ def _assign_model(question: RouteQuestion, step: WorkflowTransition, decision: R
 
 
 def in_order(groups: list[GroupFacts]) -> list[GroupFacts]:
-    """Order groups by age and then by id, the same whoever asks."""
+    """Order groups by age and then by id, the same for every caller."""
     return sorted(groups, key=lambda group: (group.created_at, group.id))
 
 
 def is_security(group: GroupFacts, rule: Mapping[str, Any]) -> bool:
-    """Return whether a group is about security: it is marked so, or a whole word of its name says so."""
+    """Return whether a group is about security: it is marked so, or a whole word of its name states so."""
     return group.security_sensitive or _has_word(group.name, rule.get("words", ()))
 
 

@@ -85,8 +85,8 @@ class Verdicts(Store):
                 raise Invalid(f"a verdict needs its {field_name}", field=field_name)
         said = enum_of(CheckOutcome, outcome, "outcome")
         whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
-        told = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
-        given: dict[str, Any] = {**bound, **whose, **told}
+        details = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
+        given: dict[str, Any] = {**bound, **whose, **details}
 
         def add() -> CheckVerdict:
             note = f"{name}: {said} on {tree[:12]}"

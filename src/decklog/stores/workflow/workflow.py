@@ -267,5 +267,5 @@ def _key(record: Record) -> tuple[str, ...]:
 
 
 def _holds(text: str, word: str) -> bool:
-    """Look for a marker that stands by itself: PASS is not in PASSWORD, nor APPROVED in APPROVED_WITH_NOTES."""
+    """Look for a marker that is alone: PASS is not in PASSWORD, nor APPROVED in APPROVED_WITH_NOTES."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None

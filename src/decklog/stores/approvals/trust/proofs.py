@@ -161,16 +161,16 @@ class Proofs(Store):
 
     def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Name each thing that the manager did not do: steps of trust without a signature, changes without a proof."""
-        told = self._contracts.replayed()
-        if told.problem is not None:
-            yield {"what": told.problem, "stream": TrustContract.home, "seq": told.seq, "table": TrustContract.table}
-        yield from told.strays
-        if not told.images:
+        replay = self._contracts.replayed()
+        if replay.problem is not None:
+            yield {"what": replay.problem, "stream": TrustContract.home, "seq": replay.seq, "table": TrustContract.table}
+        yield from replay.strays
+        if not replay.images:
             return
         check = _Check(self)
         for record_class in record_classes.values():
             if record_class.is_managed:
-                yield from self._unproven(record_class, told.heads, check)
+                yield from self._unproven(record_class, replay.heads, check)
 
     def _unproven(self, record_class: type[Record], heads: dict[str, int], check: "_Check") -> Iterator[dict[str, Any]]:
         sql = """
@@ -215,7 +215,7 @@ class _Check:
         return None
 
     def _changes(self, nonce: str) -> list[str]:
-        """List the changes that a proof tells of; none when it does not hold."""
+        """List the changes that a proof records; none when it does not hold."""
         row = self._db.one(
             """
             select seq, payload

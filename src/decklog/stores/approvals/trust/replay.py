@@ -191,19 +191,19 @@ class Contracts:
     def look(self, *, for_update: bool = False) -> tuple[TrustContract | None, str | None]:
         """Return the contract's row, and what is wrong with it."""
         while True:
-            told = self.replayed()
-            row, problem = self._held_against(told, for_update)
+            replay = self.replayed()
+            row, problem = self._held_against(replay, for_update)
             # Who reads what is committed may read an older contract's entries and a newer one's row.
-            if problem is None or self.replayed() is told:
+            if problem is None or self.replayed() is replay:
                 return row, problem
 
-    def _held_against(self, told: Replay, for_update: bool) -> tuple[TrustContract | None, str | None]:
+    def _held_against(self, replay: Replay, for_update: bool) -> tuple[TrustContract | None, str | None]:
         names, rows = self._db.rows(f"select * from trust_contract{' for update' if for_update else ''}", {})
-        if told.problem is not None:
-            return None, told.problem
-        if not told.images:
+        if replay.problem is not None:
+            return None, replay.problem
+        if not replay.images:
             return None, "trust_contract is in no entry" if rows else None
-        image = TrustContract.upcast(told.images[-1][1])
+        image = TrustContract.upcast(replay.images[-1][1])
         if not rows:
             return None, f"trust_contract {image['id']} is gone"
         row = dict(zip(names, rows[0], strict=True))

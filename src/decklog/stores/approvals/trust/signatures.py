@@ -17,7 +17,7 @@ _KIND = b"ssh-ed25519"
 _PURPOSE = b"decklog trust statement\n"
 
 
-# What scrypt costs whoever tries passwords: 32 MiB and about a tenth of a second each.
+# What scrypt costs for each password that is tried: 32 MiB and about a tenth of a second each.
 _SCRYPT = (2**15, 8, 1)
 SHORTEST_PASSWORD = 12
 
@@ -51,7 +51,7 @@ class Prover:
         self._made: dict[str | None, Signer] = {}
 
     def signer(self, phrase: str | None) -> Signer:
-        """Return the key that signs; `phrase` says how the manager's password is made into one."""
+        """Return the key that signs; `phrase` shows how the manager's password is made into one."""
         if phrase not in self._made:
             if self._path is not None:
                 made = signer_of_file(self._path, self._passphrase)
@@ -64,7 +64,7 @@ class Prover:
 
 
 def new_phrase() -> str:
-    """Return how a new password is made into a key: the parameters of scrypt and a salt of its own."""
+    """Return how a new password is made into a key: the parameters of scrypt and a separate salt."""
     return " ".join(map(str, ("scrypt", *_SCRYPT, os.urandom(16).hex())))
 
 
@@ -173,7 +173,7 @@ def _blob(text: str) -> bytes:
 
 
 def _head() -> bytes:
-    """Return what stands before the 32 bytes of a key."""
+    """Return what is before the 32 bytes of a key."""
     return len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
 
 

@@ -47,7 +47,7 @@ def handle_of(text: str) -> str:
 
 
 def is_same_handle(one: str, other: str) -> bool:
-    """Compare handles whatever their case; text outside of ASCII is never the same as a handle."""
+    """Compare handles in any case; text outside of ASCII is never the same as a handle."""
     one = one.strip().removeprefix("@")
     return one.isascii() and one.lower() == other.lower()
 
@@ -75,7 +75,7 @@ def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any
 
 
 def _next_tier(present: int, wanted: int | None) -> int:
-    """Promotion goes one tier at a time: each step is a decision of its own."""
+    """Promotion goes one tier at a time: each step is a separate decision."""
     wanted = present + 1 if wanted is None else wanted
     if wanted != present + 1 or wanted > tiers.HIGHEST:
         raise Denied(
@@ -130,7 +130,7 @@ def check(contract: TrustContract, proposal: TrustProposal, said: dict[str, Any]
     """Refuse a statement that was used, is too old, or was written for another contract than the present one."""
     if proposal.applied_at is not None:
         raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)
-    # The signed text decides, not the row beside it.
+    # The signed text decides, not its row.
     if to_text(now) >= said["expires_at"]:
         raise Denied(f"this statement expired at {said['expires_at']}; propose the change again", nonce=proposal.nonce)
     if said["log"] != contract.id:

@@ -266,8 +266,8 @@ class Trust(Store):
         contract, now = self._bound(), self._now()
         terms = self._without_secrets(statements.terms_of(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
-        told, _ = self._db.values.text("reason", reason)
-        text = to_json(statements.statement_of(change, contract, terms, reason=told, nonce=nonce, expires_at=expires))
+        stored_reason, _ = self._db.values.text("reason", reason)
+        text = to_json(statements.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
         # What others wrote is redacted by now. The rest is random letters of ours, and the text must be kept as it is signed.
         for made in (nonce, text):
             self._db.values.vouch(made)
@@ -300,7 +300,7 @@ class Trust(Store):
         return signatures.sign(statement, private_key_path, passphrase)
 
     def make_key(self, path: str, passphrase: str | None) -> str:
-        """Make a key file for a manager, which only its user can read, and its public half beside it; give the public key."""
+        """Make a key file for a manager, which only its user can read, and its public half next to it; give the public key."""
         return signatures.make_key_file(path, passphrase)
 
     @writes_in_steps(manager_only=True)
@@ -331,7 +331,7 @@ class Trust(Store):
             condition="applied_at is null",
             note=f"signed by {contract.handle}",
         )
-        # Who takes over has a key of their own, whatever the one before was made of.
+        # Who takes over has a key of their own, no matter how the former key was made.
         terms = {**said["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else said["terms"]
         changed = self._set(contract, terms, f"{said['change']}: {said['reason']}")
         self._remember(
@@ -432,7 +432,7 @@ class Trust(Store):
         return {change.kind: change.as_dict() for change in found}
 
     def _attempt(self, verb: str, asked: dict[str, Any], job: Callable[[], T]) -> T:
-        """Do the job, all or nothing; a refusal goes on record in a transaction of its own."""
+        """Do the job, all or nothing; a refusal goes on record in a separate transaction."""
         try:
             return self._db.write(job)
         except Denied as refusal:
