@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from heapq import heappop, heappush
 
 from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
@@ -113,10 +112,7 @@ def _added(cover: float, above: float) -> float:
 
 
 class Ranking:
-    """Lessons by how well they match and by what their record states; `parts` are the signals behind the match.
-
-    A record can only lower a match: of most lessons it is never looked at, because others are better by any record.
-    """
+    """Lessons by how well they match and by their record, which can only lower a match; `parts` are the signals of the match."""
 
     def __init__(
         self,
@@ -141,18 +137,9 @@ class Ranking:
             found = self._known[lesson.id] = Ranked(lesson, score, self._parts, record)
         return found
 
-    def best_first(self) -> Iterator[Ranked]:
-        """Yield the lessons in their order; among equals, by their ids."""
-        likely = sorted(self.lessons, key=lambda lesson: -self._match[lesson.id])
-        scored: list[tuple[float, str, Ranked]] = []
-        for lesson in likely:
-            most = self._match[lesson.id]
-            while scored and -scored[0][0] > most:
-                yield heappop(scored)[2]
-            one = self.of(lesson)
-            heappush(scored, (-one.score, lesson.id, one))
-        while scored:
-            yield heappop(scored)[2]
+    def best_first(self) -> list[Ranked]:
+        """Return the lessons in their order; among equals, by their ids."""
+        return sorted(map(self.of, self.lessons), key=lambda one: (-one.score, one.lesson.id))
 
 
 def _doubt(lesson: Lesson) -> float:
