@@ -1882,7 +1882,7 @@ class AsyncOverview:
     async def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:
-        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+        """List the status of the budgets in their present periods, without those of runs that are over."""
     async def ended(self, since: datetime, *, limit: int = ...) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
     async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[FailedTask]:
