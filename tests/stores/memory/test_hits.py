@@ -1,6 +1,5 @@
 """What is told of what was found: varied, only what fits, with the reasons, and only what holds where it is asked for."""
 
-
 import pytest
 from benchmarks.recall import teach
 from benchmarks.recall_sets import own_sets
