@@ -24,8 +24,7 @@ devices was first asked after they were settled.
 ## What was found
 
 R@5 is the share of the lessons that answer a question which are among the first five; MRR is one over the place of the first of
-them, within ten. The difference is that of R@5 from FTS5 with stemming, question by question, with its 95 % interval. Texts are
-embedded by onnxruntime where it is installed, with weights of seven bits, and else by numpy, with exact ones.
+them, within ten. The difference is that of R@5 from FTS5 with stemming, question by question, with its 95 % interval.
 
 """
 
@@ -33,8 +32,7 @@ _COSTS = """
 ## What it costs
 
 Each figure is the mean over 24 questions of the best of seven rounds, on SQLite with every commit synced to disk, in time of the
-processor. With meaning, the question is embedded too, in one thread: by onnxruntime where the
-table says so, else by numpy. On PostgreSQL it is the time of its processes and of ours together, after a `vacuum analyze`: a server
+processor. With meaning, the question is embedded too, in one thread. On PostgreSQL it is the time of its processes and of ours together, after a `vacuum analyze`: a server
 does that by itself within minutes, and until then looks up each row of an index twice: measured with its vacuum held back, right
 after the lessons had come, a recall took four milliseconds more.
 

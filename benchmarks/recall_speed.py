@@ -1,4 +1,4 @@
-"""How long recall takes in a memory of 20,000 and of 100,000 lessons, compared with FTS5 asked directly; and what a quantised scan misses.
+"""How long recall takes in a memory of 20,000 and of 100,000 lessons, compared with FTS5 asked directly.
 
 Times are of the processor: nothing here waits for anybody, so on a machine with nothing else to do they are those of the clock.
 """
@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -24,14 +23,9 @@ from decklog.core.errors import Unavailable
 from decklog.db.search.lessons import lesson_search
 from decklog.db.search.vector_index import VectorIndex
 from decklog.stores.memory import similarity
-from decklog.stores.memory.neighbours.rows import ExactRows, QuantisedRows
-from decklog.stores.memory.semantic import tensors
 from decklog.stores.memory.semantic.arrays import numpy
-from decklog.stores.memory.semantic.encoder import MiniLM
-from decklog.stores.memory.semantic.exact import ExactLayers
-from decklog.stores.memory.semantic.kept import WEIGHTS
-from decklog.stores.memory.semantic.model import KeptModel, kept_model
-from decklog.stores.memory.tokens import terms_of, words_of
+from decklog.stores.memory.semantic.model import kept_model
+from decklog.stores.memory.text import terms_of, words_of
 
 MANY = 100_000
 FEWER = 20_000
@@ -49,17 +43,7 @@ def rows() -> "list[dict[str, Any]]":
     except Unavailable as problem:
         print(f"by words alone: {problem.message}")
         return found
-    for way, asked in _ways(embedder).items():
-        found += [row for count in (FEWER, MANY) for row in _with_meaning(asked, count, way)]
-    return found + _on_server(embedder)
-
-
-def _ways(kept: KeptModel) -> dict[str, KeptModel]:
-    """Give the model by numpy, and by onnxruntime where it is installed."""
-    exact = KeptModel(kept.place)
-    exact._encoder = MiniLM(kept.place)
-    exact._encoder._layers = ExactLayers(tensors.read(f"{kept.place}/{WEIGHTS}"))
-    return {"numpy": exact, **({"onnxruntime": kept} if find_spec("onnxruntime") is not None else {})}
+    return found + [row for count in (FEWER, MANY) for row in _with_meaning(embedder, count)] + _on_server(embedder)
 
 
 def _by_words() -> "list[dict[str, Any]]":
@@ -90,7 +74,7 @@ def _row(name: str, value: float, floor: float | None, target: str = "") -> "dic
     return row
 
 
-def _with_meaning(embedder: Any, count: int, way: str) -> "list[dict[str, Any]]":
+def _with_meaning(embedder: Any, count: int) -> "list[dict[str, Any]]":
     """Ask a memory whose lessons have vectors: made up of those of the labelled lessons, as their texts are."""
     with tempfile.TemporaryDirectory() as folder, Decklog.open(f"{folder}/log.db", clock=ManualClock(NOW)) as log:
         _fill(log, apsw.Connection(":memory:"), count)
@@ -102,13 +86,10 @@ def _with_meaning(embedder: Any, count: int, way: str) -> "list[dict[str, Any]]"
         took = {"peek": _milliseconds(log.memory.peek), "recall": _milliseconds(log.memory.recall)}
         learning = _learning(log)
     limit = "<= 30 ms" if count == FEWER else "<= 60 ms"
-    name = f"{count:,} lessons with meaning, by {way}: "
+    name = f"{count:,} lessons with meaning: "
     told = [("peek", took["peek"], ""), ("recall, counted and committed", took["recall"], limit)]
     told += [("the first of a process, which reads model and vectors", first, ""), ("remember", learning, "<= 4 ms")]
-    rows: list[dict[str, Any]] = [
-        {"name": name + what, "value": round(value, 2), "unit": "ms", "target": target} for what, value, target in told
-    ]
-    return rows if count == FEWER else [*rows, _missed(embedder, count)]
+    return [{"name": name + what, "value": round(value, 2), "unit": "ms", "target": target} for what, value, target in told]
 
 
 def _on_server(embedder: Any) -> "list[dict[str, Any]]":
@@ -125,20 +106,17 @@ def _asked_on(url: str, embedder: Any) -> "list[dict[str, Any]]":
         _fill(log, apsw.Connection(":memory:"), FEWER)
         _give_vectors(log, embedder, FEWER)
         _settle(url)
-        exact = {way: _milliseconds_there(log, url, asked) for way, asked in _ways(embedder).items()}
+        exact = _milliseconds_there(log, url, embedder)
         began = time.perf_counter()
         log.memory.index_vectors()
         made = time.perf_counter() - began
         took = _milliseconds_there(log, url, embedder)
         missed = _missed_by_index(log, embedder)
     name, recalled = f"{FEWER:,} lessons on PostgreSQL, ", "recall, counted and committed"
-    asked = [
-        {"name": f"{name}by {way}: {recalled}", "value": round(value, 2), "unit": "ms", "target": "<= 30 ms"}
-        for way, value in exact.items()
-    ]
+    asked = {"name": name + recalled, "value": round(exact, 2), "unit": "ms", "target": "<= 30 ms"}
     name += "indexed: "
     return [
-        *asked,
+        asked,
         {"name": name + recalled, "value": round(took, 2), "unit": "ms", "target": ""},
         {"name": name + "making the index", "value": round(made, 1), "unit": "s", "target": ""},
         {"name": name + "of the ten nearest, missed", "value": round(missed, 4), "unit": "", "target": ""},
@@ -169,12 +147,11 @@ def _milliseconds_there(log: Decklog, url: str, embedder: Any) -> float:
 
 
 def _missed_by_index(log: Decklog, embedder: Any) -> float:
-    exact = ExactRows(embedder.dimensions)
-    exact.append([vector.tobytes() for vector in _vectors(embedder, FEWER)])
+    vectors = _vectors(embedder, FEWER)
     index = VectorIndex(log.db, embedder.name, embedder.dimensions)
     missed = 0
     for question in embedder.embed(_QUESTIONS):
-        true = {f"l{place}" for place in exact.near(question, None, [], 10).cosines}
+        true = {f"l{place}" for place in numpy.argsort(vectors @ numpy.asarray(question, dtype="float32"))[-10:]}
         found = log.db.read(lambda asked=question: index.near(asked, topic=None, project=None, limit=10, also=()))
         missed += len(true - {*found.cosines})
     return missed / (10 * len(_QUESTIONS))
@@ -203,25 +180,6 @@ def _give_vectors(log: Decklog, embedder: Any, count: int) -> None:
             "insert into lesson_vectors (lesson_id, embedder, dimensions, vector) values (:lesson_id, :embedder, :dimensions, :vector)",
             rows,
         )
-
-
-def _missed(embedder: Any, count: int) -> "dict[str, Any]":
-    """Say which share of the true ten nearest a quantised scan does not find."""
-    vectors = [vector.tobytes() for vector in _vectors(embedder, count)]
-    exact, quantised = ExactRows(embedder.dimensions), QuantisedRows(embedder.dimensions)
-    exact.append(vectors)
-    quantised.append(vectors)
-    missed = 0
-    for question in embedder.embed(_QUESTIONS):
-        found, true = ({*kept.near(question, None, [], 10).cosines} for kept in (quantised, exact))
-        missed += len(true - found)
-    share = missed / (10 * len(_QUESTIONS))
-    return {
-        "name": f"{count:,} lessons: of the ten nearest, missed by the quantised scan",
-        "value": round(share, 4),
-        "unit": "",
-        "target": "",
-    }
 
 
 def _texts(count: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
     python packages/decklog-model/build.py FOLDER [TARGET]
 
 FOLDER has the files, as `decklog memory model show` says where; TARGET is where the wheel goes (dist). Every file is held against
-the pins of `decklog.stores.memory.semantic.kept` first. The same files make the same wheel, byte by byte.
+the pins of `decklog.stores.memory.semantic.model` first. The same files make the same wheel, byte by byte.
 """
 
 import base64
@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from decklog.stores.memory.semantic import kept
+from decklog.stores.memory.semantic import model
 
 VERSION = "1.0.0"
 _PACKAGE = "decklog_model"
@@ -22,7 +22,7 @@ _METADATA = f"""Metadata-Version: 2.4
 Name: decklog-model
 Version: {VERSION}
 Summary: The weights of all-MiniLM-L6-v2, for recall by meaning in Decklog
-License-Expression: {kept.LICENCE}
+License-Expression: {model.LICENCE}
 Requires-Python: >=3.11
 """
 _WHEEL = "Wheel-Version: 1.0\nGenerator: decklog-model\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -32,14 +32,14 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 def build(folder: Path, target: Path) -> Path:
     """Write the wheel; refuse files that are not the ones that are meant."""
-    if (problem := kept.damage(str(folder))) is not None:
+    if (problem := model.damage(str(folder))) is not None:
         raise SystemExit(f"{folder}: {problem}")
     papers = [name for name in _PAPERS if (folder / name).exists()]
     if "LICENSE" not in papers:
         raise SystemExit(f"{folder}: LICENSE is not there, and has to come along")
     info = f"{_PACKAGE}-{VERSION}.dist-info"
     files = {f"{_PACKAGE}/__init__.py": _ABOUT.encode()}
-    files |= {f"{_PACKAGE}/{name}": (folder / name).read_bytes() for name in (*(pin.name for pin in kept.PINS), *papers)}
+    files |= {f"{_PACKAGE}/{name}": (folder / name).read_bytes() for name in (*(pin.name for pin in model.PINS), *papers)}
     files |= {f"{info}/METADATA": _METADATA.encode(), f"{info}/WHEEL": _WHEEL.encode()}
     files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD").encode()
     target.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.records.record import Page, Record
     from decklog.stores.approvals.approval import Approval, ApprovalState, Verdict
-    from decklog.stores.approvals.approval_answers import Answers
+    from decklog.stores.approvals.approvals import Answers
     from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
     from decklog.stores.approvals.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
@@ -67,13 +67,13 @@ if TYPE_CHECKING:
     from decklog.stores.artifacts.states import InvestigationStatus, State, StateVersion
     from decklog.stores.effects.effects import Effect, EffectOutcome, EffectState
     from decklog.stores.effects.processes import Process, ProcessState
+    from decklog.stores.memory.learning import Contradiction, ContradictionState
     from decklog.stores.memory.learnings import Learning, LearningState
     from decklog.stores.memory.lesson import Hit, Hits, Lesson, Sighting, Topic
-    from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
-    from decklog.stores.memory.proposals.proposal import Proposal, ProposalKind, ProposalState
-    from decklog.stores.memory.settling import Contradiction, ContradictionState
+    from decklog.stores.memory.proposals import Proposal, ProposalKind, ProposalState
     from decklog.stores.memory.strategies import Strategy, StrategyTopic
+    from decklog.stores.memory.vectors import Embedder
     from decklog.stores.money.ledger import SpendBy
     from decklog.stores.money.prices import Price
     from decklog.stores.money.records import (
@@ -89,18 +89,16 @@ if TYPE_CHECKING:
     from decklog.stores.overview.attention import AttentionGroup, AttentionKind
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
-    from decklog.stores.overview.comparison import Comparison
-    from decklog.stores.overview.kin import Family
+    from decklog.stores.overview.families import Family
     from decklog.stores.overview.money import MoneyPicture
-    from decklog.stores.overview.picture import RunPicture
+    from decklog.stores.overview.picture import Comparison, RunPicture
     from decklog.stores.overview.recent import Recent
-    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.run_facts import RunOverview, RunSort
     from decklog.stores.overview.search import SearchHit, SearchResult
     from decklog.stores.overview.spending import SpendKey
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingGroup, WaitingItem, WaitingKind
-    from decklog.stores.overview.wanted import RunSort
     from decklog.stores.provenance.edits import Edit, EditKind, SnapshotMoment, WorktreeSnapshot
     from decklog.stores.results.approvals import (
         ActionPermission,
@@ -129,7 +127,7 @@ if TYPE_CHECKING:
     from decklog.stores.tasks.task import Attempt, AttemptOutcome, Dependency, LinkKind, Task, TaskComment, TaskState
     from decklog.stores.tasks.templates import Template
     from decklog.stores.workflow.ci import CiConclusion, CiRun
-    from decklog.stores.workflow.context_package import (
+    from decklog.stores.workflow.context import (
         ConsumingAgent,
         ContextAgent,
         ContextConsumer,
@@ -178,7 +176,7 @@ _NAMES = {
     "stores.artifacts.outputs": "SkillOutput",
     "stores.artifacts.states": "InvestigationStatus State StateVersion",
     "stores.approvals.approval": "Approval ApprovalState Verdict",
-    "stores.approvals.approval_answers": "Answers",
+    "stores.approvals.approvals": "Answers",
     "stores.approvals.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.approvals.inbox": "Message MessageChannel MessageSeverity MessageState",
     "stores.approvals.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",
@@ -188,7 +186,7 @@ _NAMES = {
     "stores.effects.effects": "Effect EffectOutcome EffectState",
     "stores.effects.processes": "Process ProcessState",
     "stores.workflow.ci": "CiConclusion CiRun",
-    "stores.workflow.context_package": (
+    "stores.workflow.context": (
         "ConsumingAgent ContextAgent ContextConsumer ContextConsumption ContextPackage ContextScope PackagePriority PackageType"
     ),
     "stores.workflow.records": (
@@ -205,10 +203,10 @@ _NAMES = {
     "journal.verify": "Problem Verification",
     "stores.memory.learnings": "Learning LearningState",
     "stores.memory.lesson": "Hit Hits Lesson Sighting Topic",
-    "stores.memory.neighbours.embedder": "Embedder",
+    "stores.memory.vectors": "Embedder",
     "stores.memory.patterns": "ErrorPattern PatternOutcome",
-    "stores.memory.proposals.proposal": "Proposal ProposalKind ProposalState",
-    "stores.memory.settling": "Contradiction ContradictionState",
+    "stores.memory.proposals": "Proposal ProposalKind ProposalState",
+    "stores.memory.learning": "Contradiction ContradictionState",
     "stores.memory.strategies": "Strategy StrategyTopic",
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
@@ -216,17 +214,15 @@ _NAMES = {
     "stores.overview.attention": "AttentionGroup AttentionKind",
     "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
-    "stores.overview.comparison": "Comparison",
-    "stores.overview.kin": "Family",
+    "stores.overview.picture": "Comparison RunPicture",
+    "stores.overview.families": "Family",
     "stores.overview.money": "MoneyPicture",
-    "stores.overview.picture": "RunPicture",
     "stores.overview.recent": "Recent",
-    "stores.overview.run_facts": "RunOverview",
+    "stores.overview.run_facts": "RunOverview RunSort",
     "stores.overview.search": "SearchHit SearchResult",
     "stores.overview.spending": "SpendKey",
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
-    "stores.overview.wanted": "RunSort",
     "stores.overview.waiting": "WaitingGroup WaitingItem WaitingKind",
     "stores.results.artifacts": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
     "stores.provenance.edits": "Edit EditKind SnapshotMoment WorktreeSnapshot",

@@ -60,7 +60,7 @@ class Blocks:
             attribution.leave(layer)
 
     def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
-        from decklog.stores.tasks.held import lease_check
+        from decklog.stores.tasks.claim import lease_check
 
         if task_id is None:
             raise Invalid("a fence is that of a task; say which", field="task_id")

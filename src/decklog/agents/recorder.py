@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from decklog.log import Decklog
     from decklog.records.values import Values
-    from decklog.stores.money.bulk import Told
+    from decklog.stores.money.bulk import BulkItem
     from decklog.stores.runs.run import Run
 
     # An entry's arguments, and its columns ready to be written, with the session and the sub-agent that it is of.
@@ -78,7 +78,7 @@ class Recorder:
         self._task_id = task_id
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
-        self._told: list[Told] = []
+        self._told: list[BulkItem] = []
         # Of what waits, the answers whose names were bound where they were read.
         self._bound: set[str] = set()
         # The runs that need no goal any more.

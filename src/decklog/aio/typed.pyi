@@ -11,7 +11,7 @@ from decklog.journal.verify import Verification
 from decklog.journal.writer import WrittenEntries
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.approval import Approval, ApprovalStateLike, VerdictLike
-from decklog.stores.approvals.approval_answers import Answers
+from decklog.stores.approvals.approvals import Answers
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverityLike, FeedbackStateLike, FixClassLike
 from decklog.stores.approvals.inbox import Message, MessageChannelLike, MessageSeverityLike, MessageStateLike
 from decklog.stores.approvals.notices import Notice, NoticeChannelLike, NoticeEventLike, NoticeStateLike, NotifyRule
@@ -25,11 +25,11 @@ from decklog.stores.artifacts.outputs import SkillOutput
 from decklog.stores.artifacts.states import InvestigationStatusLike, State, StateVersion
 from decklog.stores.effects.effects import Effect, EffectOutcomeLike, EffectStateLike
 from decklog.stores.effects.processes import Process, ProcessStateLike
+from decklog.stores.memory.learning import Contradiction, ContradictionStateLike
 from decklog.stores.memory.learnings import Learning, LearningStateLike
 from decklog.stores.memory.lesson import Hits, Lesson, Sighting, Topic
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcomeLike
-from decklog.stores.memory.proposals.proposal import Proposal, ProposalKindLike, ProposalStateLike
-from decklog.stores.memory.settling import Contradiction, ContradictionStateLike
+from decklog.stores.memory.proposals import Proposal, ProposalKindLike, ProposalStateLike
 from decklog.stores.memory.strategies import Strategy, StrategyTopicLike
 from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.money.prices import Price
@@ -44,10 +44,9 @@ from decklog.stores.money.records import (
 )
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
-from decklog.stores.overview.comparison import Comparison
-from decklog.stores.overview.kin import Family
+from decklog.stores.overview.families import Family
 from decklog.stores.overview.money import MoneyPicture
-from decklog.stores.overview.picture import RunPicture
+from decklog.stores.overview.picture import Comparison, RunPicture
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.search import SearchResult
@@ -81,7 +80,7 @@ from decklog.stores.tasks.schedules import CatchUpLike, Schedule
 from decklog.stores.tasks.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskFields, TaskStateLike
 from decklog.stores.tasks.templates import Template
 from decklog.stores.workflow.ci import CiConclusionLike, CiRun
-from decklog.stores.workflow.context_package import (
+from decklog.stores.workflow.context import (
     ConsumingAgentLike,
     ContextAgentLike,
     ContextConsumer,
@@ -1939,7 +1938,7 @@ class AsyncOverview:
     async def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:
-        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+        """List the status of the budgets in their present periods, without those of runs that are over."""
     async def ended(self, since: datetime, *, limit: int = ...) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
     async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[FailedTask]:

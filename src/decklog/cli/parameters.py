@@ -5,7 +5,7 @@ import sys
 from datetime import datetime
 from enum import Enum
 from types import UnionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, Union, get_origin
 
 from decklog.cli.call import WrongUsage
 from decklog.records.operations import keyword_fields
@@ -141,8 +141,9 @@ def _shape(annotation: "Any") -> tuple[type, type]:
 
 
 def _plain(annotation: "Any") -> "Any":
-    if isinstance(annotation, UnionType):
-        inner = [part for part in annotation.__args__ if part is not type(None)]
+    if get_origin(annotation) in (Union, UnionType):
+        # An enumeration comes with the texts of its members, for those who check types.
+        inner = [part for part in annotation.__args__ if part is not type(None) and get_origin(part) is not Literal]
         return inner[0] if len(inner) == 1 else object
     return annotation
 

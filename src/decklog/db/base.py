@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.lazy_regex import prepared
 from decklog.records.values import Values
@@ -10,7 +10,7 @@ from decklog.records.values import Values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     from decklog.core.clock import Clock
     from decklog.db.callers import Deputy
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from decklog.db.side_by_side import Part
 
     T = TypeVar("T")
-    Row = tuple[Any, ...]
 
+Row = tuple[Any, ...]
 
 PARAMETER = prepared(r"(?<![:\w]):([a-z_]\w*)")
 

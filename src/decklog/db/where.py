@@ -21,18 +21,20 @@ MAX_PAGE = 1000
 class Where:
     """Composes a `where` from a record's own fields only: an unknown column is an error, and nothing can be injected."""
 
-    def __init__(self, record_class: "type[Record]") -> None:
+    def __init__(self, record_class: "type[Record]", **filters: "Any") -> None:
         self._record_class = record_class
         self.clauses: list[str] = []
         self.bound: dict[str, Any] = {}
+        self.equal(**filters)
 
     def equal(self, **filters: "Any") -> None:
-        """Ask for equality with every filter that is given; None means it was not."""
+        """Ask for equality with every filter that is given; None means it was not. Words of an enumeration are checked."""
         for name, value in filters.items():
             if value is not None:
                 self._known(name)
+                enumeration = self._record_class.enumeration_of(name)
                 self.clauses.append(f"{name} = :{name}")
-                self.bound[name] = value
+                self.bound[name] = value if enumeration is None else enum_of(enumeration, value, name)
 
     def between(self, name: str, since: datetime | None, until: datetime | None) -> None:
         """Ask for a time from `since` up to and including `until`."""

@@ -19,7 +19,7 @@ from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
 from decklog.models.seam import ModelCall, Models
 from decklog.review import settings as review_settings
-from decklog.stores.memory.error_signatures import signature
+from decklog.stores.memory.text import signature
 
 if TYPE_CHECKING:
     from decklog.fixes.loop import FixLoop

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
 
-    Identity = tuple[str, str, str, str]
-
+Identity = tuple[str, str, str, str]
 # Two sizes of question, filled up with nulls: a text for every number of keys would be planned and kept for every number. The
 # larger is still short enough to be kept.
 _FEW, _MANY = 16, 128

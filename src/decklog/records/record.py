@@ -2,7 +2,7 @@
 
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING
@@ -240,6 +240,12 @@ class Record:
     def holds_time(cls, name: str) -> bool:
         """Return whether a column holds a time."""
         return cls._decoders().get(name) is from_text
+
+    @classmethod
+    def enumeration_of(cls, name: str) -> "type[StrEnum] | None":
+        """Return the enumeration that a field's words are of, if they are."""
+        decoder = cls._decoders().get(name)
+        return decoder if isinstance(decoder, type) and issubclass(decoder, StrEnum) else None
 
     @classmethod
     def holds_json(cls, name: str) -> bool:

@@ -1,41 +1,37 @@
 """What every store can do: add a record, change it, and find it again. There is no other way to write."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
 
-from decklog.core.clock import from_text
+from decklog.core.clock import Clock, from_text
 from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound, TooLarge
 from decklog.core.fork_safety import once
+from decklog.core.ids import Ids
+from decklog.db.base import Database
 from decklog.db.where import Where, page_size
 from decklog.journal.attribution import attributed, proving
+from decklog.journal.journal import Journal
+from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record, default_of
-from decklog.records.values import from_json, to_json
+from decklog.records.values import Values, from_json, to_json
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-    from typing import Any, Protocol, TypeVar
+T = TypeVar("T")
 
-    from decklog.core.clock import Clock
-    from decklog.core.ids import Ids
-    from decklog.db.base import Database
-    from decklog.journal.journal import Journal
-    from decklog.journal.writer import Writer
-    from decklog.records.values import Values
 
-    T = TypeVar("T")
+class ProofChecks(Protocol):
+    """Lets acts of the manager happen under a proof; the store of proofs does."""
 
-    class Proofs(Protocol):
-        """Lets acts of the manager happen under a proof; the store of proofs does."""
+    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
+    @property
+    def is_needed(self) -> bool: ...
+    def covers(self, record_class: type[Record], record_id: str) -> bool: ...
+    def counts(self, record_class: type[Record], record_id: str) -> bool: ...
+    def checked(self, record: T) -> T: ...
 
-        def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
-        @property
-        def is_needed(self) -> bool: ...
-        def covers(self, record_class: type[Record], record_id: str) -> bool: ...
-        def counts(self, record_class: type[Record], record_id: str) -> bool: ...
-        def checked(self, record: T) -> T: ...
 
-    R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=Record)
 
 
 class StoreParts:
@@ -43,12 +39,12 @@ class StoreParts:
 
     def __init__(
         self,
-        db: "Database",
-        clock: "Clock",
-        ids: "Ids",
-        writer: "Callable[[], Writer]",
-        journal: "Journal",
-        proofs: "Callable[[], Proofs]",
+        db: Database,
+        clock: Clock,
+        ids: Ids,
+        writer: Callable[[], Writer],
+        journal: Journal,
+        proofs: Callable[[], ProofChecks],
     ) -> None:
         self.db = db
         self.clock = clock
@@ -77,7 +73,7 @@ class Store:
     def _writer(self) -> "Writer":
         return self._find_writer()
 
-    def _under_proof(self, operation: str, arguments: "Mapping[str, Any]", act: "Callable[[], T]") -> "T":
+    def _under_proof(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
         """Do what only the manager may; where one is bound, with the proof of it in the same transaction."""
         return self._proofs().under(operation, arguments, act)
 
@@ -86,10 +82,10 @@ class Store:
         act = proving.get()
         return None if act is None else act.nonce
 
-    def _now(self) -> "datetime":
+    def _now(self) -> datetime:
         return self._clock.now()
 
-    def _steady_now(self) -> "datetime":
+    def _steady_now(self) -> datetime:
         """Return the time by which leases are measured, which nobody sets."""
         return self._clock.steady()
 
@@ -99,14 +95,14 @@ class Store:
 
     # What is derived
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
-        """Name what is wrong with the tables of this store that no entry tells, each as the fields of a problem."""
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+        """Name what is wrong with the tables of this store that no entry records, each as the fields of a problem."""
         return iter(())
 
     def derive(self) -> None:
         """Make those tables anew, as after records came from another log."""
 
-    def _only(self, table: str, column: str, expected: "Sequence[int]") -> "Iterator[dict[str, Any]]":
+    def _only(self, table: str, column: str, expected: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Compare a table whose rows are only there to be locked."""
         found = [row[0] for row in self._db.each_as_is(f"select {column} from {table} order by 1", {})]
         for value in sorted({*found, *expected}, key=str):
@@ -114,7 +110,7 @@ class Store:
                 what = "is gone" if value in expected else "was added"
                 yield {"what": f"{table} {value} {what}", "table": table, "record_id": str(value), "column": column}
 
-    def _restore_only(self, table: str, column: str, expected: "Sequence[int]") -> None:
+    def _restore_only(self, table: str, column: str, expected: Sequence[int]) -> None:
         """Give a table whose rows are only there to be locked the rows it was made with, where it has others."""
         if not any(self._only(table, column, expected)):
             return
@@ -123,16 +119,14 @@ class Store:
 
     # Writing
 
-    def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
+    def _add(self, record_class: type[R], *, note: str | None = None, new_stream: bool = False, **fields: Any) -> R:
         """Insert a record and its entry; fields that are not given take the record's defaults.
 
         A record of work that names no task takes the one that the context is about.
         """
         return self._insert(record_class, attributed(record_class, fields), note=note, new_stream=new_stream)
 
-    def _insert(
-        self, record_class: "type[R]", fields: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False
-    ) -> "R":
+    def _insert(self, record_class: type[R], fields: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record and its entry exactly as given."""
         bound, redacted = bound_whole(self._db.values, record_class, fields)
         if redacted:
@@ -143,15 +137,15 @@ class Store:
         self._record(record_class, names, row, "added", note, redacted, new_stream)
         return record_class.from_row(names, row)
 
-    def _put(self, record_class: "type[R]", image: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False) -> "R":
-        """Insert a record from column values that were bound before, as an entry tells them."""
+    def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
+        """Insert a record from column values that were bound before, as an entry has them."""
         self._lock_first(record_class, image)
         self._db.count(_insert_of(record_class), image)
         names, row = tuple(image), tuple(image.values())
         self._record(record_class, names, row, "added", note, False, new_stream)
         return record_class.from_row(names, row)
 
-    def _once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
+    def _once(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
         """Return what is there already, marked so, or add it; two who ask at the same time get the same one."""
         found = find()
         if found is None:
@@ -165,13 +159,13 @@ class Store:
 
     def _change(
         self,
-        record_class: "type[R]",
-        record_id: "str | Sequence[str]",
+        record_class: type[R],
+        record_id: str | Sequence[str],
         sql: str,
         *,
         note: str | None = None,
-        **parameters: "Any",
-    ) -> "R":
+        **parameters: Any,
+    ) -> R:
         """Run a conditional `update … returning *` on one record and write its entry.
 
         When it meets no row, say whether the record is missing (`NotFound`) or in another state (`Conflict`).
@@ -183,7 +177,30 @@ class Store:
             raise self._refusal(record_class, record_id)
         return changed[0]
 
-    def _change_all(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
+    def _update(
+        self,
+        record_class: type[R],
+        record_id: str | Sequence[str],
+        changes: Mapping[str, Any],
+        *,
+        condition: str = "",
+        counting: str = "",
+        note: str | None = None,
+        **parameters: Any,
+    ) -> R:
+        """Set columns of one record as `_change` does, if it also meets a condition, and its time of change.
+
+        `counting` names columns to add 1 to.
+        """
+        if "updated_at" in record_class.columns():
+            changes = {**changes, "updated_at": self._now()}
+        assignments = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + 1" for name in counting.split()]
+        meets = [*(f"{name} = :{name}" for name in record_class.identity), *([condition] if condition else [])]
+        sql = f"update {record_class.table} set {', '.join(assignments)} where {' and '.join(meets)} returning *"
+        new = {f"new_{name}": value for name, value in changes.items()}
+        return self._change(record_class, record_id, sql, note=note, **new, **parameters)
+
+    def _change_all(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run an `update … returning *` or an upsert that may meet several records of one stream; write an entry for each.
 
         Among the parameters is the run, or the record's `id`.
@@ -199,8 +216,8 @@ class Store:
         return self._record_changes(record_class, names, rows, note, redacted)
 
     def _record_changes(
-        self, record_class: "type[R]", names: "tuple[str, ...]", rows: "list[tuple[Any, ...]]", note: str | None, redacted: bool
-    ) -> "list[R]":
+        self, record_class: type[R], names: tuple[str, ...], rows: list[tuple[Any, ...]], note: str | None, redacted: bool
+    ) -> list[R]:
         """Write an entry for each record that was changed."""
         if len(rows) == 1:
             self._writer.change(self._writer.changed(record_class, names, rows[0], "changed", note, redacted))
@@ -209,8 +226,8 @@ class Store:
             self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
 
-    def _compare(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
-        """Refuse to build on a row that is not what its newest entry says: the next entry would make it true."""
+    def _compare(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
+        """Refuse to build on a row that is not what its newest entry states: the next entry would make it true."""
         condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
         key = {name: bound[name] for name in record_class.identity}
         names, rows = self._db.rows(f"select * from {record_class.table} where {condition} for update", key)
@@ -229,7 +246,7 @@ class Store:
                 differs=differing,
             )
 
-    def _remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
+    def _remove(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run a `delete … returning *`; the entries say that the records are gone, and what they were."""
         bound, redacted = self._db.values.bind(parameters)
         self._lock_first(record_class, bound)
@@ -238,7 +255,7 @@ class Store:
             self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
         return record_class.from_rows(names, rows)
 
-    def _lock_first(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
+    def _lock_first(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
         """Lock the stream of a record before the record itself.
 
         Every change ends with an entry, and a transaction may have written one before: those who took the row first would
@@ -254,9 +271,9 @@ class Store:
 
     def _record(
         self,
-        record_class: "type[R]",
-        names: "tuple[str, ...]",
-        row: "tuple[Any, ...]",
+        record_class: type[R],
+        names: tuple[str, ...],
+        row: tuple[Any, ...],
         did: str,
         note: str | None,
         redacted: bool,
@@ -266,17 +283,17 @@ class Store:
 
     def _as_entry(
         self,
-        record_class: "type[R]",
-        names: "tuple[str, ...]",
-        row: "tuple[Any, ...]",
+        record_class: type[R],
+        names: tuple[str, ...],
+        row: tuple[Any, ...],
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> "list[Any]":
+    ) -> list[Any]:
         """Return what a record became as an entry's columns."""
         return self._writer.changed(record_class, names, row, did, note, redacted)
 
-    def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
+    def _refusal(self, record_class: type[R], record_id: str | Sequence[str]) -> DecklogError:
         """Explain why a conditional change met no row."""
         present = self._seek(record_class, record_id)
         name = record_class.noun()
@@ -292,25 +309,24 @@ class Store:
 
     # Reading
 
-    def _stored(self, name: str, value: "Any") -> "Any":
+    def _stored(self, name: str, value: Any) -> Any:
         """Return a value as its column holds it: what redaction changed is compared in this form."""
         return self._db.values.bind({name: value})[0][name]
 
-    def _seek(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R | None":
+    def _seek(self, record_class: type[R], record_id: str | Sequence[str]) -> R | None:
         """Look a record up; None when it is not there."""
         key = _key(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
-        found = self._select(record_class, f"select * from {record_class.table} where {condition}", **key)
-        return found[0] if found else None
+        return self._first(record_class, f"select * from {record_class.table} where {condition}", **key)
 
-    def _fetch(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R":
+    def _fetch(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
         """Look a record up; raise `NotFound` when it is not there."""
         found = self._seek(record_class, record_id)
         if found is None:
             raise self._missing(record_class, record_id)
         return found
 
-    def _fetch_for_update(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R":
+    def _fetch_for_update(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
         """Look a record up for a decision: nobody else changes it until this transaction ends."""
         key = _key(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
@@ -319,7 +335,7 @@ class Store:
             raise self._missing(record_class, record_id)
         return found[0]
 
-    def _missing(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> NotFound:
+    def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
         """Say that a record is not there, and which one may have been meant."""
         from decklog.db.near_ids import meant
 
@@ -328,7 +344,7 @@ class Store:
         hint = meant(self._db, table, record_id, column=record_class.identity[0]) if is_plain else None
         return NotFound(f"there is no {record_class.noun()} {said}", hint=hint, table=table, id=record_id)
 
-    def _select(self, record_class: "type[R]", sql: str, **parameters: "Any") -> "list[R]":
+    def _select(self, record_class: type[R], sql: str, **parameters: Any) -> list[R]:
         """Run a query for whole records; one that locks them locks their stream first."""
         bound, _ = self._db.values.bind(parameters)
         if " for update" in sql:
@@ -336,16 +352,20 @@ class Store:
         names, rows = self._db.rows(sql, bound)
         return record_class.from_rows(names, rows)
 
+    def _first(self, record_class: type[R], sql: str, **parameters: Any) -> R | None:
+        """Run a query for whole records and return the first, or None."""
+        return next(iter(self._select(record_class, sql, **parameters)), None)
+
     def _page(
         self,
-        record_class: "type[R]",
+        record_class: type[R],
         where: Where,
         *,
-        order: "Sequence[str]",
+        order: Sequence[str],
         limit: int,
         after: str | None,
         descending: bool = False,
-    ) -> "Page[R]":
+    ) -> Page[R]:
         """List records by columns that together are unique; the cursor is their values in the last row."""
         size = page_size(limit)
         if after is not None:
@@ -361,10 +381,10 @@ class Store:
         return Page(record_class.from_rows(names, rows[:size]), next=more)
 
 
-def _check_identity(record_class: type[Record], given: "Mapping[str, Any]", bound: "Mapping[str, Any]") -> None:
+def _check_identity(record_class: type[Record], given: Mapping[str, Any], bound: Mapping[str, Any]) -> None:
     """Refuse a record whose id would lose a secret, and be the same as another's by that."""
     for name in record_class.identity:
-        # Keys are told apart by themselves.
+        # Keys are compared as they are.
         if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
             raise Invalid(
                 f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",
@@ -373,7 +393,7 @@ def _check_identity(record_class: type[Record], given: "Mapping[str, Any]", boun
             )
 
 
-def _place(cursor: str, parts: int) -> "list[Any]":
+def _place(cursor: str, parts: int) -> list[Any]:
     try:
         place = from_json(cursor)
     except (ValueError, RecursionError):
@@ -383,12 +403,12 @@ def _place(cursor: str, parts: int) -> "list[Any]":
     return place
 
 
-def _key(record_class: type[Record], record_id: "str | Sequence[str]") -> "dict[str, Any]":
+def _key(record_class: type[Record], record_id: str | Sequence[str]) -> dict[str, Any]:
     parts = (record_id,) if isinstance(record_id, str) else tuple(record_id)
     return dict(zip(record_class.identity, parts, strict=True))
 
 
-_inserts: "dict[type[Record], str]" = {}
+_inserts: dict[type[Record], str] = {}
 
 
 def _insert_of(record_class: type[Record]) -> str:
@@ -400,11 +420,11 @@ def _insert_of(record_class: type[Record]) -> str:
     return sql
 
 
-_defaults: "dict[type[Record], dict[str, Any]]" = {}
-_bound_defaults: "dict[type[Record], dict[str, Any]]" = {}
+_defaults: dict[type[Record], dict[str, Any]] = {}
+_bound_defaults: dict[type[Record], dict[str, Any]] = {}
 
 
-def complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, Any]":
+def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
     """Fill in the record's defaults, in the order of its columns."""
     known = _defaults.get(record_class)
     if known is None:
@@ -412,7 +432,7 @@ def complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, 
     return _filled(record_class, known, given)
 
 
-def bound_whole(values: "Values", record_class: type[Record], given: "dict[str, Any]") -> "tuple[dict[str, Any], bool]":
+def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """Do so with all of it fit for its columns; also say whether anything was redacted. Defaults are bound once."""
     known = _bound_defaults.get(record_class)
     if known is None:
@@ -427,10 +447,10 @@ def bound_whole(values: "Values", record_class: type[Record], given: "dict[str, 
 # Lists and pages show these whole, many at a time. A long text belongs in a body, an objective or an artifact.
 LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
 
-_checked: "dict[type[Record], tuple[list[tuple[str, int]], list[str]]]" = {}
+_checked: dict[type[Record], tuple[list[tuple[str, int]], list[str]]] = {}
 
 
-def check_fields(record_class: type[Record], given: "Mapping[str, Any]") -> None:
+def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
     """Check the lengths of names, titles and questions, and that times are times, before a record is written."""
     known = _checked.get(record_class)
     if known is None:
@@ -458,7 +478,7 @@ def check_fields(record_class: type[Record], given: "Mapping[str, Any]") -> None
                 raise Invalid(f"{field} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=field) from None
 
 
-def _filled(record_class: type[Record], known: "dict[str, Any]", given: "dict[str, Any]") -> "dict[str, Any]":
+def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     complete = {**known, **given}
     if len(complete) > len(known):
         raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")

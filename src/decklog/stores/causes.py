@@ -1,15 +1,12 @@
-"""What made a question wait, as whoever asked told it: the rule that held something, its reason, and the tier in force then."""
+"""What made a question wait, as the caller gave it: the rule that held something, its reason, and the tier in force then."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from decklog.stores.results.approvals import ApprovalCause
+from decklog.stores.results.approvals import ApprovalCause
 
 # Anybody may write anything to the payload of a question: it is shown, and nothing is decided by it.
 _LONGEST_RULE, _LONGEST_REASON = 200, 1000
 
 
-def cause_of(payload: object) -> "ApprovalCause":
+def cause_of(payload: object) -> ApprovalCause:
     """Return the cause that a payload names: `rule`, `reason` and `tier`, each only where it is given."""
     cause: ApprovalCause = {}
     if not isinstance(payload, dict):

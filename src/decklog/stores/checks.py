@@ -21,7 +21,7 @@ def name_of(text: str, field: str) -> str:
 
 
 def is_same(one: str | None, other: str | None) -> bool:
-    """Return whether two names mean the same one, whatever their case."""
+    """Return whether two names mean the same one, in any case."""
     return one is not None and other is not None and one.casefold() == other.casefold()
 
 
@@ -48,7 +48,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def filled(name: str, value: object) -> str:
-    """Check a text that says something."""
+    """Check a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise Invalid(f"{name} is a text that is not blank; got {value!r}", field=name)
     return value

@@ -44,7 +44,7 @@ def keep(db: "Database", name: str, document: object) -> "Placed":
 def place(db: "Database", name: str, document: object) -> "Placed":
     """Keep a short document for its row, and a long one as a blob."""
     text, redacted = db.values.json(name, document)
-    # A row holds objects and lists alone: a bare text could not be told from JSON on its way to the column.
+    # A row holds objects and lists alone: a bare text could not be distinguished from JSON on its way to the column.
     if isinstance(document, (dict, list)) and len(text) <= INLINE_CHARACTERS:
         return Placed(document, sha256(text.encode()).hexdigest(), redacted)
     return Placed(None, blobs.keep(db, text.encode()), redacted)

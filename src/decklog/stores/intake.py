@@ -1,21 +1,20 @@
-"""Records written as they are told, for those who take over what another product kept. Each still has its entry."""
+"""Records written as given, for importers. Each still has its entry."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.journal import chain
+from decklog.journal.known_keys import Identity
 from decklog.journal.rows import rows_at
+from decklog.records.record import Record
 from decklog.stores.base import Store, bound_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import TypeVar
-
-    from decklog.journal.known_keys import Identity
+    # Only the base of the stores may hold the writer.
     from decklog.journal.writer import WrittenEntries
-    from decklog.records.record import Record
 
-    R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=Record)
 
 # Asked for together, filled up with nulls: one text is planned once.
 _TOGETHER = 128
@@ -32,11 +31,11 @@ class Intake(Store):
     change_all = Store._change_all
     remove = Store._remove
 
-    def add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
-        """Insert a record as another program wrote it: it says itself which task it is about."""
+    def add(self, record_class: type[R], *, note: str | None = None, new_stream: bool = False, **fields: Any) -> R:
+        """Insert a record as another program wrote it: it names its own task."""
         return self._insert(record_class, fields, note=note, new_stream=new_stream)
 
-    def add_all(self, record_class: "type[Record]", records: "list[dict[str, Any]]", *, note: str | None = None) -> None:
+    def add_all(self, record_class: type[Record], records: list[dict[str, Any]], *, note: str | None = None) -> None:
         """Insert many records of existing streams, and their entries."""
         names, values = record_class.columns(), self._db.values
         rows: list[tuple[Any, ...]] = []
@@ -53,11 +52,11 @@ class Intake(Store):
         self._db.insert(record_class.table, names, rows)
         self._writer.append_many(entries)
 
-    def prepared_all(self, given: "list[dict[str, Any]]") -> "list[tuple[Any, ...]]":
+    def prepared_all(self, given: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """Return the columns of entries that are given as the arguments of `append`."""
         return [tuple(one) for one in self._writer.prepared_many(given)]
 
-    def known_rows(self, identities: "Iterable[Identity]") -> "dict[Identity, tuple[Any, ...]]":
+    def known_rows(self, identities: Iterable[Identity]) -> dict[Identity, tuple[Any, ...]]:
         """Return the entries that are here with some keys, as whole rows, each by its stream, subtype, group and key."""
         from decklog.journal import known_keys
 
@@ -65,11 +64,11 @@ class Intake(Store):
         found = rows_at(self._db, [*known.values()])
         return {identity: found[position] for identity, position in known.items()}
 
-    def append_all(self, prepared: "list[tuple[Any, ...]]") -> "WrittenEntries":
+    def append_all(self, prepared: list[tuple[Any, ...]]) -> "WrittenEntries":
         """Append entries of streams that are there, as they were prepared."""
         return self._writer.append_many(prepared)
 
-    def seek_all(self, record_class: "type[R]", identities: "Sequence[Sequence[str]]") -> "dict[tuple[Any, ...], R]":
+    def seek_all(self, record_class: type[R], identities: Sequence[Sequence[str]]) -> dict[tuple[Any, ...], R]:
         """Look many records up by their identities; those that are not there are left out."""
         sql = f"select * from {record_class.table} where {record_class.identity[0]} in {ANY_OF}"
         wanted = {tuple(identity) for identity in identities}
@@ -82,7 +81,7 @@ class Intake(Store):
         return found
 
 
-def together(values: "Sequence[Any]") -> "Iterator[dict[str, Any]]":
+def together(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Give values some at a time, as the parameters of `ANY_OF`."""
     for start in range(0, len(values), _TOGETHER):
         yield dict(zip_longest(_MARKS, values[start : start + _TOGETHER]))

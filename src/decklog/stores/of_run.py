@@ -1,22 +1,18 @@
 """Stores whose records belong to runs: they hold the run while they decide, and write only what differs."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.db.base import Database
 from decklog.journal.rows import number_of
 from decklog.records.record import Record
 from decklog.stores.base import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, TypeVar
-
-    from decklog.db.base import Database
-
-    R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=Record)
 
 
-def lock_run(db: "Database", run_id: str) -> int:
+def lock_run(db: Database, run_id: str) -> int:
     """Make this transaction the only one that writes to a run; give the number of the run's stream.
 
     Blobs are written after it: two transactions that take both in different orders would wait for each other.
@@ -27,7 +23,7 @@ def lock_run(db: "Database", run_id: str) -> int:
     return number
 
 
-def check_run(db: "Database", run_id: str) -> None:
+def check_run(db: Database, run_id: str) -> None:
     """Refuse a run that is not in the log."""
     if run_id.startswith("@") or number_of(db, run_id) is None:
         raise no_run(db, run_id)
@@ -37,8 +33,8 @@ def check_run(db: "Database", run_id: str) -> None:
 _ENDED = ("completed", "failed", "cancelled")
 
 
-def check_goes_on(db: "Database", run_id: str, consequence: str) -> None:
-    """Refuse a run that has ended; whoever holds the run's lock can rely on the answer."""
+def check_goes_on(db: Database, run_id: str, consequence: str) -> None:
+    """Refuse a run that has ended; the one that holds the run's lock can rely on the answer."""
     row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if row is not None and row[0] in _ENDED:
         raise Conflict(
@@ -52,7 +48,7 @@ def check_goes_on(db: "Database", run_id: str, consequence: str) -> None:
 _START = "Start it first: decklog runs start GOAL --run ID"
 
 
-def no_run(db: "Database", run_id: str, otherwise: str = _START) -> NotFound:
+def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
     """Say that a run is not there, and which one may have been meant."""
     from decklog.db.near_ids import meant
 
@@ -64,8 +60,8 @@ def no_run(db: "Database", run_id: str, otherwise: str = _START) -> NotFound:
     )
 
 
-def next_number(db: "Database", record_class: "type[Record]", run_id: str, column: str = "number", **within: str) -> int:
-    """Return the number after the highest among a run's records; an empty text in `within` stands for none."""
+def next_number(db: Database, record_class: type[Record], run_id: str, column: str = "number", **within: str) -> int:
+    """Return the number after the highest among a run's records; an empty text in `within` means none."""
     lock_run(db, run_id)
     conditions = "".join(f" and coalesce({name}, '') = :{name}" for name in within)
     row = db.one(
@@ -87,25 +83,14 @@ class RunBound(Store):
         """Refuse a run that does not exist, where an empty answer would be taken for good news."""
         check_run(self._db, run_id)
 
-    def set_fields(self, record: "R", changes: "Mapping[str, Any]", *, note: str | None = None) -> "R":
+    def set_fields(self, record: R, changes: Mapping[str, Any], *, note: str | None = None) -> R:
         """Write the fields that differ; when none does, the record comes back marked `already` and nothing is written."""
         differing = self.differing(record, changes)
         if not differing:
             return record.marked_already()
-        key = {name: getattr(record, name) for name in record.identity}
-        assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
-        condition = " and ".join(f"{name} = :{name}" for name in key)
-        changed = self._change_all(
-            type(record),
-            f"update {record.table} set {assignments}, updated_at = :now where {condition} returning *",
-            note=note,
-            now=self._now(),
-            **key,
-            **{f"new_{name}": value for name, value in differing.items()},
-        )
-        return changed[0]
+        return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)
 
-    def differing(self, record: Record, changes: "Mapping[str, Any]") -> "dict[str, Any]":
+    def differing(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Pick the changes that would change something, as the columns hold them."""
         new = self.shaped(changes)
         old = self.shaped({name: getattr(record, name) for name in changes})
@@ -117,11 +102,11 @@ class RunBound(Store):
         """Return a text as a column holds it, without secrets: that is how it is recognised again."""
         return self._db.values.text("text", text)[0]
 
-    def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":
+    def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Give fields in the shape in which their columns keep them."""
         return dict(fields)
 
-    def _refusal(self, record_class: type[Record], record_id: "str | Sequence[str]") -> DecklogError:
+    def _refusal(self, record_class: type[Record], record_id: str | Sequence[str]) -> DecklogError:
         """Explain why a conditional change met no row, naming the run and the part of it."""
         if self._seek(record_class, record_id) is None and not isinstance(record_id, str):
             run_id, part = record_id
@@ -141,13 +126,13 @@ def missing(record_class: type[Record], run_id: str, part: object, *, listed_by:
     )
 
 
-def given_of(parameters: "dict[str, Any]", *without: str) -> "dict[str, Any]":
+def given_of(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
     """Pick what a caller gave from a verb's parameters; None means that it was not given."""
     left_out = {"self", *without}
     return {name: value for name, value in parameters.items() if value is not None and name not in left_out}
 
 
-def cleared(names: list[str] | None, clearable: "Sequence[str]", given: "Mapping[str, Any]") -> dict[str, None]:
+def cleared(names: list[str] | None, clearable: Sequence[str], given: Mapping[str, Any]) -> dict[str, None]:
     """Read the names of fields to empty."""
     for name in names or []:
         if name not in clearable:

@@ -1,14 +1,10 @@
 """What is told of what was found: varied, only what fits, with the reasons, and only what holds where it is asked for."""
 
-from datetime import timedelta
-from random import Random
-
 import pytest
 from benchmarks.recall import teach
 from benchmarks.recall_sets import own_sets
 
-from decklog import Decklog, Invalid, Lesson, ManualClock
-from decklog.stores.memory import ranking
+from decklog import Decklog, Invalid, ManualClock
 from decklog.stores.memory.similarity import says_nothing
 
 DEADLOCK = "A deadlock in the order service means that two locks were taken in two orders"
@@ -208,30 +204,3 @@ def test_a_mark_on_what_came_without_being_indexed_leaves_it_to_be_found(log: De
     assert log.memory.mark(lesson.id, True).useful_count == 1
     assert [hit.id for hit in log.memory.recall("two locks in two orders")] == [lesson.id]
     assert log.journal.verify().ok
-
-
-def test_the_best_come_first_however_few_are_looked_at(clock: ManualClock) -> None:
-    draw = Random(7)
-    lessons = [_drawn(draw, number, clock) for number in range(60)]
-    match = {lesson.id: draw.choice((0.2, 0.4, 0.4, 0.41, 0.6, 1.0)) for lesson in lessons}
-    asked = ranking.RankingQuestion("two locks", clock.now())
-    ranked = ranking.Ranking(lessons, asked, match, {"text": match})
-    whole = sorted(map(ranked.of, lessons), key=lambda one: (-one.score, one.lesson.id))
-    few = ranking.Ranking(lessons, asked, match, {"text": match}).best_first()
-    assert [one.lesson.id for one in few] == [one.lesson.id for one in whole]
-
-
-def _drawn(draw: Random, number: int, clock: ManualClock) -> Lesson:
-    return Lesson(
-        id=f"l{number:02}",
-        topic="failure_patterns",
-        body="Thanks" if number % 9 == 0 else DEADLOCK,
-        fingerprint="",
-        confidence=draw.choice((0, 50, 100)),
-        source_kind="run",
-        useful_count=draw.randrange(3),
-        harmful_count=draw.randrange(3),
-        created_at=clock.now(),
-        last_seen_at=clock.now() - timedelta(days=draw.randrange(400)),
-        outdated_at=clock.now() if number % 7 == 0 else None,
-    )

@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog, Embedder, Invalid, ManualClock
 from decklog.core.errors import Unavailable
 from decklog.db.search.vectors import LessonVectors
-from decklog.stores.memory.neighbours import rows
+from decklog.stores.memory import vectors
 
 LESSONS = (
     "Give every worker a port of its own",
@@ -132,7 +132,7 @@ def test_what_is_undone_is_forgotten(taught: Decklog) -> None:
 
 def test_without_numpy_the_same_neighbours_are_found(taught: Decklog, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {hit.body: hit.signals for hit in taught.memory.peek(QUESTION)}
-    monkeypatch.setattr(rows, "find_spec", lambda _name: None)
+    monkeypatch.setattr(vectors, "find_spec", lambda _name: None)
     with Decklog.open(target, clock=taught.clock) as other:
         other.memory.embedder = Letters()
         again = {hit.body: hit.signals for hit in other.memory.peek(QUESTION)}
@@ -183,6 +183,15 @@ def test_a_superseded_lesson_is_no_neighbour_until_it_holds_again(taught: Decklo
     assert LESSONS[4] not in [hit.body for hit in taught.memory.peek(QUESTION)]
     taught.memory.reinstate(by_body[LESSONS[4]])
     assert taught.memory.peek(QUESTION)[0].body == LESSONS[4]
+
+
+@pytest.mark.parametrize("reason", ["recalled", "useful", "harmful"])
+def test_a_reason_that_reads_like_a_count_hides_no_change_of_neighbours(taught: Decklog, reason: str) -> None:
+    gone = taught.memory.recall(QUESTION)[0]
+    taught.memory.mark(gone.id, True)
+    assert taught.memory.recall(QUESTION)[0].id == gone.id
+    taught.memory.retire(gone.id, reason=reason)
+    assert gone.id not in [hit.id for hit in taught.memory.peek(QUESTION)]
 
 
 def test_neighbours_are_of_the_topic_and_project_that_are_asked_for(taught: Decklog) -> None:
@@ -262,49 +271,6 @@ def test_vectors_leave_the_proof_whole(taught: Decklog, clock: ManualClock) -> N
     assert taught.memory.embed() == 5
     clock.advance(days=1)
     assert taught.journal.verify().ok
-
-
-# Many vectors
-
-
-def _packed(vectors: list[list[float]]) -> list[bytes]:
-    from decklog.db.search.vectors import packed
-
-    return [packed(vector) for vector in vectors]
-
-
-def _directions(count: int, dimensions: int) -> list[list[float]]:
-    from random import Random
-
-    draw = Random(3)
-    found = [[draw.gauss(0, 1) for _ in range(dimensions)] for _ in range(count)]
-    return [[part / sum(other * other for other in vector) ** 0.5 for part in vector] for vector in found]
-
-
-def test_vectors_in_eight_bits_are_compared_as_whole_ones_are() -> None:
-    vectors = _directions(300, 100)
-    exact, small = rows.ExactRows(100), rows.QuantisedRows(100)
-    for kept in (exact, small):
-        kept.append(_packed(vectors[:299]))
-        kept.append(_packed(vectors[299:]))
-        kept.replace(7, 299)
-        kept.shorten()
-    question = vectors[299]
-    one, other = (kept.near(question, None, [3], 10) for kept in (exact, small))
-    assert max(one.cosines, key=one.cosines.__getitem__) == 7
-    assert other.cosines == pytest.approx(one.cosines, abs=0.01)
-    assert (other.mean, other.spread) == pytest.approx((one.mean, one.spread), abs=0.002)
-    narrowed = small.near(question, list(range(0, 300, 2)), [], 5)
-    assert all(place % 2 == 0 for place in narrowed.cosines)
-
-
-def test_more_than_can_be_compared_exactly_are_read_anew(taught: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "EXACT", 5)
-    monkeypatch.setattr("decklog.stores.memory.neighbours.nearest.EXACT", 5)
-    taught.memory.peek(QUESTION)
-    taught.memory.remember("failure_patterns", "Quote every path that has a blank")
-    assert taught.memory.peek(QUESTION)[0].body == LESSONS[4]
-    assert taught.memory.peek("quoot evry pathh")[0].body == "Quote every path that has a blank"
 
 
 def test_an_embedder_of_ones_own_needs_no_more_than_a_name_and_a_verb() -> None:

@@ -6,7 +6,7 @@ from string import ascii_letters
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.memory.error_signatures import classic_message, signature
+from decklog.stores.memory.text import classic_message, signature
 from tests.stores.processes import at_once
 
 

@@ -13,8 +13,7 @@ from benchmarks.recall_report import render
 from benchmarks.recall_sets import DATA, Question, RecallSet, Text, load, own_sets
 
 from decklog import Decklog, ManualClock
-from decklog.stores.memory.stemming import stem_of
-from decklog.stores.memory.tokens import terms_of, words_of
+from decklog.stores.memory.text import stem_of, terms_of, words_of
 
 SETS = own_sets()
 DISCREDITED = [line.split(" | ", 2) for line in (DATA / "recall_discredited.txt").read_text(encoding="utf-8").splitlines()]

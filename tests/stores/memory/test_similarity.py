@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.stores.memory.similarity import alike, contradiction, fingerprint, groups_of
-from decklog.stores.memory.tokens import terms_of, words_of
+from decklog.stores.memory.text import terms_of, words_of
 
 words = st.lists(st.text("bcdfghklmnprst", min_size=3, max_size=6), min_size=1, max_size=40, unique=True)
 

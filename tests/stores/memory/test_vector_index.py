@@ -9,7 +9,6 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock
 from decklog.db.postgres.database import PostgresDatabase
-from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
 from tests.stores.memory.test_memory_vectors import LESSONS, QUESTION, Letters
 
 QUESTIONS = (QUESTION, "pin thee imag 111", "close connection 555", "sortt naames 74")
@@ -40,7 +39,9 @@ def _told(log: Decklog) -> list[list[tuple[str, float]]]:
 def _is_asked(log: Decklog) -> bool:
     embedder = log.memory.embedder
     assert embedder is not None
-    return isinstance(log.memory._neighbours(embedder), NeighboursOnServer)
+    neighbours = log.memory._neighbours(embedder)
+    log.db.read(neighbours.load)
+    return neighbours.has_index
 
 
 @pytest.mark.slow
@@ -72,7 +73,7 @@ def test_the_planner_takes_the_index(taught: Decklog) -> None:
     taught.memory.index_vectors()
     embedder = taught.memory.embedder
     assert embedder is not None
-    index = taught.memory._neighbours(embedder)._index  # type: ignore[union-attr]
+    index = taught.memory._neighbours(embedder).index
     asked = f"({index._vector} <#> cast('{[0.1] * 256}' as vector(256)))"
 
     def plan() -> str:
@@ -99,32 +100,13 @@ def test_what_changes_after_it_was_made_is_found_as_it_is_now(taught: Decklog) -
     assert new.id not in [hit.id for hit in taught.memory.peek(QUESTION, project="shop")]
 
 
-def test_what_is_usual_is_kept_until_one_in_fifty_vectors_is_newer(taught: Decklog) -> None:
-    taught.memory.index_vectors()
-    embedder = taught.memory.embedder
-    assert embedder is not None
-    sample = taught.memory._neighbours(embedder)._sample  # type: ignore[union-attr]
-    by_server, by_kept = (taught.memory.peek(QUESTION, limit=20) for _ in range(2))
-    assert sample._count == 60
-    assert [hit.id for hit in by_kept] == [hit.id for hit in by_server]
-    assert [hit.score for hit in by_kept] == pytest.approx([hit.score for hit in by_server], abs=1e-5)
-    taught.memory.remember("failure_patterns", "Quote every path that has a blank")
-    taught.memory.peek(QUESTION)
-    assert sample._count == 60
-    taught.memory.remember("failure_patterns", "Sign what leaves the house")
-    taught.memory.peek(QUESTION)
-    assert sample._count == 0
-    taught.memory.peek(QUESTION)
-    assert sample._count == 62
-
-
 @pytest.mark.slow
 def test_the_proof_knows_the_index_and_tells_of_one_that_only_has_its_name(taught: Decklog) -> None:
     taught.memory.index_vectors()
     assert taught.journal.verify().ok
     embedder = taught.memory.embedder
     assert embedder is not None
-    name = taught.memory._neighbours(embedder)._index._name  # type: ignore[union-attr]
+    name = taught.memory._neighbours(embedder).index._name
     with taught.transaction():
         taught.db.count(f"drop index {name}", {})
         taught.db.count(f"create index {name} on lesson_vectors (embedder)", {})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.stores.overview import kin, wanted
+from decklog.stores.overview import families, run_facts
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
 
@@ -79,8 +79,8 @@ def test_of_a_large_family_the_first_are_shown_and_it_is_said(log: Decklog, cloc
 def test_what_is_walked_to_has_an_end(log: Decklog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     start(log, clock, "a", "b<a", "c<b", "d<c", "e<d", "f<e", "g<f", "h<g", "i<h", "j<i", "k<j")
     family = log.overview.families()[0]
-    assert (family.runs[-1].depth, family.is_cut) == (kin.MOST_LEVELS, True)
-    monkeypatch.setattr(kin, "_WALK", kin._WALK.replace(f"limit {kin.MOST_WALKED}", "limit 3"))
+    assert (family.runs[-1].depth, family.is_cut) == (families.MOST_LEVELS, True)
+    monkeypatch.setattr(families, "_WALK", families._WALK.replace(f"limit {families.MOST_WALKED}", "limit 3"))
     family = log.overview.families()[0]
     assert (len(family.runs), family.is_cut) == (3, True)
 
@@ -125,7 +125,7 @@ def test_a_run_whose_parent_is_not_in_the_log_begins_a_family(log: Decklog, cloc
 
 def test_behind_very_many_forks_a_page_goes_on(log: Decklog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     start(log, clock, "a", *(f"a{number}<a" for number in range(5)))
-    monkeypatch.setattr(wanted, "MOST_LOOKED_AT", 3)
+    monkeypatch.setattr(run_facts, "MOST_LOOKED_AT", 3)
     first = log.overview.families()
     second = log.overview.families(after=first.next)
     assert (shape(first), shape(second)) == ([], ["a -a0 -a1 -a2 -a3 -a4"])

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.stores.overview import stations
+from decklog.stores.overview import board
 from tests.statements import statements
 
 
 def counts(log: Decklog) -> dict[str | None, dict[str, Any]]:
-    return {one["who"]: {name: one[name] for name in stations.FIELDS if one[name]} for one in log.overview.stations()}  # type: ignore[misc]
+    return {one["who"]: {name: one[name] for name in board.FIELDS if one[name]} for one in log.overview.stations()}  # type: ignore[misc]
 
 
 def test_tasks_count_for_their_role_by_how_they_stand(log: Decklog, run_id: str) -> None:
@@ -63,7 +63,7 @@ def test_runs_that_are_over_count_for_nobody(log: Decklog, run_id: str) -> None:
 
 
 def test_there_is_an_end_to_counting(log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stations, "MOST", 5)
+    monkeypatch.setattr(board, "MOST", 5)
     log.tasks.add_many(run_id, [{"title": "one", "role": "developer"} for _ in range(9)])
     assert counts(log) == {"developer": {"to_do": 5}}
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.workflow.context_package import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
+from decklog.stores.workflow.context import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
 from tests.every import every
 from tests.stores.processes import shared_out
 

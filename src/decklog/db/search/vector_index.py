@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from decklog.core.errors import Denied, Invalid, Unavailable
 from decklog.db.search.lessons import HOLDS
-from decklog.db.search.vectors import from_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -94,19 +93,9 @@ class VectorIndex:
             raise Denied("this role may not add pgvector to the database", hint=hint) from denied
 
     def near(
-        self,
-        vector: "Sequence[float]",
-        *,
-        topic: str | None,
-        project: str | None,
-        limit: int,
-        also: "Collection[str]",
-        general: "tuple[float, float, int] | None" = None,
+        self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
     ) -> NearOnServer:
-        """Find the nearest lessons that hold, of a topic and a project if asked; give the cosines of others too. In a read.
-
-        `general` says how near lessons are in general, where whoever asks knows it.
-        """
+        """Find the nearest lessons that hold, of a topic and a project if given; also return the cosines of others. In a read."""
         bound: dict[str, Any] = {"asked": "[" + ",".join(map(repr, vector)) + "]"}
         narrowed = _narrowed(bound, topic, project)
         product = f"({self._vector} <#> cast(:asked as vector({int(self._dimensions)})))"
@@ -122,12 +111,7 @@ class VectorIndex:
                 f"select lesson_id, -{product} from lesson_vectors where {self._ours} and lesson_id = any(cast(:ids as text[]))",
                 {"asked": bound["asked"], "ids": list(also)},
             )
-        return NearOnServer({**dict(nearest), **dict(others)}, *(general or self._in_general(product, bound, narrowed)))
-
-    def sample(self) -> "list[bytes]":
-        """Read the vectors that are looked at for how near lessons are in general, packed. In a read."""
-        _, rows = self._db.rows(f"select array_send(vector) from lesson_vectors {self._sampled()} where {self._ours}", {})
-        return [from_postgres(sent) for (sent,) in rows]
+        return NearOnServer({**dict(nearest), **dict(others)}, *self._in_general(product, bound, narrowed))
 
     def _sampled(self) -> str:
         row = self._db.one("select greatest(reltuples, 1) from pg_class where oid = to_regclass('lesson_vectors')", {})

@@ -1,19 +1,17 @@
-"""Vectors of lessons, one for each embedder: kept, read back, and read again where the journal tells of a change."""
+"""The table of lesson vectors, one for each lesson and embedder."""
 
 import sys
 from array import array
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from decklog.db.search.lessons import HOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Iterator, Sequence
 
-    from decklog.db.base import Database, Row
+    from decklog.db.base import Database
 
-_STREAM_SIZE = 2**32
 _MISSING = f"""
   from lessons l
  where {HOLDS}
@@ -21,26 +19,7 @@ _MISSING = f"""
 """
 # PostgreSQL sends an array as five numbers about it, and then each number with its length before it.
 _HEAD_BYTES = 20
-
-
-class VectorHead(NamedTuple):
-    """The last entry of the memory's stream with its hash, and the hash of the entry that was asked for."""
-
-    seq: int
-    hash: str | None
-    hash_at: str | None
-
-
-class VectorEntry(NamedTuple):
-    """What an entry of the memory's stream tells of: a lesson, or the vectors that were made, in its payload.
-
-    A lesson that holds has its topic and its project of now.
-    """
-
-    lesson_id: str | None
-    payload: "Any"
-    topic: str | None
-    project: str | None
+_STREAM_SIZE = 2**32
 
 
 class LessonVectors:
@@ -76,28 +55,40 @@ class LessonVectors:
             digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
             yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
 
-    def holding(
-        self, embedder: str, dimensions: int, among: "Collection[str] | None" = None
-    ) -> "list[tuple[str, str, str | None, bytes | None]]":
-        """List the lessons that hold, or some of them, by their ids: each with its topic, project, and packed vector if any.
+    def changes_since(self, seq: int) -> "tuple[int, str | None, str | None, bool]":
+        """Return the newest entry of the memory and its hash, the hash of entry `seq`, and whether lessons changed after it.
 
-        Two passes in the order in which the rows lie: a join would look each of them up.
+        Counting a recall or a mark changes nothing that lessons are compared by.
         """
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among or ())}
-        marks = ", ".join(f":{name}" for name in bound) or "null"
-        these = "" if among is None else f"in ({marks})"
-        _, lessons = self._db.rows(
-            f"select l.id, l.topic, l.project from lessons l where {HOLDS} {these and f'and l.id {these}'}", bound
+        row = self._db.one(
+            f"""
+            select last.seq, last.hash, at.hash,
+                   exists (select 1 from entries e
+                            where e.pos > s.no * {_STREAM_SIZE} + :seq and e.pos <= last.pos
+                              and not (coalesce(e.body, '') in ('recalled', 'useful', 'harmful')
+                                       and coalesce(e.payload, '') like :standing
+                                       and e.payload like :active))
+              from streams s
+              join entries last on last.pos = (select max(pos) from entries
+                                                where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE})
+              left join entries at on at.pos = s.no * {_STREAM_SIZE} + :seq
+             where s.name = '@memory'
+            """,
+            {"seq": seq, "standing": '%"superseded_by":null%', "active": '%"retired_at":null%'},
         )
+        return (row[0], row[1], row[2], bool(row[3])) if row else (0, None, None, False)
+
+    def holding(self, embedder: str, dimensions: int) -> "list[tuple[str, str, str | None, bytes | None]]":
+        """List the lessons that hold, by their ids: each with its topic, project, and packed vector if any."""
+        # Two passes in the order in which the rows lie: a join would look each of them up.
+        _, lessons = self._db.rows(f"select l.id, l.topic, l.project from lessons l where {HOLDS}", {})
         _, vectors = self._db.rows(
             f"""
             select lesson_id, {"vector" if self._is_sqlite else "array_send(vector)"}
               from lesson_vectors
-             where embedder = :embedder
-               and dimensions = :dimensions
-               {these and f"and lesson_id {these}"}
+             where embedder = :embedder and dimensions = :dimensions
             """,
-            {**bound, "embedder": embedder, "dimensions": dimensions},
+            {"embedder": embedder, "dimensions": dimensions},
         )
         stored: dict[str, bytes] = dict(vectors)
         if not self._is_sqlite:
@@ -109,47 +100,9 @@ class LessonVectors:
         row = self._db.one(f"select count(*) {_MISSING}", {"embedder": embedder})
         return row[0] if row else 0
 
-    def missing(self, embedder: str, among: "Sequence[str] | None") -> list[str]:
-        """Name the lessons that hold, or some of them, that have no vector of an embedder."""
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among or ())}
-        marks = ", ".join(f":{name}" for name in bound) or "null"
-        these = "" if among is None else f"and l.id in ({marks})"
-        return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
-
-    def since(self, seq: int | None, subtype: str) -> "tuple[VectorHead, list[VectorEntry]]":
-        """Return how far the memory's stream has come, which entry has a number, and what those behind it tell of.
-
-        Without a number nothing is told.
-        """
-        told = self._told_since(seq, subtype) if seq is not None else list
-        row = self._db.one(
-            f"""
-            select last.pos - s.no * {_STREAM_SIZE}, last.hash, at.hash
-              from streams s
-              join entries last on last.pos = (select max(pos) from entries
-                                                where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE})
-              left join entries at on at.pos = s.no * {_STREAM_SIZE} + :seq
-             where s.name = '@memory'
-            """,
-            {"seq": seq or 0},
-        )
-        return (VectorHead(*row) if row else VectorHead(0, None, None)), [VectorEntry(*row) for row in told()]
-
-    def _told_since(self, seq: int, subtype: str) -> "Callable[[], list[Row]]":
-        return self._db.rows_ahead(
-            f"""
-            select case when e.record_table = 'lessons' then e.record_id end,
-                   case when e.record_table is null then e.payload end,
-                   l.topic,
-                   l.project
-              from streams s
-              join entries e on e.pos > s.no * {_STREAM_SIZE} + :seq and e.pos < (s.no + 1) * {_STREAM_SIZE}
-              left join lessons l on l.id = e.record_id and e.record_table = 'lessons' and {HOLDS}
-             where s.name = '@memory'
-               and (e.record_table = 'lessons' or (e.record_table is null and e.subtype = :subtype))
-            """,
-            {"seq": seq, "subtype": subtype},
-        )
+    def missing(self, embedder: str) -> list[str]:
+        """Name the lessons that hold and have no vector of an embedder, newest first."""
+        return [row[0] for row in self._db.rows(f"select l.id {_MISSING} order by l.id desc", {"embedder": embedder})[1]]
 
 
 def digest_of(vector: "Sequence[float]") -> str:

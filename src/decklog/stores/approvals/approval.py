@@ -1,23 +1,22 @@
 """The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import Any, Literal
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import Conflict, Denied, Invalid
-from decklog.records.fork_rules import Computed, ForkRule, Refer, Reset
+from decklog.core.errors import Conflict, Damaged, Denied, Invalid
+from decklog.db.base import Database
+from decklog.journal.blobs import keep, kept
+from decklog.records.fork_rules import Computed, Fork, ForkRule, Refer, Reset
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
-
-    from decklog.records.fork_rules import Fork
+from decklog.stores.results.approvals import ApprovalSubject
 
 
 class ApprovalState(StrEnum):
@@ -28,10 +27,7 @@ class ApprovalState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-if TYPE_CHECKING:
-    ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
-else:
-    ApprovalStateLike = ApprovalState
+ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
 
 
 class Verdict(StrEnum):
@@ -39,10 +35,7 @@ class Verdict(StrEnum):
     DENIED = "denied"
 
 
-if TYPE_CHECKING:
-    VerdictLike = Verdict | Literal["granted", "denied"]
-else:
-    VerdictLike = Verdict
+VerdictLike = Verdict | Literal["granted", "denied"]
 
 
 UNANSWERED = "nobody answered in time"
@@ -92,7 +85,7 @@ class Approval(Record):
     max_uses: int | None = None
     valid_until: datetime | None = None
     uses: int | None = None
-    # What is asked about, as it is kept: without its secrets, where it had any.
+    # The subject, as it is kept: without its secrets, where it had any.
     about_digest: str | None = None
     redacted: bool = False
 
@@ -155,7 +148,7 @@ class Approval(Record):
             rationale=UNANSWERED,
         )
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {
             **super().as_dict(),
             "is_expired": self.is_expired,
@@ -164,14 +157,14 @@ class Approval(Record):
         }
 
 
-def _is_in_force(image: "dict[str, Any]", fork: "Fork") -> bool:
+def _is_in_force(image: dict[str, Any], fork: Fork) -> bool:
     """Return whether a question still waits for its answer, or a grant for its use."""
     approval = Approval.from_image(image)
     is_grant = approval.subject_digest is not None and approval.is_usable(from_text(fork.now))
     return approval.state is ApprovalState.OPEN or is_grant
 
 
-def _is_decision(image: "Mapping[str, Any]") -> bool:
+def _is_decision(image: Mapping[str, Any]) -> bool:
     """Return whether an image is somebody's answer about one exact thing."""
     return bool(image.get("decided_by") and image.get("subject_digest"))
 
@@ -255,7 +248,7 @@ def settled(approval: Approval) -> Conflict:
 
 
 def exact_digest(about: object, digest: str | None) -> str:
-    """Return the digest of what is asked about; refuse content and digest that do not agree."""
+    """Return the digest of the subject; refuse content and digest that do not agree."""
     if about is None and digest is None:
         raise Invalid(
             "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
@@ -285,7 +278,7 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
     return end
 
 
-def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> "dict[str, Any]":
+def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> dict[str, Any]:
     """Work out how long a grant is good for: one use, unless a number of uses or a time is said."""
     if verdict is not Verdict.GRANTED:
         if uses is not None or seconds is not None:
@@ -306,3 +299,83 @@ def payload_of(payload: object) -> object:
     if not isinstance(payload, (dict, list)):
         raise Invalid("a payload is a JSON object or list", field="payload")
     return payload
+
+
+class AboutCheck(StrEnum):
+    """How what is kept compares with the digest that was asked about."""
+
+    MATCHES = "matches"
+    REDACTED = "parts redacted"
+    ABSENT = "not in the log"
+
+
+def keep_about(db: Database, about: object) -> dict[str, Any]:
+    """Keep the subject, without its secrets; give the fields that say so. The stream is locked before."""
+    if about is None:
+        return {}
+    content, redacted = _content(db, about)
+    return {"about_digest": keep(db, content), "redacted": redacted}
+
+
+def _content(db: Database, about: object) -> tuple[bytes, bool]:
+    text = _text(about) if isinstance(about, bytes) else about
+    if text is None:
+        db.values.one("about", about)
+        assert isinstance(about, bytes)
+        return about, False
+    clean, redacted = db.values.text("about", text) if isinstance(text, str) else db.values.json("about", text)
+    return clean.encode(), redacted
+
+
+def _text(content: bytes) -> str | None:
+    """Give bytes as text; None when they are something else."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text
+
+
+def kept_about(db: Database, approval: Approval) -> bytes | None:
+    """Return what is kept of an approval's thing; None where only its digest was given."""
+    return kept(db, approval.about_digest) if approval.about_digest else None
+
+
+def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
+    """Return how the digest of what is kept of an approval's thing, computed anew, compares; refuse what was tampered with."""
+    if content is None:
+        return AboutCheck.ABSENT, None
+    digest = sha256(content).hexdigest()
+    if digest != approval.about_digest or (digest != approval.subject_digest and not approval.redacted):
+        raise Damaged(
+            f"what approval {approval.id} is about is not what was asked about: it has the digest {digest}",
+            hint="Somebody wrote to the database past Decklog. See: decklog verify",
+            id=approval.id,
+            digest=digest,
+        )
+    return (AboutCheck.MATCHES if digest == approval.subject_digest else AboutCheck.REDACTED), content
+
+
+def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
+    """Refuse a grant of what nobody can read in the log, unless the digest of the thing is given with it."""
+    check, _ = seen(approval, kept_about(db, approval))
+    if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
+        raise Invalid(
+            f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",
+            hint="Compute it from the thing itself (sha256sum) and add: --subject-digest SHA256",
+            field="subject_digest",
+            id=approval.id,
+        )
+
+
+def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
+    """Describe what an approval is about: its content as text, or as base64 where it is none, and what the check said."""
+    check, content = seen(approval, content)
+    if content is None:
+        return {"check": check.value, "content": None, "encoding": None}
+    text = _text(content)
+    if text is not None:
+        return {"check": check.value, "content": text, "encoding": "utf-8"}
+    from binascii import b2a_base64
+
+    return {"check": check.value, "content": b2a_base64(content, newline=False).decode(), "encoding": "base64"}

@@ -1,15 +1,19 @@
 """Approvals: questions to a person or a gate, each about one exact thing, and the answers they got."""
 
 import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, StillPending
+from decklog.db.base import Database
 from decklog.db.packing import unpacked
 from decklog.db.where import Where, enum_of, page_size, placed
-from decklog.records.operations import check_may_wait, reading, reads, waiting, waits_to_read, writes
+from decklog.records.operations import WaitStep, check_may_wait, reading, reads, waiting, waits_to_read, writes
 from decklog.records.record import Page
+from decklog.records.values import to_json
 from decklog.stores.approvals.approval import (
     MOST_USES,
     UNANSWERED,
@@ -21,35 +25,105 @@ from decklog.stores.approvals.approval import (
     check_decider,
     check_digest,
     check_reason,
+    check_seen,
     condition_for,
     digest_of,
     exact_digest,
     expiry_of,
     grant_of,
+    keep_about,
     payload_of,
     question_key,
     settled,
+    shown,
 )
-from decklog.stores.approvals.approval_about import check_seen, keep_about, shown
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
 from decklog.stores.causes import cause_of
 from decklog.stores.checks import is_same, moment, name_of
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
+from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from typing import Any, Protocol
+# No index has the thing or the rule over all runs: this many of the newest answers are looked at.
+MOST_LOOKED_AT = 300
+# A payload that is longer holds a whole file, and is not read through for its rule.
+_LONGEST_PAYLOAD = 4000
+_OVER = "(state <> 'open' or expires_at <= :now)"
+_NEWEST = "order by asked_at desc, run_id desc, number desc"
+_ANSWERED = f"from approvals where {_OVER} {_NEWEST}"
+_LATEST = f"select id from approvals where {_OVER} {_NEWEST} limit :most"
+_SAME_THING = f"""
+select id from (select id, subject_digest {_ANSWERED} limit {MOST_LOOKED_AT}) a where subject_digest = :digest limit :most
+"""
+# Of one run an index has it.
+_SAME_THING_HERE = f"""
+select id from approvals where run_id = :run_id and subject_digest = :digest and {_OVER} order by number desc limit :most
+"""
+# Canonical JSON spells a field in one way only. It may be one of another object inside, so a caller that reads it looks again.
+_SAME_RULE = f"""
+select id from (
+  select id, case when length(payload) <= {_LONGEST_PAYLOAD} then payload end as payload {_ANSWERED} limit {MOST_LOOKED_AT}
+) a where payload like :rule escape '!' limit :most
+"""
 
-    from decklog.records.operations import WaitStep
-    from decklog.stores.approvals.approval_answers import Answers
-    from decklog.stores.base import StoreParts
-    from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
 
-    class Questions(Protocol):
-        """Keeps what people are asked in words; the inbox does."""
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What was answered, newest question first: lately, to exactly the same thing, and to other things that a rule held."""
 
-        def settle(self, key: str, answer: str, *, by: str) -> object: ...
+    latest: list[Approval]
+    same_thing: list[Approval]
+    same_rule: list[Approval]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: [one.as_dict() for one in found] for name, found in vars(self).items()}
+
+
+def read_answers(db: Database, now: datetime, most: int, digest: str | None, rule: str | None, run_id: str | None) -> Answers:
+    """Read them all by one statement."""
+    parts, bound = {"latest": _LATEST}, {"now": to_text(now), "most": most}
+    if digest is not None:
+        parts["same_thing"] = _SAME_THING
+        bound["digest"] = digest
+        if run_id is not None:
+            parts["same_thing"] = f"select * from ({_SAME_THING}) there union select * from ({_SAME_THING_HERE}) here"
+            bound["run_id"] = run_id
+    if rule is not None:
+        parts["same_rule"] = _SAME_RULE
+        bound["rule"] = f"%{_escaped(_field(rule))}%"
+    sql = " union all ".join(
+        f"select '{name}', a.* from approvals a where a.id in (select id from ({part}) {name})" for name, part in parts.items()
+    )
+    names, rows = db.rows(sql, bound)
+    found: dict[str, list[Approval]] = {name: [] for name in ("latest", "same_thing", "same_rule")}
+    for part, *row in rows:
+        found[part].append(Approval.from_row(names[1:], row).seen_at(now))
+    for listed in found.values():
+        # By the text of the time: one that can't be read must not take all the others with it.
+        listed.sort(key=lambda one: (_asked_at(one), one.run_id, one.number), reverse=True)
+    same = {one.id for one in found["same_thing"]}
+    others = [one for one in found["same_rule"] if one.id not in same and cause_of(one.payload).get("rule") == rule]
+    return Answers(latest=found["latest"], same_thing=found["same_thing"][:most], same_rule=others)
+
+
+def _asked_at(approval: Approval) -> str:
+    held = approval.raw("asked_at")
+    return held if isinstance(held, str) else to_text(held)
+
+
+def _field(rule: str) -> str:
+    """Write the rule as a payload has it, without its end: a long one is recorded cut off."""
+    return to_json({"rule": rule})[1:-2]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+class QuestionSource(Protocol):
+    """Keeps what people are asked in words; the inbox does."""
+
+    def settle(self, key: str, answer: str, *, by: str) -> object: ...
 
 
 __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
@@ -65,7 +139,7 @@ class Approvals(Store):
 
     records = (Approval,)
 
-    def __init__(self, parts: "StoreParts", *, inbox: "Callable[[], Questions]") -> None:
+    def __init__(self, parts: StoreParts, *, inbox: Callable[[], QuestionSource]) -> None:
         super().__init__(parts)
         self._inbox = inbox
 
@@ -111,7 +185,7 @@ class Approvals(Store):
         self._record_lapsed(run_id)
         return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now}, about)
 
-    def _ask_once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]", about: object = None) -> Approval:
+    def _ask_once(self, run_id: str, approval_id: str | None, fields: dict[str, Any], about: object = None) -> Approval:
         approval = self._once(
             lambda: self._known(run_id, approval_id, fields["key"]),
             lambda: self._add(
@@ -139,8 +213,7 @@ class Approvals(Store):
             return approval
         if key is None:
             return None
-        found = self._select(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     @writes
     def record(
@@ -346,7 +419,7 @@ class Approvals(Store):
             raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")
         return {approval.id: shown(approval, content) for approval, content in self._with_things(approval_ids)}
 
-    def _with_things(self, approval_ids: list[str]) -> "list[tuple[Approval, bytes | None]]":
+    def _with_things(self, approval_ids: list[str]) -> list[tuple[Approval, bytes | None]]:
         """Read approvals, each with what is kept of the thing it is about."""
         if not approval_ids:
             return []
@@ -371,8 +444,9 @@ class Approvals(Store):
     ) -> Page[Approval]:
         """List approvals as they count now, newest first."""
         now = self._now()
-        where = Where(Approval)
-        where.equal(run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id)
+        where = Where(
+            Approval, run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id
+        )
         where.equal(subject_digest=subject_digest and hex_digest(subject_digest))
         if state is not None:
             where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))
@@ -388,9 +462,8 @@ class Approvals(Store):
 
         Answers to a thing or a rule are looked for among the newest 300; with a run, all of that run's to the thing too.
         """
-        from decklog.stores.approvals.approval_answers import read
 
-        return read(self._db, self._now(), page_size(limit), subject_digest and hex_digest(subject_digest), rule, run_id)
+        return read_answers(self._db, self._now(), page_size(limit), subject_digest and hex_digest(subject_digest), rule, run_id)
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
@@ -408,7 +481,7 @@ class Approvals(Store):
         """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
         approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
-            return False  # silence is no consent, whatever the question's default says
+            return False  # silence is no consent, even if the question has a default
         return approval.subject == action and self._counts(approval)
 
     @reads

@@ -1,27 +1,23 @@
 """Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid, NotFound, Refused
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import StoreParts
+class FixGate(Protocol):
+    """Knows what must not be published; the reviews store does."""
 
-    class Gate(Protocol):
-        """Knows what must not be published; the reviews store does."""
-
-        def holding(self, feedback_id: str) -> Any: ...
+    def holding(self, feedback_id: str) -> Any: ...
 
 
 class FeedbackSeverity(StrEnum):
@@ -31,10 +27,7 @@ class FeedbackSeverity(StrEnum):
     CRITICAL = "critical"
 
 
-if TYPE_CHECKING:
-    FeedbackSeverityLike = FeedbackSeverity | Literal["low", "med", "high", "critical"]
-else:
-    FeedbackSeverityLike = FeedbackSeverity
+FeedbackSeverityLike = FeedbackSeverity | Literal["low", "med", "high", "critical"]
 
 
 class FixClass(StrEnum):
@@ -48,10 +41,7 @@ class FixClass(StrEnum):
     OUT_OF_SCOPE = "out-of-scope"
 
 
-if TYPE_CHECKING:
-    FixClassLike = FixClass | Literal["prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope"]
-else:
-    FixClassLike = FixClass
+FixClassLike = FixClass | Literal["prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope"]
 
 
 class FeedbackState(StrEnum):
@@ -64,10 +54,7 @@ class FeedbackState(StrEnum):
     CLOSED = "closed"
 
 
-if TYPE_CHECKING:
-    FeedbackStateLike = FeedbackState | Literal["pending", "triaged", "in-fix", "fix-pr-open", "verified", "rejected", "closed"]
-else:
-    FeedbackStateLike = FeedbackState
+FeedbackStateLike = FeedbackState | Literal["pending", "triaged", "in-fix", "fix-pr-open", "verified", "rejected", "closed"]
 
 
 # Where feedback may go from each state: triage, fix, pull request, verdict, end. What is out of scope is rejected without a fix.
@@ -116,7 +103,7 @@ class FeedbackStore(Store):
 
     records = (Feedback,)
 
-    def __init__(self, parts: "StoreParts", *, gate: "Callable[[], Gate]") -> None:
+    def __init__(self, parts: StoreParts, *, gate: Callable[[], FixGate]) -> None:
         super().__init__(parts)
         self._gate = gate
 
@@ -178,11 +165,11 @@ class FeedbackStore(Store):
         after: str | None = None,
     ) -> Page[Feedback]:
         """List feedback, newest first."""
-        where = Where(Feedback)
-        where.equal(
-            state=state and enum_of(FeedbackState, state, "state"),
-            fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
-            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+        where = Where(
+            Feedback,
+            state=state,
+            fix_class=fix_class,
+            severity=severity,
         )
         return self._page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
@@ -292,7 +279,7 @@ class FeedbackStore(Store):
             raise NotFound(f"there is no feedback {feedback_id}", hint="See what there is: decklog feedback find", id=feedback_id)
         return found[0]
 
-    def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: "Any") -> Feedback:
+    def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: Any) -> Feedback:
         known = self._locked(feedback_id)
         given = {name: value for name, value in changes.items() if value is not None}
         if known.state == to and all(
@@ -312,17 +299,8 @@ class FeedbackStore(Store):
             raise Conflict(f"feedback {feedback_id} is out of scope, so it gets no fix; reject it", state=known.state)
         return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self._now())}, note or f"{to}")
 
-    def _set(self, known: Feedback, changes: "dict[str, Any]", note: str) -> Feedback:
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            Feedback,
-            known.id,
-            f"update feedback set {assignments}, updated_at = :now where id = :id and state = :known returning *",
-            note=note,
-            known=known.state,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+    def _set(self, known: Feedback, changes: dict[str, Any], note: str) -> Feedback:
+        return self._update(Feedback, known.id, changes, condition="state = :known", note=note, known=known.state)
 
 
 def _reason(text: str) -> str:
@@ -331,6 +309,6 @@ def _reason(text: str) -> str:
     return text.strip()
 
 
-def _noted(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> "dict[str, Any]":
+def _noted(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> dict[str, Any]:
     note = {"at": to_text(now), "from": known.state.value, "to": to.value, "by": by, "text": text}
     return {"notes": [*known.notes, note]}

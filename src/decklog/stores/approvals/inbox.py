@@ -1,32 +1,29 @@
 """The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import StoreParts
+class Pauses(Protocol):
+    """Pauses a task; the tasks store can."""
 
-    class Pauses(Protocol):
-        """Pauses a task; the tasks store can."""
+    def pause(self, task_id: str, *, reason: str) -> object: ...
 
-        def pause(self, task_id: str, *, reason: str) -> object: ...
 
-    class Senders(Protocol):
-        """Knows whose word counts; the trust store does."""
+class Senders(Protocol):
+    """Knows whose word counts; the trust store does."""
 
-        def recognises(self, handle: str) -> bool: ...
+    def recognises(self, handle: str) -> bool: ...
 
 
 class MessageChannel(StrEnum):
@@ -37,10 +34,7 @@ class MessageChannel(StrEnum):
     DAILY_STANDUP_REPLY = "daily-standup-reply"
 
 
-if TYPE_CHECKING:
-    MessageChannelLike = MessageChannel | Literal["cli", "tui", "gh-comment", "email", "daily-standup-reply"]
-else:
-    MessageChannelLike = MessageChannel
+MessageChannelLike = MessageChannel | Literal["cli", "tui", "gh-comment", "email", "daily-standup-reply"]
 
 
 class MessageSeverity(StrEnum):
@@ -49,10 +43,7 @@ class MessageSeverity(StrEnum):
     CRITICAL = "critical"
 
 
-if TYPE_CHECKING:
-    MessageSeverityLike = MessageSeverity | Literal["info", "question", "critical"]
-else:
-    MessageSeverityLike = MessageSeverity
+MessageSeverityLike = MessageSeverity | Literal["info", "question", "critical"]
 
 
 class MessageState(StrEnum):
@@ -63,10 +54,7 @@ class MessageState(StrEnum):
     CLOSED = "closed"
 
 
-if TYPE_CHECKING:
-    MessageStateLike = MessageState | Literal["pending", "seen", "answered", "escalated", "closed"]
-else:
-    MessageStateLike = MessageState
+MessageStateLike = MessageState | Literal["pending", "seen", "answered", "escalated", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +111,7 @@ class Inbox(Store):
 
     records = (Message,)
 
-    def __init__(self, parts: "StoreParts", *, tasks: "Callable[[], Pauses]", trust: "Callable[[], Senders]") -> None:
+    def __init__(self, parts: StoreParts, *, tasks: Callable[[], Pauses], trust: Callable[[], Senders]) -> None:
         super().__init__(parts)
         self._tasks = tasks
         self._trust = trust
@@ -169,13 +157,13 @@ class Inbox(Store):
         }
         return self._once(lambda: self._known(message_id, key), lambda: self._post(fields))
 
-    def _post(self, fields: "dict[str, Any]") -> Message:
+    def _post(self, fields: dict[str, Any]) -> Message:
         if fields["severity"] is MessageSeverity.CRITICAL and fields["is_authorised"] and fields["task_id"] is not None:
             fields = {**fields, **self._pause(fields)}
         return self._add(Message, note=fields["body"], **fields)
 
-    def _pause(self, fields: "dict[str, Any]") -> "dict[str, str]":
-        """Pause the task; when it can't be paused the message still goes in, and says why."""
+    def _pause(self, fields: dict[str, Any]) -> dict[str, str]:
+        """Pause the task; when it can't be paused the message still goes in, and shows why."""
         task_id = fields["task_id"]
         reason = f"critical message {fields['id']} from {fields['from_handle']}"
         try:
@@ -211,8 +199,7 @@ class Inbox(Store):
 
         A message is left out when it names another agent, or another run or task than those given here.
         """
-        where = Where(Message)
-        where.equal(state=MessageState.PENDING)
+        where = Where(Message, state=MessageState.PENDING)
         for name, value in (("agent", agent), ("run_id", run_id), ("task_id", task_id)):
             if value is not None:
                 where.add(f"({name} is null or {name} = :{name})", **{name: value})
@@ -230,10 +217,10 @@ class Inbox(Store):
         after: str | None = None,
     ) -> Page[Message]:
         """List messages, newest first."""
-        where = Where(Message)
-        where.equal(
-            state=state and enum_of(MessageState, state, "state"),
-            severity=severity and enum_of(MessageSeverity, severity, "severity"),
+        where = Where(
+            Message,
+            state=state,
+            severity=severity,
             run_id=run_id,
             from_handle=from_handle,
         )
@@ -245,13 +232,12 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is not MessageState.PENDING:
             return known.marked_already()
-        return self._change(
+        return self._update(
             Message,
             message_id,
-            "update messages set state = 'seen', seen_by = :by, seen_at = :now where id = :id and state = 'pending' returning *",
+            {"state": "seen", "seen_by": by, "seen_at": self._now()},
+            condition="state = 'pending'",
             note="seen",
-            by=by,
-            now=self._now(),
         )
 
     @writes
@@ -338,16 +324,12 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is MessageState.CLOSED:
             return known.marked_already()
-        return self._change(
+        return self._update(
             Message,
             message_id,
-            """
-            update messages set state = 'closed', closed_at = :now
-             where id = :id and state in ('seen', 'answered', 'escalated')
-            returning *
-            """,
+            {"state": "closed", "closed_at": self._now()},
+            condition="state in ('seen', 'answered', 'escalated')",
             note="closed",
-            now=self._now(),
         )
 
     def _locked(self, message_id: str) -> Message:
@@ -365,7 +347,7 @@ def _text(text: str, field: str) -> str:
 
 
 def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
-    """Write the acknowledgement from a template: no model is asked, so it can't be late."""
+    """Write the acknowledgement from a template: no model is called, so it can't be late."""
     if eta_seconds is not None and eta_seconds < 1:
         raise Invalid(f"eta_seconds is {eta_seconds}; give 1 or more", field="eta_seconds")
     eta = _ETA_MINUTES[severity] if eta_seconds is None else (eta_seconds + 59) // 60

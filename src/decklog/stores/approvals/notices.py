@@ -1,9 +1,9 @@
-"""Notices: what people are told of by rules of the manager's, each once, whoever sends it."""
+"""Notices: messages to people by the owner's rules, each sent once."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
@@ -11,12 +11,9 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 
-if TYPE_CHECKING:
-    from typing import Literal
-
 
 class NoticeEvent(StrEnum):
-    """What a rule tells of."""
+    """The events that a rule is about."""
 
     NEEDS_YOU = "needs_you"
     BUDGET = "budget"
@@ -24,10 +21,7 @@ class NoticeEvent(StrEnum):
     DONE = "done"
 
 
-if TYPE_CHECKING:
-    NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
-else:
-    NoticeEventLike = NoticeEvent
+NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
 
 
 class NoticeChannel(StrEnum):
@@ -36,10 +30,7 @@ class NoticeChannel(StrEnum):
     DESKTOP = "desktop"
 
 
-if TYPE_CHECKING:
-    NoticeChannelLike = NoticeChannel | Literal["command", "webhook", "desktop"]
-else:
-    NoticeChannelLike = NoticeChannel
+NoticeChannelLike = NoticeChannel | Literal["command", "webhook", "desktop"]
 
 
 class NoticeState(StrEnum):
@@ -50,10 +41,7 @@ class NoticeState(StrEnum):
     UNKNOWN = "unknown"
 
 
-if TYPE_CHECKING:
-    NoticeStateLike = NoticeState | Literal["due", "sending", "sent", "failed", "unknown"]
-else:
-    NoticeStateLike = NoticeState
+NoticeStateLike = NoticeState | Literal["due", "sending", "sent", "failed", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +88,7 @@ class Notice(Record):
 MOST_ATTEMPTS = 5
 # After the first failure half a minute, then two, eight, and half an hour.
 _FIRST_WAIT, _GROWTH = timedelta(seconds=30), 4
-# Sending has a limit of its own that is far below this: whoever took a notice so long ago is gone.
+# Sending has a separate limit that is far below this: a process that took a notice that long ago is gone.
 _LONGEST_SENDING = timedelta(minutes=5)
 
 
@@ -178,8 +166,7 @@ class Notices(Store):
         after: str | None = None,
     ) -> Page[Notice]:
         """List notices, newest first."""
-        where = Where(Notice)
-        where.equal(state=state and enum_of(NoticeState, state, "state"), rule_id=rule_id)
+        where = Where(Notice, state=state, rule_id=rule_id)
         return self._page(Notice, where, order=("made_at", "id"), limit=limit, after=after, descending=True)
 
     @reads
@@ -215,8 +202,7 @@ class Notices(Store):
 
     def _known(self, rule_id: str, key: str) -> Notice | None:
         sql = "select * from notices where rule_id = :rule_id and key = :key"
-        found = self._select(Notice, sql, rule_id=rule_id, key=key)
-        return found[0] if found else None
+        return self._first(Notice, sql, rule_id=rule_id, key=key)
 
     @writes
     def take(self, sender: str) -> Notice | None:
@@ -300,16 +286,12 @@ class Notices(Store):
     @writes
     def retry(self, notice_id: str) -> Notice:
         """Send a notice again that failed or has an unknown outcome; it may arrive twice, under the same id."""
-        return self._change(
+        return self._update(
             Notice,
             notice_id,
-            """
-            update notices set state = 'due', due_at = :now, attempts = 0, settled_at = null
-             where id = :id and (state = 'failed' or state = 'unknown')
-            returning *
-            """,
+            {"state": "due", "due_at": self._now(), "attempts": 0, "settled_at": None},
+            condition="(state = 'failed' or state = 'unknown')",
             note="to be sent again",
-            now=self._now(),
         )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
@@ -11,9 +11,6 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import FixClass, FixClassLike
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Any
 
 PASSES = ("static", "functional", "arch", "security", "prose", "adversarial", "feedback_binding")
 
@@ -103,10 +100,9 @@ class SelfEdits(Store):
         return self.record(**given)
 
     def _known(self, pr: str, after_sha: str) -> SelfEdit | None:
-        found = self._select(
+        return self._first(
             SelfEdit, "select * from self_edits where pr = :pr and after_sha = :after_sha", pr=pr, after_sha=after_sha
         )
-        return found[0] if found else None
 
     @reads
     def get(self, edit_id: str) -> SelfEdit:
@@ -125,8 +121,7 @@ class SelfEdits(Store):
         after: str | None = None,
     ) -> Page[SelfEdit]:
         """List self-edits, newest first."""
-        where = Where(SelfEdit)
-        where.equal(fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"), feedback_id=feedback_id, pr=pr)
+        where = Where(SelfEdit, fix_class=fix_class, feedback_id=feedback_id, pr=pr)
         return self._page(SelfEdit, where, order=("edited_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
 

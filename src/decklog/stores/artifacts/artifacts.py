@@ -1,10 +1,11 @@
 """Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
 
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where
@@ -15,13 +16,7 @@ from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import lock_run, next_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.stores.results.artifacts import ArtifactContent
-
+from decklog.stores.results.artifacts import ArtifactContent
 
 # Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
 _OURS = {
@@ -96,7 +91,7 @@ class Artifact(Record):
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
-        """Return the digest where the bytes came with it, which their size tells."""
+        """Return the digest where the bytes came with it, which their size shows."""
         return None if image.get("size") is None else super().kept_in(image)
 
 
@@ -155,7 +150,7 @@ class Artifacts(Store):
         content: bytes | None,
         digest: str | None,
         artifact_id: str | None,
-        details: "dict[str, Any]",
+        details: dict[str, Any],
     ) -> Artifact:
         if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
             raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
@@ -181,7 +176,7 @@ class Artifacts(Store):
             raise Conflict(f"artifact {artifact.id} is another file, {artifact.path} of {artifact.run_id}", id=artifact.id)
         return artifact
 
-    def _keep(self, content: bytes, digest: str | None) -> "dict[str, Any]":
+    def _keep(self, content: bytes, digest: str | None) -> dict[str, Any]:
         """Keep the bytes as a blob, text without its secrets; give the fields that describe them."""
         if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
             raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
@@ -200,19 +195,18 @@ class Artifacts(Store):
         }
 
     def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
-        """Find the artifact that a repeated call means; without a digest nothing says that it is the same file."""
+        """Find the artifact that a repeated call means; without a digest nothing shows that it is the same file."""
         if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
             return artifact
         if digest is None:
             return None
-        found = self._select(
+        return self._first(
             Artifact,
             "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
             run_id=run_id,
             path=path,
             digest=digest,
         )
-        return found[0] if found else None
 
     @reads
     def get(self, artifact_id: str) -> Artifact:
@@ -234,8 +228,9 @@ class Artifacts(Store):
         after: str | None = None,
     ) -> Page[Artifact]:
         """List artifacts, newest first, without their bytes."""
-        where = Where(Artifact)
-        where.equal(run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest))
+        where = Where(
+            Artifact, run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest)
+        )
         order = ("number",) if run_id is not None else ("created_at", "run_id", "number")
         return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
 

@@ -1,9 +1,10 @@
 """Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, Invalid
@@ -16,10 +17,6 @@ from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store, complete
 from decklog.stores.of_run import lock_run, next_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 LONGEST_TASK_ID = 200
 REQUIRED = ("task_id", "paused_at", "reason")
@@ -65,7 +62,7 @@ class TaskSnapshot(Record):
     saved_at: datetime
     redacted: bool = False
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | documents.filled(self, "document")
 
 
@@ -110,21 +107,21 @@ class Checkpoints(Store):
         documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
         return checkpoint
 
-    def import_checkpoints(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
-        """Keep checkpoints of elsewhere, each told by its id, run, time, status and payload; say of each whether it is new.
+    def import_checkpoints(self, imported: Sequence[dict[str, Any]]) -> list[bool]:
+        """Import checkpoints, each given by its id, run, time, status and payload; say of each whether it is new.
 
         One that is here stays as it is. All of it happens in the caller's transaction.
         """
-        runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in told})}
+        runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in imported})}
         # The number of each run's next checkpoint, and that of its newest entry.
         places = {
             run_id: [next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE]
             for run_id, stream in runs.items()
         }
-        here = self._runs_of([one["id"] for one in told])
-        self._db.values.look_through(told)
+        here = self._runs_of([one["id"] for one in imported])
+        self._db.values.look_through(imported)
         rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[list[Any]], list[bool]
-        for one in told:
+        for one in imported:
             if here.get(one["id"], one["run_id"]) != one["run_id"]:
                 raise Conflict(f"checkpoint {one['id']} belongs to run {here[one['id']]}", id=one["id"])
             new.append(one["id"] not in here)
@@ -139,10 +136,10 @@ class Checkpoints(Store):
             self._writer.write(entries)
         return new
 
-    def _imported(self, told: "dict[str, Any]", place: list[int]) -> "tuple[tuple[Any, ...], bool]":
+    def _imported(self, imported: dict[str, Any], place: list[int]) -> tuple[tuple[Any, ...], bool]:
         """Return the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
-        values, payload = self._db.values, told["payload"]
-        named = {name: told[name] for name in ("id", "run_id", "status", "created_at")}
+        values, payload = self._db.values, imported["payload"]
+        named = {name: imported[name] for name in ("id", "run_id", "status", "created_at")}
         bound, is_cut = values.bind(named)
         text, redacted = values.json("payload", payload)
         is_inline = isinstance(payload, (dict, list)) and len(text) <= documents.INLINE_CHARACTERS
@@ -152,7 +149,7 @@ class Checkpoints(Store):
         place[0], place[1] = place[0] + 1, place[1] + 1
         return tuple(whole.values()), redacted or is_cut
 
-    def _runs_of(self, checkpoint_ids: "Sequence[str]") -> dict[str, str]:
+    def _runs_of(self, checkpoint_ids: Sequence[str]) -> dict[str, str]:
         """Name the runs of the checkpoints that are here, by their ids as they were given."""
         from decklog.stores.intake import ANY_OF, together
 
@@ -168,8 +165,7 @@ class Checkpoints(Store):
         if key is None:
             return None
         sql = "select * from checkpoints where run_id = :run_id and key = :key"
-        found = self._select(Checkpoint, sql, run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(Checkpoint, sql, run_id=run_id, key=key)
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
@@ -189,8 +185,7 @@ class Checkpoints(Store):
         after: str | None = None,
     ) -> Page[Checkpoint]:
         """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
-        where = Where(Checkpoint)
-        where.equal(run_id=run_id, name=name, status=status)
+        where = Where(Checkpoint, run_id=run_id, name=name, status=status)
         return self._page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
 
     @writes
@@ -247,8 +242,7 @@ class Checkpoints(Store):
         after: str | None = None,
     ) -> Page[TaskSnapshot]:
         """List the tasks that have a snapshot, by task, without the documents."""
-        where = Where(TaskSnapshot)
-        where.equal(run_id=run_id, task_id=task_id)
+        where = Where(TaskSnapshot, run_id=run_id, task_id=task_id)
         return self._page(TaskSnapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
 
 
@@ -262,7 +256,7 @@ def _check_task_id(task_id: str) -> None:
         )
 
 
-def _check_snapshot(task_id: str, document: "dict[str, Any]") -> datetime:
+def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
     """Check what resuming depends on; give the time of the pause."""
     if not isinstance(document, dict):
         raise Invalid("a snapshot is a JSON object", field="document")

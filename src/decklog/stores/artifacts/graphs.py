@@ -1,7 +1,6 @@
 """What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
 
-A thread is a run. The bytes of a checkpoint are its framework's own, kept once under their digest; whoever hands them over has
-taken the secrets out.
+A thread is a run. The bytes of a checkpoint are its framework's own, kept once under their digest. The adapter redacts them.
 """
 
 from dataclasses import dataclass, field
@@ -34,10 +33,10 @@ else:
     Encoded = namedtuple("Encoded", "encoding content redacted")
 
 _PAGE = 100
-# What LangGraph tells of a checkpoint by itself, and its words for where one comes from.
+# What LangGraph adds to a checkpoint, and its words for where one comes from.
 _OWN = ("source", "step", "parents")
 _SOURCES = frozenset(["input", "loop", "update", "fork"])
-_INSERTS: "dict[type[Record], str]" = {}
+_INSERTS: dict[type[Record], str] = {}
 _WRITTEN = """
 select task_id, number from graph_writes
  where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
@@ -107,7 +106,7 @@ class GraphItem(Record):
     value: dict[str, object]
     created_at: datetime
     updated_at: datetime
-    # The paths of the value that it is found by; none is as the store says, an empty list is not at all.
+    # The paths of the value that it is found by; None means the store's own setting, an empty list means not indexed.
     indexed: list[str] | None = None
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
@@ -121,16 +120,14 @@ class Graphs(Store):
         self, run_id: str, *, namespace: str | None = None, limit: int = 20, after: str | None = None
     ) -> Page[GraphCheckpoint]:
         """List the checkpoints of a graph's thread, newest first."""
-        where = Where(GraphCheckpoint)
-        where.equal(run_id=run_id, namespace=namespace)
+        where = Where(GraphCheckpoint, run_id=run_id, namespace=namespace)
         order = ("checkpoint_id", "namespace")
         return self._page(GraphCheckpoint, where, order=order, limit=limit, after=after, descending=True)
 
     @reads
     def graph_items(self, *, namespace: str | None = None, limit: int = 20, after: str | None = None) -> Page[GraphItem]:
         """List the items that graphs share in one namespace, or in all."""
-        where = Where(GraphItem)
-        where.equal(namespace=namespace)
+        where = Where(GraphItem, namespace=namespace)
         return self._page(GraphItem, where, order=("namespace", "key"), limit=limit, after=after)
 
     # For adapters, which have bytes and objects in their hands: not verbs, since no command line could give them.
@@ -153,9 +150,9 @@ class Graphs(Store):
         """Return the columns of a checkpoint, and whether anything in them was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
-        told, is_cleaned = self._metadata(metadata)
+        imported, is_cleaned = self._metadata(metadata)
         kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
-        facts = {"saved_at": to_text(saved_at), "metadata": told, "redacted": int(encoded.redacted)}
+        facts = {"saved_at": to_text(saved_at), "metadata": imported, "redacted": int(encoded.redacted)}
         return {**named, **kept, **facts}, is_cut or is_cleaned
 
     def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
@@ -181,14 +178,14 @@ class Graphs(Store):
             lock_run(self._db, run_id)
 
     def _metadata(self, metadata: "dict[str, Any]") -> tuple[str, bool]:
-        """Write what is told of a checkpoint. What a framework says of its own accord needs no look for secrets."""
+        """Write what is known of a checkpoint. What a framework states on its own needs no look for secrets."""
         if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
             own = {name: metadata[name] for name in _OWN if name in metadata}
             if len(own) == len(metadata):
                 return to_json(own), False
         return self._db.values.json("metadata", metadata)
 
-    def _add_new(self, record_class: "type[Record]", image: "dict[str, Any]", *, redacted: bool) -> bool:
+    def _add_new(self, record_class: type[Record], image: "dict[str, Any]", *, redacted: bool) -> bool:
         """Insert a row whose values are fit for their columns, and its entry; False when one of its key is there.
 
         A digest and a time are no secrets, and what comes back from an insert is known before.
@@ -225,15 +222,15 @@ class Graphs(Store):
                     **image,
                 )
 
-    def import_graph_writes(self, told: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
+    def import_graph_writes(self, imported: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
         """Keep what tasks wrote elsewhere, each given with its place, number and channel; what is here stays as it is."""
-        for run_id in sorted({place["run_id"] for place, _ in told}):
+        for run_id in sorted({place["run_id"] for place, _ in imported}):
             self._hold(run_id)
-        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in told])
-        self._db.values.look_through(place for place, _ in told)
+        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in imported])
+        self._db.values.look_through(place for place, _ in imported)
         here: dict[tuple[str, ...], set[Any]] = {}
         rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[list[Any]], tuple[str, ...]
-        for (place, encoded), digest in zip(told, digests, strict=True):
+        for (place, encoded), digest in zip(imported, digests, strict=True):
             image, redacted = self._write_image(place, encoded, digest)
             known, own = self._written_after(here, image), (image["task_id"], image["number"])
             if own not in known:
@@ -245,9 +242,7 @@ class Graphs(Store):
             self._db.insert(GraphWrite.table, names, rows)
             self._writer.write(entries)
 
-    def _written_after(
-        self, here: "dict[tuple[str, ...], set[tuple[str, int]]]", image: "dict[str, Any]"
-    ) -> set[tuple[str, int]]:
+    def _written_after(self, here: dict[tuple[str, ...], set[tuple[str, int]]], image: "dict[str, Any]") -> set[tuple[str, int]]:
         """Name what was written after a checkpoint, by tasks and numbers, looking it up once."""
         place = {name: image[name] for name in GraphCheckpoint.identity}
         known = here.get(tuple(place.values()))
@@ -272,12 +267,11 @@ class Graphs(Store):
         found = self._db.read(lambda: self._select(GraphCheckpoint, sql, run_id=run_id, namespace=namespace))
         return found[0] if found else None
 
-    def each_graph_checkpoint(self, *, before: str | None = None, **equal: "str | None") -> "Iterator[GraphCheckpoint]":
+    def each_graph_checkpoint(self, *, before: str | None = None, **equal: str | None) -> "Iterator[GraphCheckpoint]":
         """Give checkpoints by their fields, newest first, a page at a time."""
         order, after = ("checkpoint_id", "run_id", "namespace"), None
         while True:
-            where = Where(GraphCheckpoint)
-            where.equal(**equal)
+            where = Where(GraphCheckpoint, **equal)
             if before is not None:
                 where.add("checkpoint_id < :before", before=before)
             page = self._db.read(
@@ -289,7 +283,7 @@ class Graphs(Store):
             if (after := page.next) is None:
                 return
 
-    def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> "list[GraphWrite]":
+    def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> list[GraphWrite]:
         """Return what was written after a checkpoint, in the order in which a graph applies it."""
         sql = """
             select * from graph_writes
@@ -312,12 +306,12 @@ class Graphs(Store):
 
     def _copy(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
         lock_run(self._db, to_run_id)
-        for record_class, told in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
+        for record_class, imported in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
             order = ", ".join(record_class.identity)
             sql = f"select * from {record_class.table} where run_id = :run_id order by {order}"
             for record in self._select(record_class, sql, run_id=run_id):
                 fields = {name: getattr(record, name) for name in record_class.columns()}
-                self._add(record_class, **{**fields, **told, "run_id": to_run_id})
+                self._add(record_class, **{**fields, **imported, "run_id": to_run_id})
 
     def remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None" = None) -> None:
         """Remove checkpoints, by namespace and id, or all of a thread, with what was written after them."""
@@ -336,7 +330,7 @@ class Graphs(Store):
     # Items
 
     def save_graph_item(
-        self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: "list[str] | None", ttl_seconds: float | None
+        self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: list[str] | None, ttl_seconds: float | None
     ) -> None:
         """Keep an item, in the place of one that is there; in the caller's transaction."""
         now = self._now()
@@ -384,7 +378,7 @@ class Graphs(Store):
         found = self._seek(GraphItem, (namespace, key))
         return None if found is None or _is_over(found, self._now()) else found
 
-    def graph_items_below(self, prefix: str) -> "list[GraphItem]":
+    def graph_items_below(self, prefix: str) -> list[GraphItem]:
         """Return the items of a namespace and of all below it, the newest first; without a prefix all of them."""
         # Parts are joined by dots, and the next sign after a dot is a slash.
         condition = "where namespace = :prefix or (namespace >= :start and namespace < :end)" if prefix else ""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where
@@ -12,11 +12,7 @@ from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run, next_number
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.stores.results.artifacts import EvidenceCheck
+from decklog.stores.results.artifacts import EvidenceCheck
 
 _LONGEST_WINDOW = 10 * 365 * 24 * 60
 
@@ -75,7 +71,7 @@ class Outputs(Store):
         return self._filled(output)
 
     def _add_output(
-        self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime
+        self, run_id: str, names: dict[str, Any], document: object, key: str | None, saved_at: datetime
     ) -> SkillOutput:
         number = next_number(self._db, SkillOutput, run_id)
         placed = documents.place(self._db, "document", document)
@@ -97,8 +93,7 @@ class Outputs(Store):
     def _known(self, run_id: str, key: str | None) -> SkillOutput | None:
         if key is None:
             return None
-        found = self._select(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     def _filled(self, output: SkillOutput) -> SkillOutput:
         documents.fill(self._db, output, "document", output.digest)
@@ -133,8 +128,7 @@ class Outputs(Store):
         return Page((self._filled(output) for output in page), next=page.next)
 
     def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
-        where = Where(SkillOutput)
-        where.equal(run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
+        where = Where(SkillOutput, run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
         where.equal(group_id=_optional(group_id, "group_id"))
         return where
 

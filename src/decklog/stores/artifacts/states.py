@@ -1,10 +1,11 @@
 """States: named documents of a run and its groups, with every version they ever had."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
@@ -17,23 +18,17 @@ from decklog.stores import documents
 from decklog.stores.artifacts.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
 from decklog.stores.of_run import lock_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Literal
-
-    from decklog.stores.results.artifacts import RecordedIteration, StateDifference
-
+from decklog.stores.results.artifacts import RecordedIteration, StateDifference
 
 _GONE = object()
 
 
-def differences(before: object, after: object) -> "list[StateDifference]":
+def differences(before: object, after: object) -> list[StateDifference]:
     """List what was added, removed or changed, by JSON pointer; objects key by key in order, lists place by place."""
     return list(_walk("", before, after))
 
 
-def _walk(path: str, before: "Any", after: "Any") -> "Iterator[StateDifference]":
+def _walk(path: str, before: Any, after: Any) -> Iterator[StateDifference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
             yield from _walk(f"{path}/{_escaped(name)}", before.get(name, _GONE), after.get(name, _GONE))
@@ -48,7 +43,7 @@ def _walk(path: str, before: "Any", after: "Any") -> "Iterator[StateDifference]"
         yield {"path": path, "change": "changed", "before": before, "after": after}
 
 
-def _item(items: "list[Any]", place: int) -> "Any":
+def _item(items: list[Any], place: int) -> Any:
     return items[place] if place < len(items) else _GONE
 
 
@@ -75,22 +70,19 @@ class InvestigationStatus(StrEnum):
     COMPLETED = "completed"
 
 
-if TYPE_CHECKING:
-    InvestigationStatusLike = (
-        InvestigationStatus
-        | Literal[
-            "under_investigation",
-            "root_cause_found",
-            "hypothesis_eliminated",
-            "fix_proposed",
-            "fix_verified",
-            "escalated",
-            "blocked",
-            "completed",
-        ]
-    )
-else:
-    InvestigationStatusLike = InvestigationStatus
+InvestigationStatusLike = (
+    InvestigationStatus
+    | Literal[
+        "under_investigation",
+        "root_cause_found",
+        "hypothesis_eliminated",
+        "fix_proposed",
+        "fix_verified",
+        "escalated",
+        "blocked",
+        "completed",
+    ]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +108,9 @@ class State(Record):
     iteration: int | None = None
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Name the newest version that is told of; a state of which none is told has not been saved yet."""
-        versions = sorted(told.get(StateVersion.table, ()), key=lambda image: image["version"])
+    def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        """Name the newest version; a state without a version has not been saved yet."""
+        versions = sorted(by_table.get(StateVersion.table, ()), key=lambda image: image["version"])
         newest = {tuple(image[name] for name in cls.identity): image for image in versions}
         fitted = []
         for image in images:
@@ -147,7 +139,7 @@ class StateVersion(Record):
     iteration: int | None = None
     redacted: bool = False
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | documents.filled(self, "document")
 
 
@@ -186,9 +178,9 @@ class States(Checkpoints, Graphs):
 
     def _next(
         self,
-        place: "tuple[str, str, str]",
+        place: tuple[str, str, str],
         version: int,
-        placed: "documents.Placed",
+        placed: documents.Placed,
         *,
         agent: str | None,
         saved_at: datetime,
@@ -219,9 +211,8 @@ class States(Checkpoints, Graphs):
         _check_place(name, group_id)
         return self._version((run_id, group_id, name), version)
 
-    def _version(self, place: "tuple[str, str, str]", version: int | None) -> StateVersion:
-        where = Where(StateVersion)
-        where.equal(run_id=place[0], group_id=place[1], name=place[2], version=version)
+    def _version(self, place: tuple[str, str, str], version: int | None) -> StateVersion:
+        where = Where(StateVersion, run_id=place[0], group_id=place[1], name=place[2], version=version)
         found = self._select(
             StateVersion, f"select * from state_versions {where.sql} order by version desc limit 1", **where.bound
         )
@@ -230,7 +221,7 @@ class States(Checkpoints, Graphs):
         documents.fill(self._db, found[0], "document", found[0].digest)
         return found[0]
 
-    def _no_version(self, place: "tuple[str, str, str]", version: int | None) -> NotFound:
+    def _no_version(self, place: tuple[str, str, str], version: int | None) -> NotFound:
         what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
         return NotFound(f"run {place[0]} has no {what}", hint=f"See them: decklog states find {place[0]}", id=list(place))
 
@@ -239,8 +230,7 @@ class States(Checkpoints, Graphs):
         self, run_id: str, *, name: str | None = None, group_id: str | None = None, limit: int = 20, after: str | None = None
     ) -> Page[State]:
         """List a run's states by group and name, without the documents."""
-        where = Where(State)
-        where.equal(run_id=run_id, name=name, group_id=group_id)
+        where = Where(State, run_id=run_id, name=name, group_id=group_id)
         return self._page(State, where, order=("group_id", "name"), limit=limit, after=after)
 
     @reads
@@ -249,8 +239,7 @@ class States(Checkpoints, Graphs):
     ) -> Page[StateVersion]:
         """List a state's versions, newest first, without the documents."""
         _check_place(name, group_id)
-        where = Where(StateVersion)
-        where.equal(run_id=run_id, group_id=group_id, name=name)
+        where = Where(StateVersion, run_id=run_id, group_id=group_id, name=name)
         return self._page(StateVersion, where, order=("version",), limit=limit, after=after, descending=True)
 
     @reads
@@ -340,7 +329,7 @@ def _check_iteration(iteration: int) -> None:
         raise Invalid(f"iteration is {iteration!r}; an investigation has 1 to {MOST_ITERATIONS}", field="iteration")
 
 
-def _overtaken(place: "tuple[str, str, str]", expected: int, version: int) -> Conflict:
+def _overtaken(place: tuple[str, str, str], expected: int, version: int) -> Conflict:
     return Conflict(
         f"state {place[2]!r} of {place[0]} is at version {version}, not {expected}: someone saved meanwhile",
         hint="Get it again, merge what changed (decklog states diff), and save with the new version.",

@@ -15,7 +15,7 @@ from decklog.core.processes import Identity
 from decklog.records.values import to_json
 from decklog.stores.effects.effects import Effect, Effects, EffectState
 
-# A verb of the effects store, with its arguments: whoever drives the protocol calls or awaits it.
+# A verb of the effects store, with its arguments: the one that drives the protocol calls or awaits it.
 Verb = tuple[str, tuple[Any, ...], dict[str, Any]]
 # Whether an act happened (None: nobody can say), its result, and who looked.
 Found = tuple[bool | None, Any, str]
@@ -152,7 +152,7 @@ def ending_in(effect: Effect, actor: str, problem: BaseException) -> Verb:
 
 
 def _is_final(problem: DecklogError) -> bool:
-    """Check whether an error says how the act ended, rather than that nobody knows."""
+    """Check whether an error shows how the act ended, rather than that nobody knows."""
     return isinstance(problem, TimedOut) or not (problem.retryable or isinstance(problem, Unavailable))
 
 

@@ -1,9 +1,10 @@
 """Effects: what tools did to the world outside, written down before it is done and settled after."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Self
 
 from decklog.core.errors import Invalid, Unproven
 from decklog.db.where import Where, enum_of
@@ -14,10 +15,6 @@ from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.base import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Literal, Self
-
 
 class EffectState(StrEnum):
     INTENDED = "intended"
@@ -27,15 +24,12 @@ class EffectState(StrEnum):
     CLEARED = "cleared"
 
 
-if TYPE_CHECKING:
-    EffectStateLike = EffectState | Literal["intended", "done", "failed", "unknown", "cleared"]
-else:
-    EffectStateLike = EffectState
+EffectStateLike = EffectState | Literal["intended", "done", "failed", "unknown", "cleared"]
 
 _FORKED = "it was being done for the run that this one was forked from"
 
 
-def _is_open(image: "Mapping[str, Any]") -> bool:
+def _is_open(image: Mapping[str, Any]) -> bool:
     return image["state"] in (EffectState.INTENDED, EffectState.UNKNOWN)
 
 
@@ -46,10 +40,7 @@ class EffectOutcome(StrEnum):
     NO = "no"
 
 
-if TYPE_CHECKING:
-    EffectOutcomeLike = EffectOutcome | Literal["yes", "no"]
-else:
-    EffectOutcomeLike = EffectOutcome
+EffectOutcomeLike = EffectOutcome | Literal["yes", "no"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,30 +211,28 @@ class Effects(Store):
             )
         return "(state = 'intended' and actor = :abandoned_by)"
 
-    # Late too: the effect has happened, whoever has the task by now.
+    # Late too: the effect has happened, even if another worker has the task.
     @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
         inline, digest = self._kept(result)
-        changed = self._change(
+        changed = self._update(
             Effect,
             effect_id,
-            """
-            update effects
-               set state = :state, actor = null, result = :result, result_digest = :digest, error = :error, settled_at = :now
-             where id = :id and state = 'intended' and actor = :actor
-            returning *
-            """,
-            state=EffectState.FAILED if error else EffectState.DONE,
+            {
+                "state": EffectState.FAILED if error else EffectState.DONE,
+                "actor": None,
+                "result": inline,
+                "result_digest": digest,
+                "error": error,
+                "settled_at": self._now(),
+            },
+            condition="state = 'intended' and actor = :actor",
             actor=actor,
-            result=inline,
-            digest=digest,
-            error=error,
-            now=self._now(),
         )
         return self._filled(changed)
 
-    def _kept(self, result: object) -> "tuple[Any, str | None]":
+    def _kept(self, result: object) -> tuple[Any, str | None]:
         """Return a short result as it is, and a long one as the digest it is kept under."""
         if result is None:
             return None, None
@@ -261,20 +250,16 @@ class Effects(Store):
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
         return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
 
-    # Late too: the effect has happened, whoever has the task by now.
+    # Late too: the effect has happened, even if another worker has the task.
     @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
-        return self._change(
+        return self._update(
             Effect,
             effect_id,
-            """
-            update effects set state = 'unknown', actor = null, note = :why
-             where id = :id and state = 'intended' and actor = :actor
-            returning *
-            """,
+            {"state": "unknown", "actor": None, "note": note},
+            condition="state = 'intended' and actor = :actor",
             note=note,
-            why=note,
             actor=actor,
         )
 
@@ -319,23 +304,20 @@ class Effects(Store):
         if not by.strip():
             raise Invalid("say who looked", field="by")
         inline, digest = self._kept(result)
-        changed = self._change(
+        changed = self._update(
             Effect,
             effect_id,
-            """
-            update effects
-               set state = :state, actor = null, result = :result, result_digest = :digest, reconciled_by = :by,
-                   note = :reason, settled_at = :settled_at
-             where id = :id and (state = 'unknown' or state = 'intended')
-            returning *
-            """,
+            {
+                "state": EffectState.DONE if answer is EffectOutcome.YES else EffectState.CLEARED,
+                "actor": None,
+                "result": inline,
+                "result_digest": digest,
+                "reconciled_by": by,
+                "note": reason,
+                "settled_at": self._now() if answer is EffectOutcome.YES else None,
+            },
+            condition="(state = 'unknown' or state = 'intended')",
             note=f"{by}: it {'happened' if answer is EffectOutcome.YES else 'did not happen'}",
-            state=EffectState.DONE if answer is EffectOutcome.YES else EffectState.CLEARED,
-            result=inline,
-            digest=digest,
-            by=by,
-            reason=reason,
-            settled_at=self._now() if answer is EffectOutcome.YES else None,
         )
         return self._filled(changed)
 
@@ -347,8 +329,7 @@ class Effects(Store):
     @reads
     def open(self, run_id: str | None = None, *, limit: int = 20, after: str | None = None) -> Page[Effect]:
         """List the effects that are intended or of unknown outcome, oldest first."""
-        where = Where(Effect)
-        where.equal(run_id=run_id)
+        where = Where(Effect, run_id=run_id)
         where.add("(state = 'intended' or state = 'unknown')")
         return self._listed(where, limit=limit, after=after)
 
@@ -365,6 +346,5 @@ class Effects(Store):
         after: str | None = None,
     ) -> Page[Effect]:
         """List effects, newest first."""
-        where = Where(Effect)
-        where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
+        where = Where(Effect, run_id=run_id, state=state, tool=tool, step=step, task_id=task_id)
         return self._listed(where, limit=limit, after=after, descending=True)

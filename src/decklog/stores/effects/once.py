@@ -139,7 +139,7 @@ class Once:
 
 
 def _shortened(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Shorten long texts for whoever reads the record; the key has the digest of all of them."""
+    """Shorten long texts for a caller that reads the record; the key has the digest of all of them."""
     return {name: _short(value) for name, value in arguments.items()}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
@@ -11,9 +11,6 @@ from decklog.records.fork_rules import left_out
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 
 class ProcessState(StrEnum):
@@ -24,10 +21,7 @@ class ProcessState(StrEnum):
     LOST = "lost"
 
 
-if TYPE_CHECKING:
-    ProcessStateLike = ProcessState | Literal["running", "exited", "stopped", "timed_out", "lost"]
-else:
-    ProcessStateLike = ProcessState
+ProcessStateLike = ProcessState | Literal["running", "exited", "stopped", "timed_out", "lost"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +94,7 @@ class Processes(Store):
             ),
         )
 
-    # Late too: the process has ended, whoever has the task by now.
+    # Late too: the process has ended, even if another worker has the task.
     @writes(late=True)
     def ended(
         self,
@@ -148,6 +142,5 @@ class Processes(Store):
         after: str | None = None,
     ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
-        where = Where(Process)
-        where.equal(run_id=run_id, state=state and enum_of(ProcessState, state, "state"), task_id=task_id)
+        where = Where(Process, run_id=run_id, state=state, task_id=task_id)
         return self._page(Process, where, order=("started_at", "id"), limit=limit, after=after, descending=True)

@@ -1,23 +1,22 @@
-"""The index of lessons, kept up with the journal: whatever way a lesson came, it is found.
+"""The index of lessons, kept up with the journal: however a lesson came, it is found.
 
-A mark says how far in the memory's stream the index has come. Verbs of the memory move it along with what they write; what came
+A mark shows how far in the memory's stream the index has come. Verbs of the memory move it along with what they write; what came
 otherwise, from another log or under an older schema, is caught up with before the next question.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database
+from decklog.db.search import lessons_check
 from decklog.db.search.lessons import lesson_search
-from decklog.stores.memory.error_signatures import signature
+from decklog.db.search.lessons_check import IndexedLesson
+from decklog.records.values import from_json
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.similarity import essence_digest
-from decklog.stores.memory.tokens import SPELLING, terms_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from decklog.db.base import Database
+from decklog.stores.memory.text import SPELLING, signature, terms_of
 
 STREAM = "@memory"
 _STREAM_SIZE = 2**32
@@ -32,7 +31,7 @@ FORMER_MARK = "terms, stems 1"
 class LessonIndex:
     """Keeps the index of a log's lessons."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._search = lesson_search(db)
 
@@ -50,7 +49,7 @@ class LessonIndex:
         """Return whether something is not indexed yet. In a read or a transaction."""
         return self.ask_if_behind()()
 
-    def ask_if_behind(self) -> "Callable[[], bool]":
+    def ask_if_behind(self) -> Callable[[], bool]:
         """Ask so together with the next statement."""
         asked = self._ask_span()
 
@@ -71,14 +70,14 @@ class LessonIndex:
         self._move_past()
 
     def _move_past(self) -> None:
-        """Move the mark past what a block wrote, which is known without a look; if that is nothing, it stands where it stood."""
+        """Move the mark past what a block wrote, which is known without a look; if that is nothing, it stays."""
         head = self._db.memo.get(("head", STREAM))
         if head is not None and (seq := head[0] % _STREAM_SIZE):
             self._set(seq, head[1])
 
     @contextmanager
     def following_counts(self) -> "Iterator[None]":
-        """Do so for a block that changes nothing lessons are found by: whether all is indexed is asked with what it writes."""
+        """Do so for a block that changes nothing lessons are found by: whether all is indexed is read with what it writes."""
         self._db.lock_stream_next(STREAM)
         is_behind = self.ask_if_behind()
         yield
@@ -97,11 +96,11 @@ class LessonIndex:
         self._search.clear()
         self._db.count("delete from lesson_marks", {})
 
-    def _span(self) -> "tuple[int, int]":
+    def _span(self) -> tuple[int, int]:
         """Return the number of the last entry that is indexed, and of the last that there is."""
         return self._ask_span()()
 
-    def _ask_span(self) -> "Callable[[], tuple[int, int]]":
+    def _ask_span(self) -> Callable[[], tuple[int, int]]:
         asked = self._db.rows_ahead(
             f"""
             select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1),
@@ -120,7 +119,7 @@ class LessonIndex:
         return span
 
     def _step(self) -> None:
-        """Index the lessons that a batch of entries tells of, as they are now."""
+        """Index the lessons that a batch of entries records, as they are now."""
         self._db.lock_stream(STREAM)
         mark, head = self._span()
         if mark < 0:
@@ -132,7 +131,7 @@ class LessonIndex:
             self.put(lesson)
         self._move(end)
 
-    def _told(self, mark: int, end: int) -> "list[Lesson]":
+    def _told(self, mark: int, end: int) -> list[Lesson]:
         names, rows = self._db.rows(
             f"""
             select *
@@ -167,11 +166,11 @@ class LessonIndex:
 
 
 def terms_in_index(lesson: Lesson) -> list[str]:
-    """List what a lesson is indexed by: one that no longer holds only by what it says in essence."""
+    """List what a lesson is indexed by: one that no longer holds only by what it states in essence."""
     return [*(lesson_terms(lesson) if lesson.holds else ()), essence_term(lesson.body)]
 
 
-def lesson_terms(lesson: Lesson) -> "Iterator[str]":
+def lesson_terms(lesson: Lesson) -> Iterator[str]:
     """Yield what a lesson is found by: the terms of its text, those its payload adds, and the error that it is about."""
     terms = terms_of(lesson.body)
     yield from terms
@@ -183,13 +182,13 @@ def lesson_terms(lesson: Lesson) -> "Iterator[str]":
 
 
 def signs_of(text: str) -> list[str]:
-    """Return the terms under which an error in a question is found as it is, whatever its numbers and paths: any of its lines."""
+    """Return the terms under which an error in a question is found as it is, regardless of its numbers and paths."""
     lines = [text, *text.splitlines()[:_MOST_LINES]]
     return [_sign(signature(line)) for line in dict.fromkeys(lines) if not line.isspace()]
 
 
 def essence_term(body: str) -> str:
-    """Return the term under which a text is found that says the same."""
+    """Return the term under which a text is found that states the same."""
     return f"essence·{essence_digest(body)[:20]}"
 
 
@@ -197,7 +196,7 @@ def _sign(error: str) -> str:
     return f"error·{sha256(error.encode(errors='surrogatepass')).hexdigest()[:20]}"
 
 
-def _texts(value: object) -> "Iterator[str]":
+def _texts(value: object) -> Iterator[str]:
     """Yield the texts inside a JSON value."""
     if isinstance(value, str):
         yield value
@@ -207,3 +206,64 @@ def _texts(value: object) -> "Iterator[str]":
     elif isinstance(value, list):
         for inner in value:
             yield from _texts(inner)
+
+
+# Each lesson with the numbers of the first and the newest entry that tell of it.
+_SPANS = """
+    select record_id, min(seq) as first, max(seq) as newest
+      from entries
+     where record_table = 'lessons'
+     group by record_id
+"""
+
+
+class IndexAudit:
+    """Compares the index with the lessons; those that came since its mark are yet to be indexed."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def findings(self) -> Iterator[dict[str, Any]]:
+        """Name what is wrong, each as the fields of a problem."""
+        marks = list(self._db.each_as_is("select name, seq from lesson_marks order by name", {}))
+        if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
+            return  # nobody asks it any more: it is made anew before the next question
+        yield from self._strange_marks(marks)
+        reached = [seq for name, seq in marks if str(name).startswith(MARK) and type(seq) is int]
+        yield from lessons_check.findings(self._db, self._told(max(reached)) if reached else iter(()))
+
+    def _strange_marks(self, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+        if not marks and not lessons_check.is_empty(self._db):
+            yield {"what": "the index of the lessons does not say how far it has come", "table": "lesson_marks"}
+        for name, seq in marks:
+            if len(marks) > 1 or name != f"{MARK}{self._hash_at(seq)}":
+                what = f"the index of the lessons says that it has come to {STREAM}:{seq}, which is not the entry that it names"
+                yield {"what": what, "table": "lesson_marks", "record_id": str(name), "column": "name, seq"}
+
+    def _hash_at(self, seq: object) -> object:
+        if type(seq) is not int or not 0 < seq < _STREAM_SIZE:
+            return None
+        sql = f"select e.hash from entries e join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq"
+        row = self._db.one(sql, {"stream": STREAM, "seq": seq})
+        return row[0] if row else None
+
+    def _told(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
+        """Yield what each lesson that was recorded up to the mark should be indexed by."""
+        _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
+        changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
+        names = Lesson.columns()
+        own = ", ".join(f"l.{name}" for name in names)
+        sql = f"select {own} from lessons l join ({_SPANS}) e on e.record_id = l.id where first <= :mark"
+        for row in self._db.each(sql, {"mark": mark}):
+            lesson = Lesson.from_row(names, row)
+            yield lesson.id, changed_since.get(lesson.id) or [_told_by(lesson)]
+
+    def _ways(self, lesson_id: str) -> Iterator[IndexedLesson]:
+        """Yield all that a lesson ever was: it was indexed as one of them."""
+        sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
+        for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):
+            yield _told_by(Lesson.from_image(from_json(payload)))
+
+
+def _told_by(lesson: Lesson) -> IndexedLesson:
+    return IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))

@@ -1,32 +1,248 @@
-"""Learning: a lesson is written down once, and counted when it is learned again."""
+"""Learning lessons: written once, counted when learned again, superseded, retired, and settled when they contradict."""
 
 import re
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Literal
 
-from decklog.core.errors import Invalid, NotFound
-from decklog.db.search.lessons import lesson_search
-from decklog.records.operations import within_lease, writes_in_steps
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.search.lessons import Saying, lesson_search
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, within_lease, writes, writes_in_steps
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
-from decklog.stores.memory.error_signatures import signature
-from decklog.stores.memory.indexing import LessonIndex, essence_term
-from decklog.stores.memory.lesson import Lesson, Sighting, Topic
-from decklog.stores.memory.settling import LessonSettler
-from decklog.stores.memory.tokens import words_of
+from decklog.stores.memory.indexing import STREAM, LessonIndex, essence_term
+from decklog.stores.memory.lesson import HOLDS, Lesson, Sighting, Topic
+from decklog.stores.memory.text import signature, words_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+BOTH = "both"
 
-    from decklog.db.search.lessons import Saying
+
+class ContradictionState(StrEnum):
+    OPEN = "open"
+    SETTLED = "settled"
+    BOTH_HOLD = "both_hold"
+
+
+ContradictionStateLike = ContradictionState | Literal["open", "settled", "both_hold"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction(Record):
+    """Two lessons that contradict each other. `about` names the words that differ."""
+
+    table = "contradictions"
+    home = "@memory"
+
+    id: str
+    lesson_id: str
+    other_id: str
+    about: str
+    state: ContradictionState = ContradictionState.OPEN
+    found_at: datetime
+    settled_at: datetime | None = None
+    settled_by: str | None = None
+    reason: str | None = None
+
+
+class LessonSettler(Store):
+    """Replaces lessons by others, and keeps those that contradict each other until it is known which one holds."""
+
+    @writes
+    def supersede(self, lesson_id: str, by: str, *, reason: str | None = None) -> Lesson:
+        """Replace a lesson by another one: it stays on record, and is no longer recalled."""
+        self._alone()
+        lesson = self._fetch(Lesson, lesson_id)
+        if lesson.superseded_by == by:
+            return lesson.marked_already()
+        if lesson.superseded_by is not None:
+            raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
+        self._refuse_circle(lesson_id, by)
+        with LessonIndex(self._db).following() as index:
+            changed = self._update(Lesson, lesson_id, {"superseded_by": by}, condition="superseded_by is null", note=reason)
+            index.put(changed)
+            self._close(lesson_id, by)
+        return changed
+
+    @writes
+    def retire(self, lesson_id: str, *, reason: str | None = None) -> Lesson:
+        """Retire a lesson without a replacement: it stays in the log and is no longer recalled."""
+        self._alone()
+        if not (lesson := self._fetch(Lesson, lesson_id)).holds:
+            return lesson.marked_already()
+        with LessonIndex(self._db).following() as index:
+            changed = self._update(Lesson, lesson_id, {"retired_at": self._now()}, note=reason or "retired")
+            index.put(changed)
+            self._close(lesson_id, "nothing")
+        return changed
+
+    @writes
+    def reinstate(self, lesson_id: str) -> Lesson:
+        """Reinstate a superseded or retired lesson."""
+        self._alone()
+        if (lesson := self._fetch(Lesson, lesson_id)).holds:
+            return lesson.marked_already()
+        with LessonIndex(self._db).following() as index:
+            changed = self._update(Lesson, lesson_id, {"superseded_by": None, "retired_at": None}, note="reinstated")
+            index.put(changed)
+        return changed
+
+    @writes
+    def outdate(
+        self,
+        *,
+        paths: list[str] | None = None,
+        versions: list[str] | None = None,
+        undone_commit: str | None = None,
+        project: str | None = None,
+    ) -> list[Lesson]:
+        """Mark lessons about changed paths, versions or commits as outdated, until they are learned again.
+
+        Versions are given as NAME=VERSION; those that a lesson does not hold for outdate it.
+        """
+        if not (paths or versions or undone_commit):
+            raise Invalid("nothing is said to have changed; name paths, versions or an undone commit", field="paths")
+        now_used = scopes.versions_of(versions or [])
+        self._alone()
+        where = Where(Lesson, project=project)
+        where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
+        found = self._select(Lesson, f"select * from lessons {where.sql} order by created_at, id", **where.bound)
+        what = {lesson.id: scopes.changed(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
+        with LessonIndex(self._db).following():
+            return [self._outdate(lesson_id, reason) for lesson_id, reason in what.items() if reason is not None]
+
+    def _outdate(self, lesson_id: str, reason: str) -> Lesson:
+        return self._update(Lesson, lesson_id, {"outdated_at": self._now(), "outdated_by": reason}, note=reason)
+
+    @reads
+    def contradictions(
+        self,
+        lesson_id: str | None = None,
+        *,
+        state: ContradictionStateLike = ContradictionState.OPEN,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Contradiction]:
+        """List contradictions between lessons, the newest first: those to settle, or those that were."""
+        where = Where(Contradiction, state=enum_of(ContradictionState, state, "state"))
+        if lesson_id is not None:
+            where.add("(lesson_id = :of or other_id = :of)", of=lesson_id)
+        return self._page(Contradiction, where, order=("found_at", "id"), limit=limit, after=after, descending=True)
+
+    @writes
+    def settle(self, contradiction_id: str, keep: str, *, by: str | None = None, reason: str | None = None) -> Contradiction:
+        """Settle a contradiction: KEEP is the lesson that holds, which supersedes the other one, or `both`."""
+        self._alone()
+        found = self._fetch(Contradiction, contradiction_id)
+        lessons = (found.lesson_id, found.other_id)
+        if keep not in (*lessons, BOTH):
+            raise Invalid(f"keep is {keep!r}; it is {lessons[0]}, {lessons[1]} or both", field="keep")
+        if found.state is not ContradictionState.OPEN:
+            raise Conflict(f"contradiction {contradiction_id} is {found.state} already", id=contradiction_id, state=found.state)
+        settled = self._decide(contradiction_id, both=keep == BOTH, by=by, reason=reason)
+        if keep != BOTH:
+            self._let_hold(keep, lessons[0] if keep == lessons[1] else lessons[1])
+        return settled
+
+    def _decide(self, contradiction_id: str, *, both: bool, by: str | None, reason: str | None) -> Contradiction:
+        with LessonIndex(self._db).following():
+            return self._update(
+                Contradiction,
+                contradiction_id,
+                {
+                    "state": ContradictionState.BOTH_HOLD if both else ContradictionState.SETTLED,
+                    "settled_at": self._now(),
+                    "settled_by": by,
+                    "reason": reason,
+                },
+                condition="state = 'open'",
+            )
+
+    def _let_hold(self, kept: str, other: str) -> None:
+        """Make one lesson stand in the place of another, whichever of them stood there before."""
+        self.reinstate(kept)
+        if self._fetch(Lesson, other).superseded_by is None:
+            self.supersede(other, kept)
+
+    def _alone(self) -> None:
+        """Be the only one who adds or supersedes lessons until this transaction ends."""
+        self._db.lock_stream(STREAM)
+        self._db.rows("select id from lesson_desk where id = 1 for update", {})
+
+    def _oppose(self, lesson: Lesson, other: Lesson | Saying, about: str) -> Contradiction:
+        """Keep that two lessons contradict each other; what is known already comes back as it is."""
+        known = self._select(
+            Contradiction,
+            """
+            select * from contradictions
+             where (lesson_id = :one and other_id = :other) or (lesson_id = :other and other_id = :one)
+            """,
+            one=lesson.id,
+            other=other.id,
+        )
+        if known:
+            return known[0].marked_already()
+        return self._add(
+            Contradiction,
+            note=about,
+            id=self._ids.new("contradiction"),
+            lesson_id=lesson.id,
+            other_id=other.id,
+            about=about,
+            found_at=self._now(),
+        )
+
+    def _oppose_again(self, lesson: Lesson, other: Lesson, why: str) -> Contradiction:
+        """Keep that two lessons contradict each other, as one to settle; what was settled before is open again."""
+        found = self._oppose(lesson, other, why)
+        if found.state is ContradictionState.OPEN:
+            return found
+        return self._update(
+            Contradiction,
+            found.id,
+            {"state": "open", "settled_at": None, "settled_by": None, "reason": None},
+            condition="state <> 'open'",
+            note=why,
+        )
+
+    def _close(self, lesson_id: str, by: str) -> None:
+        """Settle what a lesson contradicts that holds no more."""
+        self._change_all(
+            Contradiction,
+            """
+            update contradictions set state = 'settled', settled_at = :now, reason = :reason
+             where state = 'open'
+               and (lesson_id = :lesson_id or other_id = :lesson_id)
+            returning *
+            """,
+            lesson_id=lesson_id,
+            now=self._now(),
+            reason=f"{lesson_id} is superseded by {by}",
+        )
+
+    def _refuse_circle(self, lesson_id: str, by: str) -> None:
+        following: str | None = by
+        while following is not None:
+            if following == lesson_id:
+                raise Invalid(
+                    f"lesson {lesson_id} can't be superseded by {by}: {by} is, in the end, superseded by it"
+                    if by != lesson_id
+                    else f"lesson {lesson_id} can't supersede itself",
+                    field="by",
+                )
+            following = self._fetch(Lesson, following).superseded_by
+
 
 LONGEST_BODY = 4000
 # How many of the lessons that share most words with a new one are compared with it, word by word.
 _COMPARED = 12
 _CANDIDATES = 32
 _MOST_CONTRADICTIONS = 5
-# Who says again what was recalled within this time has most likely just read it.
+# Who states again what was recalled within this time has most likely just read it.
 _JUST_RECALLED = timedelta(days=1)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
@@ -65,7 +281,7 @@ class LessonWriter(LessonSettler):
         given["payload"] = self._payload(topic, {} if payload is None else payload, body)
         return within_lease(self._db, lambda: self._remember(given, refs or [], key))
 
-    def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> "dict[str, Any]":
+    def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> dict[str, Any]:
         if not words_of(body):
             raise Invalid("a lesson needs words", field="body")
         if len(body) > LONGEST_BODY:
@@ -87,7 +303,7 @@ class LessonWriter(LessonSettler):
             "source_kind": source_kind,
         }
 
-    def _payload(self, topic: str, payload: "dict[str, Any]", body: str) -> "dict[str, Any]":
+    def _payload(self, topic: str, payload: dict[str, Any], body: str) -> dict[str, Any]:
         """Check a payload; give a failure the signature it is looked up by, without what differs between occurrences."""
         if topic == "failure_patterns" and isinstance(payload, dict):
             message = payload.get("error_signature") or body
@@ -95,14 +311,14 @@ class LessonWriter(LessonSettler):
         topics.check_payload(topic, payload)
         return payload
 
-    def _remember(self, given: "dict[str, Any]", refs: list[str], key: str | None) -> Lesson:
+    def _remember(self, given: dict[str, Any], refs: list[str], key: str | None) -> Lesson:
         self._check_topic(given["topic"])
         self._check_refs(refs)
         self._alone()
         with LessonIndex(self._db).following() as index:
             return self._learned(given, refs, key, index)
 
-    def _learned(self, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
+    def _learned(self, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
         if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
             return self._fetch(Lesson, seen[0].lesson_id).marked_already()
         # What is compared must be what is stored: a secret that was taken out makes no difference.
@@ -111,26 +327,26 @@ class LessonWriter(LessonSettler):
             return self._learned_again(known, given, refs, key, index)
         lesson = self._write(given)
         self._see(lesson, given, refs, key, again=False)
-        warnings = self._contradicted(lesson)
+        notes = self._contradicted(lesson)
         index.put(lesson)
-        return lesson.warned(warnings)
+        return lesson.warned(notes)
 
     def _learned_again(
-        self, known: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex
+        self, known: Lesson, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex
     ) -> Lesson:
         """Count a lesson as seen once more, unless it was only read here and is said again without anything that shows it."""
         if self._was_only_recalled(known, given, refs):
-            told = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
+            notes = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
             if known.superseded_by is not None:
-                told.append(f"lesson {known.id} was superseded by {known.superseded_by} and stays hidden")
-            return known.marked_already().warned(told)
+                notes.append(f"lesson {known.id} was superseded by {known.superseded_by} and stays hidden")
+            return known.marked_already().warned(notes)
         lesson = self._count(known, given)
         self._see(lesson, given, refs, key, again=True)
         if lesson.payload != known.payload:
             index.put(lesson)
         return lesson.warned(self._superseded(lesson))
 
-    def _was_only_recalled(self, known: Lesson, given: "dict[str, Any]", refs: list[str]) -> bool:
+    def _was_only_recalled(self, known: Lesson, given: dict[str, Any], refs: list[str]) -> bool:
         if refs or given["source_id"] or known.last_recalled_at is None:
             return False
         return self._now() - known.last_recalled_at < _JUST_RECALLED
@@ -149,17 +365,18 @@ class LessonWriter(LessonSettler):
         ]
 
     def _contradicted(self, lesson: Lesson) -> list[str]:
-        """Find what says otherwise than a new lesson; keep it as contradictions, and tell of them."""
-        told: list[str] = []
+        """Find and record lessons that contradict a new one; return warnings."""
+        notes: list[str] = []
         for other in self._near(lesson.body, lesson.project):
             about = similarity.contradiction(lesson.body, other.body)
-            if about is not None and len(told) < _MOST_CONTRADICTIONS:
+            if about is not None and len(notes) < _MOST_CONTRADICTIONS:
                 found = self._oppose(lesson, other, about)
-                told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
-        return told
+                command = f"decklog memory settle {found.id} KEEP"
+                notes.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: {command}")
+        return notes
 
-    def _near(self, body: str, project: str | None) -> "list[Saying]":
-        """Find lessons of a project that hold, of whatever topic, and have most of the terms of a text."""
+    def _near(self, body: str, project: str | None) -> list[Saying]:
+        """Find lessons of a project that hold, of any topic, and have most of the terms of a text."""
         groups = similarity.groups_of(body)
         return _nearest(body, lesson_search(self._db).containing(groups, project=project, limit=_CANDIDATES)) if groups else []
 
@@ -183,11 +400,11 @@ class LessonWriter(LessonSettler):
             self._journal.get(parts[1], int(parts[2]))
 
     def _same(self, topic: str, project: str | None, body: str) -> Lesson | None:
-        """Find the lesson that says this already; one that holds before one that was superseded."""
+        """Find the lesson that states this already; one that holds before one that was superseded."""
         found = [lesson for lesson in self._lessons_like(topic, project, body) if similarity.alike(lesson.body, body)]
         return min(found, key=lambda lesson: (not lesson.holds, lesson.created_at, lesson.id), default=None)
 
-    def _lessons_like(self, topic: str, project: str | None, body: str) -> "Iterator[Lesson]":
+    def _lessons_like(self, topic: str, project: str | None, body: str) -> Iterator[Lesson]:
         exact = self._select(
             Lesson,
             "select * from lessons where fingerprint = :fingerprint and topic = :topic",
@@ -198,14 +415,14 @@ class LessonWriter(LessonSettler):
         others = lesson_search(self._db).with_term(essence_term(body), topic=topic, project=project)
         yield from self._lessons(others[:_CANDIDATES])
 
-    def _lessons(self, lesson_ids: "list[str]") -> "list[Lesson]":
+    def _lessons(self, lesson_ids: list[str]) -> list[Lesson]:
         if not lesson_ids:
             return []
         # Ids of our own making, so there is nothing to check or redact in them.
         names, rows = lesson_search(self._db).whole(lesson_ids)
         return Lesson.from_rows(names, rows)
 
-    def _write(self, given: "dict[str, Any]", **more: "Any") -> Lesson:
+    def _write(self, given: dict[str, Any], **more: Any) -> Lesson:
         now = self._now()
         body, _ = self._db.values.text("body", given["body"])
         fields: dict[str, Any] = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
@@ -217,27 +434,25 @@ class LessonWriter(LessonSettler):
         self._db.values.vouch(digest)
         return digest
 
-    def _count(self, known: Lesson, given: "dict[str, Any]") -> Lesson:
-        """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
+    def _count(self, known: Lesson, given: dict[str, Any]) -> Lesson:
+        """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two counts."""
         payload = {**given["payload"], **known.payload}
-        return self._change(
+        return self._update(
             Lesson,
             known.id,
-            """
-            update lessons
-               set sightings = sightings + 1, last_seen_at = :now, payload = :payload, confidence = :confidence, scope = :scope,
-                   outdated_at = null, outdated_by = null
-             where id = :id
-            returning *
-            """,
+            {
+                "last_seen_at": self._now(),
+                "payload": payload,
+                "confidence": max(known.confidence, given["confidence"]),
+                "scope": {**known.scope, **given["scope"]},
+                "outdated_at": None,
+                "outdated_by": None,
+            },
+            counting="sightings",
             note="seen again",
-            now=self._now(),
-            payload=payload,
-            scope={**known.scope, **given["scope"]},
-            confidence=max(known.confidence, given["confidence"]),
         )
 
-    def _see(self, lesson: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, *, again: bool) -> None:
+    def _see(self, lesson: Lesson, given: dict[str, Any], refs: list[str], key: str | None, *, again: bool) -> None:
         self._add(
             Sighting,
             id=self._ids.new("sighting"),
@@ -253,7 +468,7 @@ class LessonWriter(LessonSettler):
         )
 
 
-def _nearest(body: str, sayings: "list[Saying]") -> "list[Saying]":
+def _nearest(body: str, sayings: list[Saying]) -> list[Saying]:
     """Choose the lessons that share most words with a text: to compare each of them word by word would take too long."""
     words = set(body.casefold().split())
     return sorted(sayings, key=lambda said: (-len(words.intersection(said.body.casefold().split())), said.id))[:_COMPARED]

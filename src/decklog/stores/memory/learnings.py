@@ -1,24 +1,19 @@
 """Learnings: observations from tasks, until someone makes them part of a document or a skill, or dismisses them."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Literal
-
-    from decklog.stores.results.memory import LearningsImport
-
+from decklog.stores.results.memory import LearningsImport
 
 DOCUMENT = "GAIA.md"
 DISMISSED = "dismissed"
@@ -37,7 +32,7 @@ class BadLine(Invalid, ValueError):
 
 @dataclass(frozen=True)
 class LearningLine:
-    """What one line says; every field is checked when it is made."""
+    """What one line states; every field is checked when it is made."""
 
     timestamp: str
     task_id: str
@@ -105,7 +100,7 @@ def format_entry(entry: LearningLine) -> str:
 def parse_line(line: str, *, tolerant: bool = False) -> LearningLine | None:
     """Read a line back; a blank one is None, and anything else that is no learning raises `BadLine`.
 
-    Logs from elsewhere leave quotes and backslashes bare; `tolerant` takes such an observation as it stands.
+    Logs from elsewhere leave quotes and backslashes bare; `tolerant` takes such an observation as it is.
     """
     line = line.removesuffix("\n").removesuffix("\r")
     if not line.strip():
@@ -126,7 +121,7 @@ def _observation(written: str, tolerant: bool) -> str:
     raise BadLine('a " or a \\ inside the observation has no \\ before it', field="observation")
 
 
-def iter_entries(lines: "Iterable[str]", *, tolerant: bool = False) -> "Iterator[LearningLine]":
+def iter_entries(lines: Iterable[str], *, tolerant: bool = False) -> Iterator[LearningLine]:
     """Read lines one by one; the error for a bad one names its number. `tolerant` leaves bad lines out instead."""
     for number, line in enumerate(lines, 1):
         try:
@@ -139,7 +134,7 @@ def iter_entries(lines: "Iterable[str]", *, tolerant: bool = False) -> "Iterator
             yield entry
 
 
-def read_all(text: str, *, tolerant: bool = False) -> "tuple[list[LearningLine], list[tuple[int, str]]]":
+def read_all(text: str, *, tolerant: bool = False) -> tuple[list[LearningLine], list[tuple[int, str]]]:
     """Read a whole log; also list the numbers of bad lines with what is wrong, which only a tolerant reading has."""
     entries, bad = [], []
     for number, line in enumerate(text.split("\n"), 1):
@@ -160,10 +155,7 @@ class LearningState(StrEnum):
     DISMISSED = "dismissed"
 
 
-if TYPE_CHECKING:
-    LearningStateLike = LearningState | Literal["open", "promoted", "dismissed"]
-else:
-    LearningStateLike = LearningState
+LearningStateLike = LearningState | Literal["open", "promoted", "dismissed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,8 +225,7 @@ class Learnings(Store):
     def _known(self, key: str | None) -> Learning | None:
         if key is None:
             return None
-        found = self._select(Learning, "select * from learnings where key = :key", key=key)
-        return found[0] if found else None
+        return self._first(Learning, "select * from learnings where key = :key", key=key)
 
     @writes
     def promote(self, learning_id: str, *, to: str | None = None, by: str | None = None) -> Learning:
@@ -259,20 +250,12 @@ class Learnings(Store):
     def _decide(self, learning: Learning, state: LearningState, place: str, by: str | None, reason: str | None) -> Learning:
         if learning.state is LearningState.PROMOTED:
             raise Conflict(f"learning {learning.id} is in {learning.candidate} already", id=learning.id, state=learning.state)
-        return self._change(
+        return self._update(
             Learning,
             learning.id,
-            """
-            update learnings set state = :state, candidate = :place, decided_at = :now, decided_by = :by, reason = :reason
-             where id = :id and state = :was
-            returning *
-            """,
+            {"state": state, "candidate": place, "decided_at": self._now(), "decided_by": by, "reason": reason},
+            condition="state = :was",
             note=f"{state}: {place}",
-            state=state,
-            place=place,
-            now=self._now(),
-            by=by,
-            reason=reason,
             was=learning.state,
         )
 
@@ -295,8 +278,7 @@ class Learnings(Store):
         after: str | None = None,
     ) -> Page[Learning]:
         """List learnings, newest first."""
-        where = Where(Learning)
-        where.equal(state=state and enum_of(LearningState, state, "state"), task_id=task_id, run_id=run_id)
+        where = Where(Learning, state=state, task_id=task_id, run_id=run_id)
         where.between("noted_at", since, until)
         return self._page(Learning, where, order=("noted_at", "id"), limit=limit, after=after, descending=not oldest_first)
 

@@ -1,13 +1,10 @@
 """The lesson: something learned, what it rests on, and what became of it since."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 HALF_LIFE_DAYS = 120
 # The condition that a lesson may be recalled.
@@ -64,11 +61,11 @@ class Lesson(Record):
         """Whether it may be recalled: nothing replaced it, and nobody put it aside."""
         return self.superseded_by is None and self.retired_at is None
 
-    # What whoever learned it should know: that another lesson says otherwise, or that it was superseded.
+    # Warnings for the caller: another lesson contradicts it, or it was superseded.
     warnings = ()  # type: tuple[str, ...]
 
-    def warned(self, warnings: "Sequence[str]") -> "Lesson":
-        """Put what should be known beside the lesson."""
+    def warned(self, warnings: Sequence[str]) -> "Lesson":
+        """Put what should be known with the lesson."""
         object.__setattr__(self, "warnings", tuple(warnings))
         return self
 
@@ -142,8 +139,8 @@ class Hit(Record):
 
 
 class Hits(list[Hit]):
-    """Lessons that were recalled, the best first. `warnings` says what they were not searched by, and why."""
+    """Lessons that were recalled, the best first. `warnings` shows what they were not searched by, and why."""
 
-    def __init__(self, hits: "Iterable[Hit]" = (), warnings: "Sequence[str]" = ()) -> None:
+    def __init__(self, hits: Iterable[Hit] = (), warnings: Sequence[str] = ()) -> None:
         super().__init__(hits)
         self.warnings = tuple(warnings)

@@ -1,29 +1,24 @@
 """Memory: lessons that a log has learned, recalled when they matter."""
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid
+from decklog.db.base import Database
 from decklog.db.search.lessons import lesson_search
 from decklog.db.where import Where
 from decklog.records.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records.record import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
-from decklog.stores.memory.embedding import without_vectors
 from decklog.stores.memory.indexing import LessonIndex
+from decklog.stores.memory.learning import Contradiction
 from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting, Topic
-from decklog.stores.memory.proposals.proposal import Proposal
-from decklog.stores.memory.proposals.proposing import LessonProposals
-from decklog.stores.memory.settling import Contradiction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.stores.memory.neighbours.nearest import Neighbours
-    from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
+from decklog.stores.memory.proposals import Proposal
+from decklog.stores.memory.proposing import LessonProposals
+from decklog.stores.memory.upkeep import without_vectors
+from decklog.stores.memory.vectors import Neighbours
 
 MOST_HITS = 50
 _CANDIDATES = 40
@@ -95,28 +90,28 @@ class Memory(LessonProposals):
             is_behind = index.ask_if_behind() if can_step else None
             weighing = _Weighing(self._db, ranking.RankingQuestion(asked.query, self._now()))
             if neighbours is not None:
-                neighbours.catch_up()
+                neighbours.load()
             if is_behind is not None and is_behind():
                 return None
-            if may_embed and neighbours is not None and neighbours.without:
+            if may_embed and neighbours is not None and neighbours.missing:
                 return None
             return self._best(asked, weighing, neighbours, vector)
 
         # In the same read as the answer: nearly always there is nothing to catch up with, and nothing to embed.
         while (hits := self._db.read(look)) is None:
             index.catch_up()
-            if may_embed and neighbours is not None and neighbours.without:
+            if may_embed and neighbours is not None and neighbours.missing:
                 may_embed = False
                 if warnings := self._embed_some(neighbours):
                     neighbours = None
-        return Hits(hits, warnings or without_vectors(neighbours.without if neighbours is not None else 0))
+        return Hits(hits, warnings or without_vectors(len(neighbours.missing) if neighbours is not None else 0))
 
     def _best(
         self,
         asked: "_Asked",
         weighing: "_Weighing",
-        neighbours: "Neighbours | NeighboursOnServer | None",
-        vector: "list[float]",
+        neighbours: Neighbours | None,
+        vector: list[float],
     ) -> list[Hit]:
         narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
         question, search, weights = weighing.question, weighing.search, weighing.weights()
@@ -138,7 +133,7 @@ class Memory(LessonProposals):
         answer = ranking.RankedLessons(ranking.Ranking(lessons, question, match, parts), enough)
         return self._told(answer.within(asked.budget_tokens, asked.limit), question)
 
-    def _told(self, taken: "list[ranking.Ranked]", question: ranking.RankingQuestion) -> list[Hit]:
+    def _told(self, taken: list[ranking.Ranked], question: ranking.RankingQuestion) -> list[Hit]:
         """Tell lessons with what speaks for and against them."""
         ids = [one.lesson.id for one in taken]
         contradicting = self._contradicting(ids)
@@ -149,7 +144,7 @@ class Memory(LessonProposals):
             for one in taken
         ]
 
-    def _contradicting(self, lesson_ids: "list[str]") -> "Callable[[], dict[str, list[str]]]":
+    def _contradicting(self, lesson_ids: list[str]) -> Callable[[], dict[str, list[str]]]:
         """Ask, with the next statement, which lessons say otherwise than each of these, where nobody has settled it."""
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound) or "''"
@@ -171,7 +166,7 @@ class Memory(LessonProposals):
 
         return contradicting
 
-    def _evidence(self, lesson_ids: "list[str]") -> "dict[str, list[dict[str, object]]]":
+    def _evidence(self, lesson_ids: list[str]) -> dict[str, list[dict[str, object]]]:
         """List what each of some lessons rests on, the newest sightings first."""
         shown = ("seen_at", "source_kind", "source_id", "run_id", "task_id", "refs")
         # One look for all of them, each by the index: there are at most as many as hits.
@@ -184,7 +179,7 @@ class Memory(LessonProposals):
             found.setdefault(sighting.lesson_id, []).append({name: seen[name] for name in shown if seen[name]})
         return found
 
-    def _count_recalls(self, lesson_ids: "list[str]") -> "set[str]":
+    def _count_recalls(self, lesson_ids: list[str]) -> set[str]:
         """Count a recall of each; say which of them still hold."""
         names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         among = ", ".join(f":{name}" for name in names)
@@ -239,8 +234,9 @@ class Memory(LessonProposals):
         after: str | None = None,
     ) -> Page[Lesson]:
         """List lessons that hold, newest first."""
-        where = Where(Lesson)
-        where.equal(topic=topic, project=project, source_kind=source_kind, source_id=source_id, run_id=run_id, task_id=task_id)
+        where = Where(
+            Lesson, topic=topic, project=project, source_kind=source_kind, source_id=source_id, run_id=run_id, task_id=task_id
+        )
         where.between("created_at", since, until)
         if min_confidence is not None:
             where.add("confidence >= :least", least=min_confidence)
@@ -252,15 +248,14 @@ class Memory(LessonProposals):
     def evidence(self, lesson_id: str, *, limit: int = 20, after: str | None = None) -> Page[Sighting]:
         """List when and from what a lesson was learned, newest first."""
         self._fetch(Lesson, lesson_id)
-        where = Where(Sighting)
-        where.equal(lesson_id=lesson_id)
+        where = Where(Sighting, lesson_id=lesson_id)
         return self._page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)
 
 
 class _Weighing:
     """A question whose words the index has been asked for: what each is worth comes with the next statement."""
 
-    def __init__(self, db: "Database", question: ranking.RankingQuestion) -> None:
+    def __init__(self, db: Database, question: ranking.RankingQuestion) -> None:
         self.question = question
         self.search = lesson_search(db)
         self.weights = self.search.weights([*question.terms, *question.signs])
@@ -274,8 +269,8 @@ class _Asked:
         query: str,
         topic: str | None,
         project: str | None,
-        paths: "list[str]",
-        versions: "list[str]",
+        paths: list[str],
+        versions: list[str],
         limit: int,
         budget_tokens: int | None,
         min_match: float | None,
@@ -302,7 +297,7 @@ class _Asked:
         if self.topic is not None:
             topics.check_name(self.topic)
 
-    def in_scope(self, lessons: "list[Lesson]") -> "list[Lesson]":
+    def in_scope(self, lessons: list[Lesson]) -> list[Lesson]:
         """Leave out what does not hold for the versions and paths that are asked about."""
         if not self.versions and not self.paths:
             return lessons

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
@@ -11,10 +11,7 @@ from decklog.db.where import Where, enum_of, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.memory.error_signatures import classic_message, message_pattern, pattern_hash
-
-if TYPE_CHECKING:
-    from typing import Any, Literal
+from decklog.stores.memory.text import classic_message, message_pattern, pattern_hash
 
 DEFAULT_TTL_DAYS = 90
 INJECTABLE = 0.3
@@ -27,10 +24,7 @@ class PatternOutcome(StrEnum):
     FAILURE = "failure"
 
 
-if TYPE_CHECKING:
-    PatternOutcomeLike = PatternOutcome | Literal["success", "failure"]
-else:
-    PatternOutcomeLike = PatternOutcome
+PatternOutcomeLike = PatternOutcome | Literal["success", "failure"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +109,7 @@ class Patterns(Store):
         )
         return recorded[0]
 
-    def _signature(self, error_type: str, message: str, hints: list[str] | None, stack: list[str] | None) -> "dict[str, Any]":
+    def _signature(self, error_type: str, message: str, hints: list[str] | None, stack: list[str] | None) -> dict[str, Any]:
         """Make the signature of values that are redacted one by one, before they are hashed.
 
         So a secret is in no hash, one error with two secrets is one pattern, and the stored JSON stays whole.
@@ -165,8 +159,7 @@ class Patterns(Store):
         """List a project's patterns, the surest first, then the most frequent."""
         if not 0 <= min_confidence <= 1:
             raise Invalid(f"min_confidence is {min_confidence}; it goes from 0 to 1", field="min_confidence")
-        where = Where(ErrorPattern)
-        where.equal(project=project, lang=lang)
+        where = Where(ErrorPattern, project=project, lang=lang)
         where.add("confidence >= :least", least=float(min_confidence))
         if not include_expired:
             expired, bound = self._expired()
@@ -185,13 +178,12 @@ class Patterns(Store):
     def cleanup(self, *, project: str | None = None) -> int:
         """Remove the patterns that expired, of one project or of all; say how many there were."""
         expired, bound = self._expired()
-        where = Where(ErrorPattern)
-        where.equal(project=project)
+        where = Where(ErrorPattern, project=project)
         where.add(f"({expired})", **bound)
         removed = self._remove(ErrorPattern, f"delete from patterns {where.sql} returning *", note="expired", **where.bound)
         return len(removed)
 
-    def _expired(self) -> "tuple[str, dict[str, Any]]":
+    def _expired(self) -> tuple[str, dict[str, Any]]:
         """Spell the condition that a pattern expired, one clause for each lifetime in use."""
         _, rows = self._db.rows("select distinct ttl_days from patterns order by ttl_days", {})
         now = self._now()
@@ -244,7 +236,7 @@ def _check(project: str, solution: str, ttl_days: int) -> None:
         raise Invalid(f"ttl_days is {ttl_days}; a pattern lives for at least a day", field="ttl_days")
 
 
-def _identity(signature: "dict[str, Any]") -> "tuple[str, str, list[str]]":
+def _identity(signature: dict[str, Any]) -> tuple[str, str, list[str]]:
     return signature["error_type"], signature["message_pattern"], signature["context_hints"]
 
 

@@ -1,52 +1,47 @@
-"""Ranking: which of the lessons that match a question deserve to be told, and why."""
+"""Ranking: which of the lessons that match a question deserve to be returned, and why."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_part, says_nothing
-from decklog.stores.memory.stemming import stem_of
-from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words_of
 
 # What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
 LITTLE = 0.6
-# A lesson that reaches less of what the question's words could reach is not told. Of the answers to questions in other words, one
-# in fifty is below it; of questions about something else altogether, most find nothing above it.
+# A lesson that reaches less of what the question's words could reach is not returned. One in fifty right answers
+# to paraphrased questions is below it; most unrelated questions find nothing above it.
 FLOOR = 0.05
-# Where the meaning is known too, so much of the words says enough by itself; of less, words and meaning must say enough together.
+# Where the meaning is known too, so much of the words is enough alone; of less, words and meaning must say enough together.
 CLEAR = 0.2
-# The floor compares with so many words of a question, the weightiest: no lesson has most of the words of a pasted error.
+# The floor compares with this many words of a question, the weightiest: no lesson has most of the words of a pasted error.
 FLOOR_TERMS = 8
-# A question that is a whole document is asked by its beginning.
+# A question that is a whole document is searched by its beginning.
 _MOST_TERMS = 200
-# In so much of it there are as many terms as are asked for, unless it says the same again and again.
+# In so much of it there are as many terms as are asked for, unless it states the same again and again.
 _MOST_CHARACTERS = 20_000
 # In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
 _SMALL = 50
-# Two lessons that share this much of their words are one saying, for whoever asks.
+# Two lessons that share this much of their words are one saying, for the caller.
 NEARLY_EQUAL = 0.8
-# What is left of the match of a lesson that what it holds for has changed for, and of one that says nothing to follow.
+# What is left of the match of a lesson that what it holds for has changed for, and of one that states nothing to follow.
 _OUTDATED, _SAYS_NOTHING = 0.5, 0.5
 # How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
 RECORD_SHARE = 0.35
 # How that share is split.
 WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
-# What the share of a question that a lesson covers is worth beside its meaning, which counts in spreads above the usual: one weak
-# word in common says little, and most of a question's words in common say more than any likeness.
+# Weight of the share of a question that a lesson covers, compared with its similarity in spreads above the mean. Squared: one
+# weak word in common counts little, and most of the words in common count more than any similarity.
 COVER, COVER_SQUARED = 3.0, 40.0
 
 
 class RankingQuestion:
-    """What is asked for, in the forms that the signals look at."""
+    """What is requested, in the forms that the signals look at."""
 
-    def __init__(self, text: str, now: "datetime") -> None:
+    def __init__(self, text: str, now: datetime) -> None:
         self.now = now
         text = text[:_MOST_CHARACTERS]
         self.words = tuple(dict.fromkeys(words_of(text)))
@@ -57,16 +52,16 @@ class RankingQuestion:
 
 
 def covered(
-    lessons: "Iterable[Lesson]",
-    scores: "Mapping[str, float]",
+    lessons: Iterable[Lesson],
+    scores: Mapping[str, float],
     question: RankingQuestion,
-    weights: "Mapping[str, float]",
+    weights: Mapping[str, float],
     *,
     terms: int = _MOST_TERMS,
 ) -> dict[str, float]:
     """Put scores in relation to the most that the question's weightiest words could reach, which is 1.
 
-    So one weak word of many that are shared says little, and a question whose words nobody knows is covered by nothing.
+    So one weak word of many that are shared states little, and a question whose words nobody knows is covered by nothing.
     """
     heaviest = sorted((weights[term] for term in question.terms), reverse=True)[:terms]
     most = sum(heaviest) * (K1 + 1) + LITTLE * min(len(question.little_words), terms)
@@ -83,7 +78,7 @@ class Ranked:
     __slots__ = ("_parts", "_record", "lesson", "score")
 
     def __init__(
-        self, lesson: Lesson, score: float, parts: "Mapping[str, Mapping[str, float]]", record: "Mapping[str, float]"
+        self, lesson: Lesson, score: float, parts: Mapping[str, Mapping[str, float]], record: Mapping[str, float]
     ) -> None:
         self.lesson = lesson
         self.score = score
@@ -91,7 +86,7 @@ class Ranked:
         self._record = record
 
     @property
-    def signals(self) -> "dict[str, float]":
+    def signals(self) -> dict[str, float]:
         """What speaks for the lesson, each from 0 to 1: its words, its meaning if that is known, and its record."""
         lesson_id = self.lesson.id
         behind = {name: part[lesson_id] for name, part in self._parts.items() if lesson_id in part}
@@ -102,10 +97,10 @@ class Ranked:
         return Ranked(self.lesson, score, self._parts, self._record)
 
 
-def fused(lessons: "Iterable[Lesson]", match: "Mapping[str, float]", above: "Mapping[str, float]") -> dict[str, float]:
+def fused(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
     """Add what words and meaning say of lessons, in relation to the best, which is 1.
 
-    `above` says by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
+    `above` states by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
     """
     scores = {lesson.id: _added(match.get(lesson.id, 0.0), above.get(lesson.id, 0.0)) for lesson in lessons}
     best = max(scores.values(), default=0.0)
@@ -117,17 +112,14 @@ def _added(cover: float, above: float) -> float:
 
 
 class Ranking:
-    """Lessons by how well they match and by what their record says; `parts` are the signals behind the match.
-
-    A record can only lower a match: of most lessons it is never looked at, because others are better by any record.
-    """
+    """Lessons by how well they match and by their record, which can only lower a match; `parts` are the signals of the match."""
 
     def __init__(
         self,
-        lessons: "Sequence[Lesson]",
+        lessons: Sequence[Lesson],
         question: RankingQuestion,
-        match: "Mapping[str, float]",
-        parts: "Mapping[str, Mapping[str, float]]",
+        match: Mapping[str, float],
+        parts: Mapping[str, Mapping[str, float]],
     ) -> None:
         self.lessons = lessons
         self.question = question
@@ -145,22 +137,13 @@ class Ranking:
             found = self._known[lesson.id] = Ranked(lesson, score, self._parts, record)
         return found
 
-    def best_first(self) -> "Iterator[Ranked]":
-        """Yield the lessons in their order; among equals, by their ids."""
-        likely = sorted(self.lessons, key=lambda lesson: -self._match[lesson.id])
-        scored: list[tuple[float, str, Ranked]] = []
-        for lesson in likely:
-            most = self._match[lesson.id]
-            while scored and -scored[0][0] > most:
-                yield heappop(scored)[2]
-            one = self.of(lesson)
-            heappush(scored, (-one.score, lesson.id, one))
-        while scored:
-            yield heappop(scored)[2]
+    def best_first(self) -> list[Ranked]:
+        """Return the lessons in their order; among equals, by their ids."""
+        return sorted(map(self.of, self.lessons), key=lambda one: (-one.score, one.lesson.id))
 
 
 def _doubt(lesson: Lesson) -> float:
-    """Return how much is left of the match of a lesson that did more harm than good, is outdated, or says nothing."""
+    """Return how much is left of the match of a lesson that did more harm than good, is outdated, or states nothing."""
     harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
     return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
 
@@ -176,17 +159,17 @@ def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Least:
-    """What a lesson must have of a question to be told."""
+    """What a lesson must have of a question to be returned."""
 
-    # Of its words, where nothing is known of its meaning; and so that the words say enough whatever it means.
+    # Of its words, where nothing is known of its meaning; and the share at which words are enough regardless of meaning.
     words: float
     clear: float
     # Of its words and its meaning together.
     together: float | None = None
-    # Of either of them, as whoever asks wants it.
+    # Of either of them, as the caller asked.
     wanted: float | None = None
 
-    def met_by(self, signals: "Mapping[str, float]") -> bool:
+    def met_by(self, signals: Mapping[str, float]) -> bool:
         """Return whether a lesson has so much."""
         words, meaning = signals["text"], signals.get("meaning")
         if self.wanted is not None:
@@ -197,12 +180,12 @@ class Least:
 
 
 def least(lessons: int, *, together: float | None, wanted: float | None) -> Least:
-    """Return what a lesson must have in a memory of so many; `together` is what it must have of words and meaning."""
+    """Return what a lesson must have in a memory of this many; `together` is what it must have of words and meaning."""
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
 class RankedLessons:
-    """What is told of the lessons that were ranked: the best that fit, each said once."""
+    """The ranked lessons that are returned: the best that fit, each once."""
 
     def __init__(self, ranking: Ranking, enough: Least) -> None:
         self._ranking = ranking
@@ -210,7 +193,7 @@ class RankedLessons:
         self._contents = [(lesson, content_of(lesson.body)) for lesson in ranking.lessons]
 
     def within(self, budget_tokens: int | None, limit: int) -> list[Ranked]:
-        """Take the best that fit; one that is too long, or says again what was taken, makes way for the next."""
+        """Take the best that fit; one that is too long, or states again what was taken, makes way for the next."""
         taken: list[Ranked] = []
         left = budget_tokens
         for one in self._fitting():
@@ -223,18 +206,18 @@ class RankedLessons:
             taken.append(one)
         return taken
 
-    def _fitting(self) -> "Iterator[Ranked]":
+    def _fitting(self) -> Iterator[Ranked]:
         """Leave out what shares too little with the question: that nothing fits is an answer too. Tell wholes for their parts."""
-        told: set[str] = set()
+        shown: set[str] = set()
         for one in self._ranking.best_first():
             if self._enough.met_by(one.signals):
                 whole = self._whole(one)
-                if whole.lesson.id not in told:
+                if whole.lesson.id not in shown:
                     yield whole
-                told.add(whole.lesson.id)
+                shown.add(whole.lesson.id)
 
     def _whole(self, one: Ranked) -> Ranked:
-        """Return the surest lesson that one quotes a part of: it says what the part says of what is asked, and more."""
+        """Return the surest lesson that one quotes a part of: it covers the part and more."""
         part, content = one.lesson, content_of(one.lesson.body)
         asked = content & self._ranking.question.content
         wholes = [
@@ -253,15 +236,15 @@ class RankedLessons:
 
 
 def _surest(whole: Ranked) -> tuple[int, int, float, str]:
-    """Order wholes: the surest first, then the one that says most, then the best."""
+    """Order wholes: the surest first, then the one that states most, then the best."""
     lesson = whole.lesson
     return -lesson.confidence, -len(content_of(lesson.body)), -whole.score, lesson.id
 
 
-def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:
-    """Return whether a lesson says what others say, in nearly the same words.
+def _says_again(lesson: Lesson, taken: list[Lesson]) -> bool:
+    """Return whether a lesson repeats others in nearly the same words.
 
-    One that says otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
+    One that states otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
     """
     near = [other for other in taken if _are_nearly_equal(lesson, other)]
     return len(near) > 1 or any(contradiction(lesson.body, other.body) is None for other in near)
@@ -277,7 +260,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
+def hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, object]], contradicted_by: list[str]) -> Hit:
     """Return a lesson with its reasons and the evidence for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
@@ -300,7 +283,7 @@ def hit(ranked: Ranked, question: RankingQuestion, *, evidence: "list[dict[str, 
     )
 
 
-def _why(lesson: Lesson, question: RankingQuestion, signals: "Mapping[str, float]") -> str:
+def _why(lesson: Lesson, question: RankingQuestion, signals: Mapping[str, float]) -> str:
     said = frozenset(terms_of(lesson.body))
     shared = [word for word in question.words if stem_of(word) in said]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]

@@ -4,13 +4,10 @@
 """
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 _PARTS = ("versions", "paths", "commit")
 _BOUND = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)")
@@ -18,7 +15,7 @@ _VERSION = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)*)")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
-def check(scope: "Mapping[str, Any]") -> None:
+def check(scope: Mapping[str, Any]) -> None:
     """Refuse what is not a scope."""
     if unknown := sorted(scope.keys() - set(_PARTS)):
         raise Invalid(f"a scope has no {', '.join(unknown)}; it has versions, paths and commit", field="scope", unknown=unknown)
@@ -33,7 +30,7 @@ def check(scope: "Mapping[str, Any]") -> None:
         raise Invalid("the commit of a scope is seven or more hexadecimal digits", field="scope")
 
 
-def versions_of(given: "Iterable[str]") -> dict[str, str]:
+def versions_of(given: Iterable[str]) -> dict[str, str]:
     """Read versions that are given as NAME=VERSION."""
     found = {}
     for text in given:
@@ -44,7 +41,7 @@ def versions_of(given: "Iterable[str]") -> dict[str, str]:
     return found
 
 
-def fits(scope: "Mapping[str, Any]", versions: "Mapping[str, str]", paths: "Sequence[str]") -> bool:
+def fits(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str]) -> bool:
     """Return whether what has a scope holds where these versions are used and these paths are touched; unsaid, it does."""
     wanted = scope.get("versions", {})
     if any(name in versions and not _within(versions[name], bounds) for name, bounds in wanted.items()):
@@ -53,7 +50,7 @@ def fits(scope: "Mapping[str, Any]", versions: "Mapping[str, str]", paths: "Sequ
     return not places or not paths or any(_meet(place, path) for place in places for path in paths)
 
 
-def changed(scope: "Mapping[str, Any]", versions: "Mapping[str, str]", paths: "Sequence[str]", commit: str | None) -> str | None:
+def changed(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str], commit: str | None) -> str | None:
     """Name what changed of that for which a lesson holds; None where nothing did."""
     for name, bounds in scope.get("versions", {}).items():
         if name in versions and not _within(versions[name], bounds):
@@ -74,7 +71,7 @@ def _meet(place: str, path: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-def _bounds(text: str) -> "list[tuple[str, tuple[int, ...]]] | None":
+def _bounds(text: str) -> list[tuple[str, tuple[int, ...]]] | None:
     parts = [_BOUND.fullmatch(part.strip()) for part in text.split(",")]
     return None if not all(parts) else [(part[1], _numbers(part[2])) for part in parts if part]
 

@@ -1,7 +1,7 @@
 """Telling whether two lessons say the same thing, or the opposite.
 
 Two texts say the same when their words are the same ones in the same order, but for their forms, for words that say nothing, and
-for a clause that stands first in one and last in the other. Whatever else differs keeps them apart: `before` is not `after`, 5432
+for a clause that is first in one and last in the other. Any other difference keeps them apart: `before` is not `after`, 5432
 is not 5433, and `lock a before b` is not `lock b before a`.
 """
 
@@ -10,25 +10,63 @@ from collections import Counter
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from decklog.stores.memory.contraries import ADVICE, COURTESIES, NEGATIONS, PAIRS, PREFIXES, SUCCESSES
-from decklog.stores.memory.stemming import inflection_of
-from decklog.stores.memory.tokens import STOP_WORDS, terms_of
+from decklog.stores.memory.text import STOP_WORDS, inflection_of, terms_of
 
-if TYPE_CHECKING:
-    Words = tuple[str, ...]
+_LINES = """
+above/below accept/decline accept/refuse accept/reject acquire/release add/remove ahead/behind all/none allow/deny
+allow/forbid allow/prevent always/never any/none ascending/descending attach/detach before/after begin/end beginning/end
+big/small block/unblock both/neither bottom/top client/server close/open commit/revert create/delete decrease/increase
+deny/grant deprecated/mandatory destroy/create disable/enable down/up drop/keep early/late empty/full encrypt/decrypt
+even/only everyone/nobody everything/nothing exclude/include exclusive/inclusive exclusive/shared expand/collapse
+external/internal fail/pass fail/succeed false/true fast/slow faster/slower few/many fewer/more first/last fixed/random
+forbid/permit forward/backward from/to global/local grant/revoke greater/less grow/shrink hard/soft hide/show high/low
+higher/lower ignore/heed import/export in/out include/omit input/output inside/outside install/uninstall into/from join/split
+keep/delete keep/drop keep/remove keep/skip large/small left/right lenient/strict less/more little/much load/unload
+lock/unlock long/short longer/shorter lower/raise lower/upper mandatory/optional manual/automatic maximum/minimum may/must
+merge/split most/none mount/unmount narrow/wide negative/positive new/old newest/oldest next/previous none/some off/on
+offline/online old/new older/newer on/off open/closed optional/required over/under parallel/serial parent/child
+primary/replica private/public production/staging pull/push rarely/often read/write refuse/permit relative/absolute
+required/optional reveal/hide right/wrong safe/unsafe same/different send/receive share/vendor simple/complex single/multiple
+slow/fast start/stop static/dynamic strong/weak synchronous/asynchronous text/binary tight/loose together/apart trust/distrust
+upgrade/downgrade use/avoid usually/never valid/invalid with/without
+"""
+PAIRS = tuple((one, other) for one, _, other in (pair.partition("/") for pair in _LINES.split()))
+NEGATIONS = frozenset(
+    ("avoid", "except", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "unless", "without"),
+)
+# What turns a word round that begins with it.
+PREFIXES = ("un", "in", "non", "dis", "de", "im", "ir", "a", "mis")
+# What thanks and praise are made of, what reports of success have besides, and what neither of them states.
+COURTESIES = frozenset(
+    (
+        *("thanks", "thank", "great", "nice", "awesome", "excellent", "perfect", "congratulations", "welcome", "well"),
+        *("worked", "liked", "love", "loved", "happy", "progress", "successfully", "green", "glad"),
+    )
+)
+SUCCESSES = frozenset(
+    ("done", "passed", "passing", "finished", "completed", "complete", "everything", "team", "task", "job", "tests", "now")
+)
+ADVICE = frozenset(
+    (
+        *("always", "avoid", "because", "before", "keep", "must", "need", "never", "no", "not", "only", "prefer", "should"),
+        *("unless", "use", "when", "without"),
+    )
+)
 
-# Texts that share less than this of their words are about different things; the opposite of what one says is nearer to it.
+
+Words = tuple[str, ...]
+
+# Texts that share less than this of their words are about different things; the opposite of what one states is nearer to it.
 NEAR = 0.5
 # A text that is near lacks at most this share of the terms.
 _LACKING = 0.34
-# A text is a part of another where so many of its words in a row, and this share of them, are the other's, and few are not.
+# A text is a part of another where this many of its words in a row, and this share of them, are the other's, and few are not.
 LEAST_IN_COMMON, _LEAST_QUOTED, _QUOTED, _MOST_AROUND = 2, 4, 0.4, 6
 _LEAST_MORE = 2
 # Praise with no more words than these besides is no lesson.
 _MOST_BESIDES = 3
-# A lesson may differ from another in one place of up to so many words, and still be about the same thing.
+# A lesson may differ from another in one place of up to this many words, and still be about the same thing.
 _WIDEST = 3
 _LEAST_SHARED = 3
 # A word of more letters than these may be turned round by what is put before it.
@@ -162,7 +200,7 @@ def _essence(text: str) -> "tuple[Words, Words]":
     return tuple(map(_plain_form, said)), said
 
 
-def essence_of(text: str) -> "Words":
+def essence_of(text: str) -> Words:
     """List the words of a text that tell it from others, each in its plain form and spelling."""
     return _essence(text)[0]
 
@@ -202,25 +240,25 @@ def _forms(words: frozenset[str]) -> frozenset[str]:
 
 
 def is_part(one: str, other: str) -> bool:
-    """Return whether a text quotes another, which says more: words of it in a row, and these are a good part of the first."""
+    """Return whether a text quotes another, which states more: words of it in a row, and these are a good part of the first."""
     part, whole = essence_of(one), essence_of(other)
     shared = content_of(one) & content_of(other)
-    # Who says hardly more than the part is no whole; and with one word in common, nothing is quoted.
+    # Who states hardly more than the part is no whole; and with one word in common, nothing is quoted.
     if len(shared) < LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
         return False
     least = max(_LEAST_QUOTED, _QUOTED * len(part), len(part) - _MOST_AROUND)
-    # What is quoted is in both, in whatever order: to count that is far quicker than to look for a row, and enough for most.
+    # What is quoted is in both, in any order: to count that is far quicker than to look for a row, and enough for most.
     return sum(map(frozenset(whole).__contains__, part)) >= least and _longest_run(part, whole) >= least
 
 
-def _longest_run(one: "Words", other: "Words") -> int:
+def _longest_run(one: Words, other: Words) -> int:
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
 
 
 def essence_digest(text: str) -> str:
-    """Digest the words of a text's essence, in whatever order: texts that are alike have the same."""
+    """Digest the words of a text's essence, in any order: texts that are alike have the same."""
     return sha256(" ".join(sorted(essence_of(text))).encode()).hexdigest()
 
 
@@ -234,8 +272,8 @@ def alike(one: str, other: str) -> bool:
     return left == right or _turned(left, right) or _turned(right, left)
 
 
-def _turned(one: "Words", other: "Words") -> bool:
-    """Return whether a clause that stands anywhere in one text begins the other, and nothing else differs."""
+def _turned(one: Words, other: Words) -> bool:
+    """Return whether a clause that is anywhere in one text begins the other, and nothing else differs."""
     if other[0] not in _clause_forms() or Counter(one) != Counter(other):
         return False
     places = [place for place, word in enumerate(one) if place and word == other[0]]
@@ -264,10 +302,10 @@ def _contraries() -> dict[str, set[str]]:
 
 
 def contradiction(one: str, other: str) -> str | None:
-    """Name what differs where one text says another thing than the other of what is otherwise the same; None where none does."""
+    """Name the words in which two otherwise equal texts contradict each other; None if they don't."""
     left, right = essence_of(one), essence_of(other)
     is_reordered = len(left) == len(right) and Counter(left) == Counter(right)
-    # Most texts that share words are told apart by this alone.
+    # Most texts that share words are distinguished by this alone.
     if not left or not right or not (is_reordered or _may_contradict(left, right)) or alike(one, other):
         return None
     if is_reordered:
@@ -282,7 +320,7 @@ def contradiction(one: str, other: str) -> str | None:
     return "; ".join(f"{_spelled(said[ours])} / {_spelled(other_said[theirs])}" for ours, theirs in contrary or slots)
 
 
-def _may_contradict(left: "Words", right: "Words") -> bool:
+def _may_contradict(left: Words, right: Words) -> bool:
     """Return whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
     ends = _shared_ends(left, right)
     # No more words than these can be shared in the same order, and a single place that differs leaves them at the ends.
@@ -295,21 +333,21 @@ def _may_contradict(left: "Words", right: "Words") -> bool:
     return max(len(left), len(right)) - ends <= _WIDEST
 
 
-def _least_shared(left: "Words", right: "Words") -> float:
+def _least_shared(left: Words, right: Words) -> float:
     """Return how many words two texts share that are about the same thing."""
     return NEAR * (len(left) + len(right)) / 2
 
 
 @lru_cache(4096)
 def _opposites(words: "Words") -> frozenset[str]:
-    """Collect what says the opposite of any of these words."""
+    """Collect what states the opposite of any of these words."""
     return frozenset(chain.from_iterable(map(_opposites_of, words)))
 
 
 # As for words' forms: a project has a few thousand words, and the same ones come again and again.
 @lru_cache(16_384)
 def _opposites_of(word: str) -> "Words":
-    """List what says the opposite of a word: by the list, or as what the word turns round by its beginning."""
+    """List what states the opposite of a word: by the list, or as what the word turns round by its beginning."""
     turned = (word[len(start) :] for start in PREFIXES if _turns(start, word)) if word.startswith(PREFIXES) else ()
     return (*_contraries().get(word, ()), *turned)
 
@@ -318,7 +356,7 @@ def _turns(start: str, word: str) -> bool:
     return word.startswith(start) and len(word) - len(start) > _SHORTEST_TURNED
 
 
-def _shared_ends(left: "Words", right: "Words") -> int:
+def _shared_ends(left: Words, right: Words) -> int:
     """Count the words that two texts begin with and end with, each word once."""
     shortest = min(len(left), len(right))
     first = next((place for place in range(shortest) if left[place] != right[place]), shortest)
@@ -327,7 +365,7 @@ def _shared_ends(left: "Words", right: "Words") -> int:
     return first + last
 
 
-def _compared(left: "Words", right: "Words") -> "tuple[int, list[tuple[slice, slice]]]":
+def _compared(left: Words, right: Words) -> tuple[int, list[tuple[slice, slice]]]:
     """Count the words that two texts share in the same order; list where each of them differs from the other."""
     from difflib import SequenceMatcher
 
@@ -340,7 +378,7 @@ def _compared(left: "Words", right: "Words") -> "tuple[int, list[tuple[slice, sl
     return shared, slots
 
 
-def _is_contrary(ours: "Words", theirs: "Words") -> bool:
+def _is_contrary(ours: Words, theirs: Words) -> bool:
     if _negation_forms().isdisjoint(ours) != _negation_forms().isdisjoint(theirs):
         return True
     return any(_are_contrary(one, other) for one in ours for other in theirs)
@@ -350,20 +388,20 @@ def _are_contrary(one: str, other: str) -> bool:
     return other in _opposites_of(one) or one in _opposites_of(other)
 
 
-def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> bool:
-    """Return whether the one place where two texts differ says another thing of the same subject."""
+def _is_other(left: Words, ours: Words, theirs: Words, shared: int) -> bool:
+    """Return whether the one place where two texts differ states another thing of the same subject."""
     if not ours or not theirs or len(ours) > _WIDEST or len(theirs) > _WIDEST or shared < min(_LEAST_SHARED, len(left) - 1):
         return False
     # What is said of another file or test is another lesson: both may hold.
     return not (left[: len(ours)] == ours and any(map(_CODE.search, ours)) and any(map(_CODE.search, theirs)))
 
 
-def _spelled(words: "Words") -> str:
+def _spelled(words: Words) -> str:
     return " ".join(words) or "nothing"
 
 
 def groups_of(text: str) -> list[list[str]]:
-    """Share a text's terms out so that whatever is near has all the terms of at least one group.
+    """Share a text's terms out so that what is near has all the terms of at least one group.
 
     A text that is near lacks at most a third of the terms, so with one group more than that, one group is whole: the index is
     asked for a few conjunctions, which stays fast where asking for any of the terms would not. The longest terms are dealt out

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of, page_size
@@ -12,9 +12,6 @@ from decklog.journal.entry import Entry, EntryKind, ReasoningPhase
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Any, Literal
 
 LONGEST_INSIGHT = 500
 MOST_CREDIT = 100
@@ -28,10 +25,7 @@ class StrategyTopic(StrEnum):
     GENERAL = "general"
 
 
-if TYPE_CHECKING:
-    StrategyTopicLike = StrategyTopic | Literal["implementation", "architecture", "methodology", "general"]
-else:
-    StrategyTopicLike = StrategyTopic
+StrategyTopicLike = StrategyTopic | Literal["implementation", "architecture", "methodology", "general"]
 
 
 TOPIC_OF_PHASE = {
@@ -135,8 +129,7 @@ class Strategies(Store):
         limit: int = 5,
     ) -> list[Strategy]:
         """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
-        where = Where(Strategy)
-        where.equal(project=project, topic=topic and enum_of(StrategyTopic, topic, "topic"))
+        where = Where(Strategy, project=project, topic=topic)
         if lang is not None:
             where.add("(lang = :lang or lang is null)", lang=lang)
         if framework is not None:
@@ -226,5 +219,5 @@ class Strategies(Store):
 
 
 def strategy_id_of(project: str, topic: str, insight: str) -> str:
-    """Name a strategy by its project, its topic and what it says."""
+    """Name a strategy by its project, its topic and what it states."""
     return f"{project}_{topic}_{sha256(insight.encode()).hexdigest()[:16]}"

@@ -1,13 +1,10 @@
 """Topics: the eight kinds of lesson every log knows, and the shape of what each one carries."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -15,42 +12,42 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 class TopicShape:
     """The keys a topic's payload may have, with a check for each; `needs` are those it can't do without."""
 
-    def __init__(self, about: str, *needs: str, **keys: "Callable[[Any], bool]") -> None:
+    def __init__(self, about: str, *needs: str, **keys: Callable[[Any], bool]) -> None:
         self.about = about
         self.needs = needs
         self.keys = keys
 
 
-def _text(value: "Any") -> bool:
+def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _texts(value: "Any") -> bool:
+def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _words(value: "Any") -> bool:
+def _words(value: Any) -> bool:
     """Lessons to take away may be one text or several."""
     return _text(value) or _texts(value)
 
 
-def _share(value: "Any") -> bool:
+def _share(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def _percent(value: "Any") -> bool:
+def _percent(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
 
 
-def _count(value: "Any") -> bool:
+def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _anything(_: "Any") -> bool:
+def _anything(_: Any) -> bool:
     return True
 
 
-def _one_of(*words: str) -> "Callable[[Any], bool]":
+def _one_of(*words: str) -> Callable[[Any], bool]:
     return lambda value: value in words
 
 
@@ -149,7 +146,7 @@ def check_name(name: str) -> None:
         )
 
 
-def check_payload(topic: str, payload: "dict[str, Any]") -> None:
+def check_payload(topic: str, payload: dict[str, Any]) -> None:
     """Refuse a payload that has not its topic's shape; nothing given is fine, and topics that were added take anything."""
     if not isinstance(payload, dict):
         raise Invalid("a lesson's payload is a JSON object", field="payload")
@@ -168,7 +165,7 @@ def check_payload(topic: str, payload: "dict[str, Any]") -> None:
         raise Invalid(f"in a payload of {topic}, {', '.join(wrong)} is not what it should be", field="payload", wrong=wrong)
 
 
-def sentence_of(topic: str, payload: "dict[str, Any]") -> str:
+def sentence_of(topic: str, payload: dict[str, Any]) -> str:
     """Return a payload in words, for records that come without any."""
     shape = TOPICS.get(topic)
     order = [*(shape.keys if shape else ()), *sorted(payload)]

@@ -1,24 +1,156 @@
 """Upkeep of the memory: its topics, its health, its index and its vectors, and lessons that come from elsewhere."""
 
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.core.errors import Invalid, Unavailable
+from decklog.core.errors import DecklogError, Invalid, Unavailable
 from decklog.db.search.vectors import LessonVectors
 from decklog.db.where import page_size
-from decklog.records.operations import reads, writes
+from decklog.journal.entry import EntryKind
+from decklog.records.operations import reads, writes, writes_in_steps
+from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
+from decklog.stores.base import StoreParts
 from decklog.stores.memory import similarity, topics
-from decklog.stores.memory.embedding import EMBEDDED, LessonEmbedding
-from decklog.stores.memory.indexing import LessonIndex
+from decklog.stores.memory.indexing import STREAM, LessonIndex
+from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
+from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
+from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+# The subtype of what shows the digests of vectors.
+EMBEDDED = "embedded"
+# What a recall embeds on its way, so that nobody waits long for what others learned: half a second of a small model.
+_ON_THE_WAY = 32
+_MOST_CHARACTERS = 8_000
+_TOGETHER = 64
 
-    from decklog.records.record import Record
-    from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
+
+class LessonEmbedding(LessonWriter):
+    """Gives lessons vectors of the embedder in use."""
+
+    def __init__(self, parts: StoreParts, *, model: Callable[[], Embedder] | None = None) -> None:
+        super().__init__(parts)
+        self._model = model
+        self._own: Embedder | None = None
+        self._by_name: dict[tuple[str, int], Neighbours] = {}
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What turns texts into vectors: the model of this machine unless another is set; None is for words alone."""
+        try:
+            return self._embedder()
+        except Unavailable:
+            return None
+
+    @embedder.setter
+    def embedder(self, embedder: "Embedder | None") -> None:
+        self._own, self._model = embedder, None
+
+    def _embedder(self) -> Embedder | None:
+        """Return the embedder in use, or None where words alone were asked for; `Unavailable` shows why there is none."""
+        return self._model() if self._model is not None else self._own
+
+    @writes_in_steps
+    def embed(self, *, limit: int | None = None) -> int:
+        """Embed lessons that have no vector of the current embedder, newest first; return how many."""
+        embedder = self._embedder()
+        if embedder is None:
+            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
+        neighbours = self._neighbours(embedder)
+        self._db.read(neighbours.load)
+        wanted = neighbours.missing[:limit]
+        return sum(self._embed(embedder, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
+
+    @writes
+    def index_vectors(self) -> bool:
+        """Create a pgvector index for more than 30,000 lessons on PostgreSQL; return False if it exists.
+
+        Vectors can't be written while the index is made, which takes minutes for 100,000. SQLite needs none, and refuses.
+        """
+        if self._db.engine == "sqlite":
+            raise Invalid("in a SQLite file vectors are compared by the process that asks, and need no index")
+        embedder = self._embedder()
+        if embedder is None:
+            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
+        return self._neighbours(embedder).index.make()
+
+    def _neighbours(self, embedder: Embedder) -> Neighbours:
+        key = (embedder.name, embedder.dimensions)
+        neighbours = self._by_name.setdefault(key, Neighbours(self._db, embedder))
+        neighbours.embedder = embedder
+        return neighbours
+
+    def _asked(self, query: str) -> tuple[Neighbours | None, list[float], list[str]]:
+        """Embed a question; where that can't be, say why it goes by words."""
+        try:
+            embedder = self._embedder()
+            if embedder is None:
+                return None, [], []
+            [vector] = embed_texts(embedder, [query])
+        except DecklogError as problem:
+            return None, [], [_by_words(problem)]
+        return (self._neighbours(embedder) if any(vector) else None), vector, []
+
+    def _may_embed(self) -> bool:
+        """Return whether nobody else waits for this caller, and it may write."""
+        return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
+
+    def _embed_some(self, neighbours: Neighbours) -> list[str]:
+        """Embed a few of the lessons that have no vector; return a warning if that fails."""
+        try:
+            self._embed(neighbours.embedder, neighbours.missing[:_ON_THE_WAY], _MOST_CHARACTERS)
+        except DecklogError as problem:
+            return [_by_words(problem)]
+        return []
+
+    def _embed(self, embedder: Embedder, lesson_ids: list[str], most_characters: int | None = None) -> int:
+        """Embed lessons outside of any transaction, then store their vectors; return how many there were."""
+        bodies = self._db.read(lambda: self._bodies(lesson_ids, most_characters))
+        vectors = dict(zip(bodies, embed_texts(embedder, list(bodies.values())), strict=True)) if bodies else {}
+        if vectors:
+            self._db.write(lambda: self._keep_vectors(embedder.name, vectors))
+        return len(vectors)
+
+    def _bodies(self, lesson_ids: list[str], most_characters: int | None) -> dict[str, str]:
+        """Read what lessons that hold say, in the order of their ids; the first of them, where they are long."""
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
+        marks = ", ".join(f":{name}" for name in bound)
+        _, rows = self._db.rows(f"select id, body from lessons where id in ({marks}) and {HOLDS} order by id desc", bound)
+        taken: dict[str, str] = {}
+        for lesson_id, body in rows:
+            if taken and most_characters is not None and sum(map(len, taken.values())) + len(body) > most_characters:
+                break
+            taken[lesson_id] = body
+        return taken
+
+    def _keep_vectors(self, embedder: str, vectors: dict[str, list[float]]) -> None:
+        """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
+        from decklog.db.search.vectors import LessonVectors
+
+        kept = LessonVectors(self._db)
+        with LessonIndex(self._db).following():
+            digests = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
+            payload = {"embedder": embedder, "vectors": digests}
+            self._journal.append(STREAM, kind=EntryKind.EVENT, subtype=EMBEDDED, payload=payload)
+
+
+def _by_words(problem: DecklogError) -> str:
+    return f"by words alone: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
+
+
+def without_vectors(count: int) -> list[str]:
+    """Warn of lessons that have no vector yet."""
+    if not count:
+        return []
+    digests = (
+        "1 lesson is found by its words alone until it is"
+        if count == 1
+        else f"{count} lessons are found by their words alone until they are"
+    )
+    return [f"{digests} embedded: decklog memory embed"]
+
 
 # A lesson has this long to be asked for before it counts as one that nobody needs.
 _SETTLING_IN_DAYS = 30
@@ -103,7 +235,7 @@ class LessonUpkeep(LessonEmbedding):
             **self._meaning(),
         }
 
-    def _meaning(self) -> "SemanticSearchStatus":
+    def _meaning(self) -> SemanticSearchStatus:
         """Say by what lessons are found besides their words, or why by nothing, and how many have no vector of it yet."""
         try:
             embedder = self._embedder()
@@ -113,7 +245,7 @@ class LessonUpkeep(LessonEmbedding):
             return {"embedder": None}
         return {"embedder": embedder.name, "without_vector": LessonVectors(self._db).without(embedder.name)}
 
-    def _figures(self) -> "tuple[int, int, int, int, int]":
+    def _figures(self) -> tuple[int, int, int, int, int]:
         row = self._db.one(
             f"""
             select count(*),
@@ -129,11 +261,11 @@ class LessonUpkeep(LessonEmbedding):
         assert row is not None
         return row
 
-    def _dates(self) -> "dict[str, datetime]":
+    def _dates(self) -> dict[str, datetime]:
         now = self._now()
         return {"stale": now - timedelta(days=HALF_LIFE_DAYS), "settled_in": now - timedelta(days=_SETTLING_IN_DAYS)}
 
-    def _findings(self, limit: int) -> "Iterator[MemoryFinding]":
+    def _findings(self, limit: int) -> Iterator[MemoryFinding]:
         """Yield what is wrong, with which lessons, and what to do about it."""
         yield self._contradictory(limit)
         yield self._proposed_lessons(limit)
@@ -141,7 +273,7 @@ class LessonUpkeep(LessonEmbedding):
             yield self._wrong(name, condition, what, do, limit)
         yield self._near_equal(limit)
 
-    def _contradictory(self, limit: int) -> "MemoryFinding":
+    def _contradictory(self, limit: int) -> MemoryFinding:
         row = self._db.one("select count(*) from contradictions where state = 'open'", {})
         found = self.contradictions(limit=limit)
         return {
@@ -152,7 +284,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": one.id, "about": one.about, "lessons": [one.lesson_id, one.other_id]} for one in found],
         }
 
-    def _proposed_lessons(self, limit: int) -> "MemoryFinding":
+    def _proposed_lessons(self, limit: int) -> MemoryFinding:
         row = self._db.one("select count(*) from proposals where state = 'open'", {})
         _, rows = self._db.rows(
             f"select id, body from proposals where state = 'open' order by confidence desc, id limit {limit}", {}
@@ -165,7 +297,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": proposal_id, "body": body} for proposal_id, body in rows],
         }
 
-    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> "MemoryFinding":
+    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> MemoryFinding:
         bound = {key: value for key, value in self._db.values.bind(self._dates())[0].items() if f":{key}" in condition}
         row = self._db.one(f"select count(*) from lessons where {HOLDS} and {condition}", bound)
         _, rows = self._db.rows(
@@ -174,8 +306,8 @@ class LessonUpkeep(LessonEmbedding):
         found: list[LessonFinding] = [{"id": lesson_id, "body": body} for lesson_id, body in rows]
         return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
 
-    def _near_equal(self, limit: int) -> "MemoryFinding":
-        """Find lessons among the newest that nearly say what an older one says, and are not known to contradict it."""
+    def _near_equal(self, limit: int) -> MemoryFinding:
+        """Find lessons among the newest that nearly say what an older one states, and are not known to contradict it."""
         newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
         pairs: dict[frozenset[str], LessonFinding] = {}
         for lesson in newest:
@@ -184,7 +316,7 @@ class LessonUpkeep(LessonEmbedding):
                 if other.id != lesson.id and pair not in pairs and similarity.nearness(lesson.body, other.body) >= _NEARLY_EQUAL:
                     pairs[pair] = {"lessons": [lesson.id, other.id], "bodies": [lesson.body, other.body]}
         known = self._known_pairs()
-        found = [told for pair, told in pairs.items() if pair not in known]
+        found = [digests for pair, digests in pairs.items() if pair not in known]
         return {
             "kind": "near_equal",
             "count": len(found),
@@ -193,7 +325,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": found[:limit],
         }
 
-    def _known_pairs(self) -> "set[frozenset[str]]":
+    def _known_pairs(self) -> set[frozenset[str]]:
         _, rows = self._db.rows("select lesson_id, other_id from contradictions", {})
         return {frozenset(row) for row in rows}
 
@@ -206,9 +338,9 @@ class LessonUpkeep(LessonEmbedding):
             row = self._db.one(f"select count(*) from lessons where {HOLDS}", {})
         return row[0] if row else 0
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
-        """Name vectors that are not those whose digests were told, and whatever is wrong with the index."""
-        from decklog.stores.memory.index_audit import IndexAudit
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+        """Name vectors that are not those whose digests were recorded, and what is wrong with the index."""
+        from decklog.stores.memory.indexing import IndexAudit
 
         yield from self._only("lesson_desk", "id", [1])
         yield from self._only("lesson_sums", "id", [1])
@@ -218,26 +350,26 @@ class LessonUpkeep(LessonEmbedding):
             what = f"the vector of lesson {lesson_id} by {embedder} is not the one that was made"
             yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
 
-    def _strange_vectors(self) -> "Iterator[tuple[str, str, bool]]":
-        """Name vectors that are not as they were told, and whether only their number of dimensions is another."""
-        told: dict[tuple[str, str], str] = {}
+    def _strange_vectors(self) -> Iterator[tuple[str, str, bool]]:
+        """Name vectors that are not as they were recorded, and whether only their number of dimensions is another."""
+        digests: dict[tuple[str, str], str] = {}
         sql = "select payload from entries where subtype = :subtype and kind <> 'change' and stream = '@memory' order by pos"
         for (payload,) in self._db.each_as_is(sql, {"subtype": EMBEDDED}):
             said: Any = from_json(payload)
-            told.update({(said["embedder"], lesson_id): digest for lesson_id, digest in said["vectors"].items()})
+            digests.update({(said["embedder"], lesson_id): digest for lesson_id, digest in said["vectors"].items()})
         for embedder, lesson_id, digest, is_counted in LessonVectors(self._db).digests():
-            is_told = told.get((embedder, lesson_id)) == digest
+            is_told = digests.get((embedder, lesson_id)) == digest
             if not is_told or not is_counted:
                 yield embedder, lesson_id, is_told
 
     def derive(self) -> None:
         self._db.write(self._derive_anew)
-        self._forget_neighbours()
+        self._by_name.clear()
         self.reindex()
 
     def _derive_anew(self) -> None:
         self._restore_only("lesson_desk", "id", [1])
-        # An embedder makes them again when it is there; a vector that nobody told would stay wrong for good.
+        # An embedder makes them again when it is there; a vector that nobody recorded would stay wrong for good.
         for embedder, lesson_id, _ in list(self._strange_vectors()):
             self._db.count(
                 "delete from lesson_vectors where embedder = :embedder and lesson_id = :lesson_id",

@@ -1,12 +1,14 @@
 """Budgets: how much may be spent, by whom, in which period, and how far each has burned."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import Where, enum_of
 from decklog.journal.rows import newest_time
 from decklog.records.operations import reads, writes
+from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.money.meter import GATES, BudgetMeter, PeriodUsage
@@ -21,13 +23,7 @@ from decklog.stores.money.records import (
     BudgetUnit,
     check_amount,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
-    from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifference, BudgetRebuild, BudgetState, BudgetUsage
+from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifference, BudgetRebuild, BudgetState, BudgetUsage
 
 MOST = 10**15
 CHART_DAYS = 14
@@ -106,7 +102,7 @@ class Budgets(Store):
         meter.close_gates()
         return meter
 
-    def _replace(self, given: "dict[str, Any]") -> Budget | None:
+    def _replace(self, given: dict[str, Any]) -> Budget | None:
         present = self._select(
             Budget,
             """
@@ -134,7 +130,7 @@ class Budgets(Store):
             **given,
         )
 
-    def _begin(self, meter: BudgetMeter, given: "dict[str, Any]") -> Budget:
+    def _begin(self, meter: BudgetMeter, given: dict[str, Any]) -> Budget:
         self._check_known(given["scope"], given["scope_id"])
         budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
         meter.count_anew(budget, self._told_at("@ledger"))
@@ -157,8 +153,7 @@ class Budgets(Store):
     @reads
     def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
-        where = Where(Budget)
-        where.equal(scope=scope and enum_of(BudgetScope, scope, "scope"), scope_id=scope_id)
+        where = Where(Budget, scope=scope, scope_id=scope_id)
         found = self._select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
         order, checked = list(BudgetScope), self._proofs().checked
         return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))
@@ -173,7 +168,7 @@ class Budgets(Store):
             shown.append({**standing.as_details(), **_state(standing), "days": self._days(budget, now)})
         return shown
 
-    def _days(self, budget: Budget, now: datetime) -> "list[BudgetDay]":
+    def _days(self, budget: Budget, now: datetime) -> list[BudgetDay]:
         days = [(now - timedelta(days=back)).date().isoformat() for back in reversed(range(CHART_DAYS))]
         _, rows = self._db.rows(
             f"select day, {budget.unit} from budget_days where budget_id = :id and day >= :first and day <= :last",
@@ -189,7 +184,7 @@ class Budgets(Store):
         problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
 
-    def _differing(self, meter: BudgetMeter, budget: Budget) -> "list[BudgetDifference]":
+    def _differing(self, meter: BudgetMeter, budget: Budget) -> list[BudgetDifference]:
         rows = self._db.each_as_is(
             "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
             {"id": budget.id},
@@ -203,7 +198,7 @@ class Budgets(Store):
             if kept.get(day, nothing) != true.get(day, nothing)
         ]
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from self._only("budget_gates", "no", range(GATES))
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         for budget in budgets:
@@ -212,18 +207,18 @@ class Budgets(Store):
                 yield _wrong_day(budget.id, wrong["day"], "counts something else than its charges", ", ".join(columns))
         yield from self._strange_days(meter, {budget.id: budget for budget in budgets})
 
-    def _strange_days(self, meter: BudgetMeter, budgets: "dict[str, Budget]") -> "Iterator[dict[str, Any]]":
+    def _strange_days(self, meter: BudgetMeter, budgets: dict[str, Budget]) -> Iterator[dict[str, Any]]:
         """Name days of no budget, days on which nothing was decided, and times that no entry has."""
         sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
         rows = list(self._db.each_as_is(sql, {}))
-        told = meter.told_times({row[3] for row in rows})
+        entry_times = meter.told_times({row[3] for row in rows})
         for budget_id, day, calls, as_of in rows:
             budget = budgets.get(budget_id)
             if budget is None:
                 yield _wrong_day(budget_id, day, "is of no budget", "budget_id")
             elif not calls and day not in meter.days_of_reservations(budget):
                 yield _wrong_day(budget_id, day, "is a day on which nothing was spent or held", "day")
-            if as_of not in told:
+            if as_of not in entry_times:
                 yield _wrong_day(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
 
     def derive(self) -> None:
@@ -241,7 +236,7 @@ class Budgets(Store):
         return {"budgets": len(budgets), "corrected": wrong}
 
 
-def _wrong_day(budget_id: str, day: str, what: str, column: str) -> "dict[str, Any]":
+def _wrong_day(budget_id: str, day: str, what: str, column: str) -> dict[str, Any]:
     where = {"table": "budget_days", "record_id": to_json([str(budget_id), str(day)]), "column": column}
     return {"what": f"budget_days {budget_id} {day} {what}", **where}
 
@@ -257,8 +252,8 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
     return BudgetUnit.MICRODOLLARS, microdollars
 
 
-def _state(standing: PeriodUsage) -> "BudgetState":
-    """Say in a word how a budget stands: ok, warn, or stop when nothing more may be spent."""
+def _state(standing: PeriodUsage) -> BudgetState:
+    """Return the status of a budget: ok, warn, or stop when nothing more may be spent."""
     budget, spent = standing.budget, standing.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100
     state = "warn" if percent >= budget.warn_percent else "ok"

@@ -1,32 +1,26 @@
-"""Entries and charges many at once, in the order in which another program told them, each written once.
+"""Entries and charges many at once, in the order in which another program recorded them, each written once.
 
 What is one statement here is three for each of them by the verbs. Charges that a budget counts go through the ledger, one by one:
-where a budget stands is another question after each.
+the status of a budget is another question after each.
 """
 
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from itertools import zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.journal import chain
 from decklog.journal.attribution import acting
 from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
-from decklog.stores.base import complete
+from decklog.stores.base import StoreParts, complete
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.stores.base import StoreParts
-
-    # The arguments of an entry, an entry that was prepared, or the arguments of a charge.
-    Told = dict[str, Any] | tuple[Any, ...]
+BulkItem = dict[str, Any] | tuple[Any, ...]
 
 # Asked for together, filled up with nulls: one text is planned once.
 _TOGETHER = 128
@@ -35,9 +29,9 @@ _PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
 _KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
 _WITH_KEY = f"select * from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
-# What another program may take away again; of all else nothing is told.
+# What another program may take away again; of all else nothing is recorded.
 _MAY_BE_NOTHING = ("task_id", "call_site")
-_UNSAID: "dict[str, Any]" = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
+_UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
 _FIELDS = Charge.columns()
 _tokens = itemgetter(*TOKENS)
@@ -51,35 +45,35 @@ class _Batch:
         # What was spent, each with the place of its entry: they are made together, at the same moment.
         self.spent: list[tuple[int, dict[str, Any]]] = []
 
-    def spend(self, given: "dict[str, Any]") -> None:
+    def spend(self, given: dict[str, Any]) -> None:
         """Leave a place for the entry of a charge."""
         self.spent.append((len(self.entries), given))
         self.entries.append(())
 
 
 class Bulk(Ledger):
-    """Writes what programs told of their sessions."""
+    """Writes what programs recorded of their sessions."""
 
-    def __init__(self, parts: "StoreParts") -> None:
+    def __init__(self, parts: StoreParts) -> None:
         super().__init__(parts)
         self._prices = PriceList(self._db, remember=True)
 
-    def take(self, told: "Sequence[Told]", bound: "Collection[str]" = ()) -> int:
+    def take(self, items: Sequence[BulkItem], bound: Collection[str] = ()) -> int:
         """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
 
         A charge names its answer by the provider's own id, and has been spent: no budget refuses it. The names that are bound
         were looked through elsewhere.
         """
         # All of it is looked through together, and then only once.
-        unbound = [one for one in told if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
+        unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
         if unbound:
             self._db.values.look_through(unbound)
-            told = [self._named(one) if type(one) is dict and "model" in one else one for one in told]
-        answers = [one["answer_id"] for one in told if type(one) is dict and "model" in one]
-        self._enter(told, answers)
+            items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
+        answers = [one["answer_id"] for one in items if type(one) is dict and "model" in one]
+        self._enter(items, answers)
         paid = self._paid(answers) if answers else set()
         new, meter, batch = 0, self._meter, _Batch()
-        for one in told:
+        for one in items:
             if isinstance(one, tuple):
                 batch.entries.append(one)
             elif "model" not in one:
@@ -96,12 +90,12 @@ class Bulk(Ledger):
         self._db.values.let_go()
         return new + self._flush(batch)
 
-    def charge_all(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
+    def charge_all(self, items: Sequence[dict[str, Any]]) -> list[bool]:
         """Charge what was spent, in the caller's transaction, each once by its key in its run; say of each whether it is new.
 
-        What is known by its key is compared with what is told, as the verb does.
+        What is known by its key is compared with what is recorded, as the verb does.
         """
-        all_given = [self._placed(one) for one in told]
+        all_given = [self._placed(one) for one in items]
         streams = {given["run_id"] or "@ledger" for given in all_given}
         self._lock_all(streams)
         self._meter.pass_gates(streams)
@@ -119,12 +113,12 @@ class Bulk(Ledger):
         self._flush(batch)
         return new
 
-    def known(self, told: "Sequence[dict[str, Any]]") -> "dict[tuple[str, str], Charge]":
+    def known(self, items: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Charge]:
         """Return the charges that are here under the keys of some, by run and key. In the caller's transaction."""
-        self._lock_all({one["run_id"] for one in told})
+        self._lock_all({one["run_id"] for one in items})
         found: dict[tuple[str, str], Charge] = {}
-        for run_id in dict.fromkeys(one["run_id"] for one in told):
-            named = {self._db.values.text("key", one["key"])[0]: one["key"] for one in told if one["run_id"] == run_id}
+        for run_id in dict.fromkeys(one["run_id"] for one in items):
+            named = {self._db.values.text("key", one["key"])[0]: one["key"] for one in items if one["run_id"] == run_id}
             keys = [*named]
             for start in range(0, len(keys), _TOGETHER):
                 asked = dict(zip_longest(_ANSWERS, keys[start : start + _TOGETHER]))
@@ -132,13 +126,13 @@ class Bulk(Ledger):
                 found |= {(run_id, named[str(charge.key)]): charge for charge in Charge.from_rows(*rows)}
         return found
 
-    def correct(self, charge: Charge, told: "dict[str, Any]", *, note: str) -> bool:
-        """Make a charge what another program tells of it now, in its budgets too; return whether anything differed.
+    def correct(self, charge: Charge, items: dict[str, Any], *, note: str) -> bool:
+        """Correct a charge to what another program records now, in its budgets too; return whether anything differed.
 
-        What is not told stays: a price that was looked up, and who was acting. In the caller's transaction.
+        What is not returned stays: a price that was looked up, and who was acting. In the caller's transaction.
         """
-        given = self._placed(told)
-        names = [name for name in told if name not in ("run_id", "key") and (told[name] is not None or name in _MAY_BE_NOTHING)]
+        given = self._placed(items)
+        names = [name for name in items if name not in ("run_id", "key") and (items[name] is not None or name in _MAY_BE_NOTHING)]
         bound = self._db.values.bind({name: given[name] for name in names})[0]
         if bound == self._db.values.bind({name: getattr(charge, name) for name in names})[0]:
             return False
@@ -154,7 +148,7 @@ class Bulk(Ledger):
         meter.move(charge, changed, counted, told_at)
         return True
 
-    def _keyed(self, all_given: "list[dict[str, Any]]") -> "set[tuple[str, str]]":
+    def _keyed(self, all_given: list[dict[str, Any]]) -> set[tuple[str, str]]:
         """Return which keys are known, each with its run; they are named as they were given."""
         keys: dict[str, dict[str, str]] = {}
         for given in all_given:
@@ -168,7 +162,7 @@ class Bulk(Ledger):
                 found.update((run_id, named[key]) for (key,) in self._db.rows(_KEYED, {"run_id": run_id, **asked})[1])
         return found
 
-    def _named(self, charge: "dict[str, Any]") -> "dict[str, Any]":
+    def _named(self, charge: dict[str, Any]) -> dict[str, Any]:
         """Name the answer as its column holds it."""
         return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
 
@@ -176,9 +170,9 @@ class Bulk(Ledger):
     def _meter(self) -> BudgetMeter:
         return BudgetMeter(self._db, self._clock)
 
-    def _enter(self, told: "Sequence[Told]", answers: "Sequence[str]") -> None:
+    def _enter(self, items: Sequence[BulkItem], answers: Sequence[str]) -> None:
         """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
-        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in told}
+        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in items}
         self._lock_all(streams)
         if answers:
             self._meter.pass_gates({*streams, *answers})
@@ -189,25 +183,25 @@ class Bulk(Ledger):
             if stream not in RESERVED or self._db.lock_stream(stream) is not None:
                 self._db.memo["head", stream] = self._writer.head(stream)
 
-    def _paid(self, answers: "list[str]") -> set[str]:
-        """Return which answers were paid for before, by whatever run."""
+    def _paid(self, answers: list[str]) -> set[str]:
+        """Return which answers were paid for before, by any run."""
         found = set[str]()
         for start in range(0, len(answers), _TOGETHER):
             asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])
             found.update(row[0] for row in self._db.rows(_PAID, dict(asked))[1])
         return found
 
-    def _placed(self, told: "dict[str, Any]") -> "dict[str, Any]":
-        given = {**_UNSAID, **told}
+    def _placed(self, items: dict[str, Any]) -> dict[str, Any]:
+        given = {**_UNSAID, **items}
         check(given)
         given["is_late"] = is_late()
         if acting.get() is not None:
             self._attribute(given)
         if given["task_id"] is not None:
-            complete_by_task(self._db, given, {**_UNSAID, **told})
+            complete_by_task(self._db, given, {**_UNSAID, **items})
         return given
 
-    def _charged(self, batch: _Batch) -> "list[tuple[Any, ...]]":
+    def _charged(self, batch: _Batch) -> list[tuple[Any, ...]]:
         """Make the rows of charges that no budget counts, and put their entries into the batch."""
         rows: list[tuple[Any, ...]] = []
         now = self._now()
@@ -218,7 +212,7 @@ class Bulk(Ledger):
             batch.entries[place] = tuple(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
         return rows
 
-    def _fields(self, given: "dict[str, Any]", charge_id: str, now: "datetime") -> "dict[str, Any]":
+    def _fields(self, given: dict[str, Any], charge_id: str, now: datetime) -> dict[str, Any]:
         occurred = given["occurred_at"] or now
         cost = given["cost_microdollars"]
         if cost is None:
@@ -234,5 +228,5 @@ class Bulk(Ledger):
         return len(batch.entries) - len(self._writer.append_many(batch.entries).known) if batch.entries else 0
 
 
-def _stream_of(one: "dict[str, Any]") -> str:
+def _stream_of(one: dict[str, Any]) -> str:
     return str(one["stream"]) if "stream" in one else one["run_id"] or "@ledger"

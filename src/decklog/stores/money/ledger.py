@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
@@ -14,11 +14,7 @@ from decklog.stores.base import Store
 from decklog.stores.money.meter import BudgetMeter, Spending
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of
-
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from decklog.stores.results.money import SpendRow, SpendSummary, SpendTotal
+from decklog.stores.results.money import SpendRow, SpendSummary, SpendTotal
 
 _SAME = ("model", *TOKENS)
 
@@ -106,11 +102,11 @@ class Ledger(Store):
             "answer_id": answer_id,
         }
         check(given)
-        # Money that is gone is on record, whoever has the task by now.
+        # Money that is gone is on record, even if another worker has the task.
         given["is_late"] = is_late()
         return self._charge(given, enforce and not given["is_late"])
 
-    def _charge(self, given: "dict[str, Any]", enforce: bool) -> Charge:
+    def _charge(self, given: dict[str, Any], enforce: bool) -> Charge:
         named = dict(given)
         reservation = self._inherit(given)
         self._attribute(given)
@@ -131,7 +127,7 @@ class Ledger(Store):
         spending.admit(enforce=enforce)
         return self._write(given, spending)
 
-    def _attribute(self, given: "dict[str, Any]") -> None:
+    def _attribute(self, given: dict[str, Any]) -> None:
         """Fill in whose charge it is from who acts."""
         who = acting.get() or {}
         # The group of one task is not that of another which the caller names.
@@ -139,7 +135,7 @@ class Ledger(Store):
         for name in ("agent", "agent_id") if is_other else ("agent", "agent_id", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
 
-    def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
+    def _write(self, given: dict[str, Any], spending: Spending) -> Charge:
         held = spending.paying
         if day_of(spending.at) != day_of(given["occurred_at"]):
             given["counted_at"] = spending.at
@@ -173,7 +169,7 @@ class Ledger(Store):
             tokens=charge.tokens,
         )
 
-    def _inherit(self, given: "dict[str, Any]") -> Reservation | None:
+    def _inherit(self, given: dict[str, Any]) -> Reservation | None:
         """Take the run, group and task from the reservation that the caller names; refuse to spend it elsewhere."""
         if given["reservation_id"] is None:
             return None
@@ -189,10 +185,10 @@ class Ledger(Store):
                 given[name] = held if held is not None else given[name]
         return reservation
 
-    def _of_held_task(self, given: "dict[str, Any]") -> Reservation | None:
+    def _of_held_task(self, given: dict[str, Any]) -> Reservation | None:
         """Find the open reservation of the task that the caller holds, if this charge is for that task.
 
-        Whoever has lost the task has lost its money too: another worker may have reserved it by now.
+        Anyone who has lost the task has lost its money too: another worker may have reserved it by now.
         """
         task_id, fence = holding.get() or (None, 0)
         if task_id is None or given["task_id"] != task_id or given["is_late"]:
@@ -209,7 +205,7 @@ class Ledger(Store):
         given["reservation_id"] = found[0].id if found else None
         return found[0] if found else None
 
-    def _known(self, given: "dict[str, Any]") -> Charge | None:
+    def _known(self, given: dict[str, Any]) -> Charge | None:
         """Find the charge that a repeated call means; the same key for another call is an error, not a repetition."""
         if given["answer_id"] is not None:
             paid = self._select(Charge, "select * from charges where answer_id = :id limit 1", id=given["answer_id"])
@@ -265,8 +261,7 @@ class Ledger(Store):
         after: str | None = None,
     ) -> Page[Charge]:
         """List charges, newest first."""
-        where = Where(Charge)
-        where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
+        where = Where(Charge, run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model, reservation_id=reservation_id, answer_id=answer_id)
         where.between("occurred_at", since, until)
         return self._page(Charge, where, order=("occurred_at", "id"), limit=limit, after=after, descending=not oldest_first)
@@ -292,8 +287,7 @@ class Ledger(Store):
         Each row has its name as `key`, which is null for charges that name none. The cost is that of the calls whose price is
         known; `unpriced_calls` counts the others.
         """
-        where = Where(Charge)
-        where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
+        where = Where(Charge, run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model)
         where.between("occurred_at", since, until)
         by = enum_of(SpendBy, by, "by")
@@ -304,7 +298,7 @@ class Ledger(Store):
             rows.sort(key=lambda row: (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
         return {"by": by.value, "rows": rows, "total": _total(rows)}
 
-    def _sums(self, by: SpendBy, where: Where) -> "list[SpendRow]":
+    def _sums(self, by: SpendBy, where: Where) -> list[SpendRow]:
         bound, _ = self._db.values.bind(where.bound)
         sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
         _, rows = self._db.rows(
@@ -322,7 +316,7 @@ class Ledger(Store):
 
 def _spend_row(
     key: str | None, calls: int, input: int, cache_read: int, cache_create: int, output: int, cost: int, unpriced: int
-) -> "SpendRow":
+) -> SpendRow:
     return {
         "key": key,
         "calls": calls,
@@ -335,7 +329,7 @@ def _spend_row(
     }
 
 
-def _total(rows: "list[SpendRow]") -> "SpendTotal":
+def _total(rows: list[SpendRow]) -> SpendTotal:
     return {
         "calls": sum(row["calls"] for row in rows),
         "input_tokens": sum(row["input_tokens"] for row in rows),

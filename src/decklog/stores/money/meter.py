@@ -4,7 +4,7 @@ What was spent is kept as one row per budget and day, so that a check costs the 
 a million. These rows are no records and not in the journal: they are sums of charges, which are, and a second entry for every
 charge would buy nothing that counting anew (`budgets check`, `budgets rebuild`) does not give.
 
-What is held is not kept as a sum but added up from the open reservations, because a reservation stops counting by the mere
+What is reserved is not kept as a sum but added up from the open reservations, because a reservation stops counting by the mere
 passing of time, when nobody writes.
 
 Decisions about one budget are taken one after the other, under the lock of its row. Each leaves the time it was taken by
@@ -12,20 +12,24 @@ Decisions about one budget are taken one after the other, under the lock of its 
 clocks disagree. It is the time of an entry, so that `verify` can tell it from one that somebody made up.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 from zlib import crc32
 
-from decklog.core.clock import to_text
+from decklog.core.clock import Clock, to_text
 from decklog.core.errors import BudgetExceeded, Refused
+from decklog.db.base import Database
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
     BudgetAction,
     BudgetScope,
     BudgetUnit,
+    Charge,
     PeriodSpan,
     Reservation,
     ReservationState,
@@ -34,17 +38,7 @@ from decklog.stores.money.records import (
     span_of,
 )
 from decklog.stores.of_run import no_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.core.clock import Clock
-    from decklog.db.base import Database
-    from decklog.stores.money.records import Budget, Charge, Reservation
-    from decklog.stores.results.money import BudgetFigures
-
+from decklog.stores.results.money import BudgetFigures
 
 _TOGETHER = 20_000
 GATES = 32
@@ -81,7 +75,7 @@ on conflict (budget_id, day) do update set
 
 @dataclass(frozen=True)
 class PeriodUsage:
-    """Where a budget stands in one of its periods, at a time."""
+    """The status of a budget in one of its periods, at a time."""
 
     budget: Budget
     span: PeriodSpan
@@ -109,7 +103,7 @@ class PeriodUsage:
             asked=asked,
         )
 
-    def as_details(self) -> "BudgetFigures":
+    def as_details(self) -> BudgetFigures:
         budget = self.budget
         return {
             "budget_id": budget.id,
@@ -126,7 +120,7 @@ class PeriodUsage:
 
 
 class BudgetMeter:
-    def __init__(self, db: "Database", clock: "Clock") -> None:
+    def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
 
@@ -141,7 +135,7 @@ class BudgetMeter:
             raise no_run(self._db, stream)
         self.pass_gates({stream, answer_id or stream})
 
-    def pass_gates(self, names: "set[str]") -> None:
+    def pass_gates(self, names: set[str]) -> None:
         """Lock the gates of streams and answers in their order. The streams must be locked."""
         for no in sorted({crc32(name.encode()) % GATES for name in names}):
             if ("gate", no) not in self._db.memo:
@@ -154,7 +148,7 @@ class BudgetMeter:
         self._db.rows("select no from budget_gates order by no for update", {})
         self._db.memo.pop("budgets", None)
 
-    def budgets(self, place: "Mapping[str, Any]") -> list[Budget]:
+    def budgets(self, place: Mapping[str, Any]) -> list[Budget]:
         """Find and lock the budgets that something falls under. Behind a gate they stay as they are."""
         whose = _whose(place)
         known: dict[Any, list[Budget]] = self._db.memo.setdefault("budgets", {})
@@ -165,21 +159,21 @@ class BudgetMeter:
             found = known[whose] = self._locked(place)
         return found
 
-    def _locked(self, place: "Mapping[str, Any]") -> list[Budget]:
+    def _locked(self, place: Mapping[str, Any]) -> list[Budget]:
         bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
         sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
         one = f"{BudgetScope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
         names, rows = self._db.rows(_BUDGETS, {"everything": f"{BudgetScope.ALL} ", "group_of_run": one, **sought})
         return Budget.from_rows(names, rows)
 
-    # Where a budget stands
+    # The status of a budget
 
     def _now(self) -> str:
         """Read the clock. Ask only once the locks are held: an earlier time could revive what others saw expire."""
         return to_text(self._clock.now())
 
-    def standing(self, budget: Budget, at: "datetime") -> PeriodUsage:
-        """Return where a budget stands in the period that a time is in."""
+    def standing(self, budget: Budget, at: datetime) -> PeriodUsage:
+        """Return the status of a budget in the period that a time is in."""
         span = span_of(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None
@@ -214,7 +208,7 @@ class BudgetMeter:
     def add(
         self,
         standing: PeriodUsage,
-        at: "datetime",
+        at: datetime,
         *,
         told_at: str,
         microdollars: int | None = None,
@@ -235,7 +229,7 @@ class BudgetMeter:
             },
         )
 
-    def move(self, before: "Charge", after: "Charge", at: "datetime", told_at: str) -> None:
+    def move(self, before: Charge, after: Charge, at: datetime, told_at: str) -> None:
         """Count a corrected charge as it is now instead of as it was, on the day that it was counted on."""
         for charge, sign in ((before, -1), (after, 1)):
             for budget in self.budgets(place_of(charge.values())):
@@ -256,7 +250,7 @@ class BudgetMeter:
                     sql = "delete from budget_days where budget_id = :id and day = :day and calls = 0"
                     self._db.count(sql, {"id": budget.id, "day": day_of(at)})
 
-    def counted(self, budget: Budget) -> "list[tuple[Any, ...]]":
+    def counted(self, budget: Budget) -> list[tuple[Any, ...]]:
         """Count a budget's charges by day: day, micro-dollars, tokens, calls, calls without a known price."""
         _, rows = self._db.rows(
             f"""
@@ -274,12 +268,12 @@ class BudgetMeter:
         )
         return rows
 
-    def days_of_reservations(self, budget: Budget) -> "set[str]":
+    def days_of_reservations(self, budget: Budget) -> set[str]:
         """Name the days on which something was held in a budget."""
         sql = f"select distinct substr(reserved_at, 1, 10) from reservations where {_in_scope(budget)}"
         return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
 
-    def told_times(self, times: "set[str]") -> "set[str]":
+    def told_times(self, times: set[str]) -> set[str]:
         """Return which of some times entries have."""
         sought, found = iter(sorted(map(str, times))), set[str]()
         while some := list(islice(sought, _TOGETHER)):
@@ -309,7 +303,7 @@ class Spending:
     """Decides on one charge. Refuses it by raising; otherwise `paying` is the reservation that covers it, if one does."""
 
     def __init__(
-        self, meter: "BudgetMeter", given: "Mapping[str, Any]", tokens: int, reservation: "Reservation | None", now: "datetime"
+        self, meter: BudgetMeter, given: Mapping[str, Any], tokens: int, reservation: Reservation | None, now: datetime
     ) -> None:
         self._meter = meter
         self._place = place_of(given)
@@ -322,7 +316,7 @@ class Spending:
         self.overdrawn: list[PeriodUsage] = []
         self._standings = self._stand(meter.budgets(self._place), reservation)
 
-    def _stand(self, budgets: "list[Budget]", reservation: "Reservation | None") -> "list[PeriodUsage]":
+    def _stand(self, budgets: list[Budget], reservation: Reservation | None) -> list[PeriodUsage]:
         """Look where the budgets stand: in the period of the reservation that pays, or else in the present one.
 
         What was promised yesterday is paid from yesterday's money, else a call over midnight could be left without any.
@@ -352,16 +346,16 @@ class Spending:
                     raise standing.exceeded(extra)
                 self.overdrawn.append(standing)
 
-    def _amount(self, budget: "Budget") -> int | None:
+    def _amount(self, budget: Budget) -> int | None:
         return self._cost if budget.unit is BudgetUnit.MICRODOLLARS else self._tokens
 
-    def _covered(self, budget: "Budget", amount: int) -> int:
+    def _covered(self, budget: Budget, amount: int) -> int:
         """Return how much of an amount the reservation has held in this budget."""
         if self.paying is None or not budget.covers(self.paying.values()):
             return 0
         return min(amount, self.paying.left(budget.unit))
 
-    def _no_price(self, standing: "PeriodUsage") -> Refused:
+    def _no_price(self, standing: PeriodUsage) -> Refused:
         return Refused(
             f"the price of {self._model!r} is not known, so the budget of {standing.budget.title}, can't be kept",
             hint="Ask the manager to set the price (decklog prices set), give cost_microdollars, or record it with enforce off.",
@@ -374,7 +368,7 @@ class Spending:
         for standing in self._standings:
             self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
-    def news(self) -> "Iterator[tuple[str, str, BudgetFigures]]":
+    def news(self) -> Iterator[tuple[str, str, BudgetFigures]]:
         """Yield what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""
         for before in self._standings:
             budget, amount = before.budget, self._amount(before.budget) or 0

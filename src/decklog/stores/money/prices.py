@@ -5,22 +5,18 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid, NotFound
+from decklog.db.base import Database
 from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
 from decklog.stores.money.records import aware
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database
-
-    Tokens = tuple[int, int, int, int]
+Tokens = tuple[int, int, int, int]
 
 
 _MILLION = 1_000_000
@@ -49,7 +45,7 @@ class Price(Record):
     source: str | None = None
     sourced_on: str | None = None
 
-    def cost(self, tokens: "Tokens") -> int | None:
+    def cost(self, tokens: Tokens) -> int | None:
         """Return a call's cost in micro-dollars; None when a kind of token it used has no known price."""
         prices = (self.input_price, self.cache_read_price, self.cache_create_price, self.output_price)
         total = 0
@@ -64,10 +60,10 @@ class Price(Record):
 class PriceList:
     """Finds the price that holds for a call. A model without one has no price: nothing is guessed from its name.
 
-    Whoever writes may `remember` what was found, for as long as the database says that it still holds.
+    A caller that writes may `remember` what was found, for as long as the database shows that it still holds.
     """
 
-    def __init__(self, db: "Database", *, remember: bool = False) -> None:
+    def __init__(self, db: Database, *, remember: bool = False) -> None:
         self._db = db
         self._remember = remember
 
@@ -75,7 +71,7 @@ class PriceList:
         own = self._remembered(model) if self._remember else self._own(model)
         return _holding(own, at, prompt_tokens) or _holding(shipped().get(model, ()), at, prompt_tokens)
 
-    def cost(self, model: str, at: datetime, tokens: "Tokens") -> int | None:
+    def cost(self, model: str, at: datetime, tokens: Tokens) -> int | None:
         """Return a call's cost in micro-dollars; None when it is not known."""
         price = self.find(model, at, sum(tokens[:3]))
         return None if price is None else price.cost(tokens)
@@ -175,7 +171,7 @@ class Prices(Store):
             )
         return [self._set(_row(row, number)) for number, row in enumerate(rows, 1)]
 
-    def _set(self, row: "dict[str, Any]") -> Price:
+    def _set(self, row: dict[str, Any]) -> Price:
         _check(row)
         PriceList(self._db).forget(row["model"])
         names = Price.columns()
@@ -219,8 +215,7 @@ class Prices(Store):
     @reads
     def find(self, *, model: str | None = None) -> list[Price]:
         """List every price, the log's own and those that come with Decklog, by model and the newest first."""
-        where = Where(Price)
-        where.equal(model=model)
+        where = Where(Price, model=model)
         own = self._select(Price, f"select * from prices {where.sql}", **where.bound)
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
         listed = shipped().get(model, ()) if model is not None else [price for many in shipped().values() for price in many]
@@ -258,7 +253,7 @@ def _unknown(model: str) -> NotFound:
     )
 
 
-def _row(given: object, number: int) -> "dict[str, Any]":
+def _row(given: object, number: int) -> dict[str, Any]:
     """Read one price of a file."""
     if not isinstance(given, dict):
         raise Invalid(f"price {number} is not an object", field="prices")
@@ -274,7 +269,7 @@ def _row(given: object, number: int) -> "dict[str, Any]":
     return {"over_tokens": 0, **given, "valid_from": valid_from}
 
 
-def _check(row: "dict[str, Any]") -> None:
+def _check(row: dict[str, Any]) -> None:
     if not isinstance(row["model"], str) or not row["model"].strip():
         raise Invalid("a price needs the name of its model", field="model")
     for name in _AMOUNTS:

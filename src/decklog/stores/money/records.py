@@ -1,24 +1,20 @@
-"""The budget and the reservation: how much may be spent in which period, and what is held for calls under way.
+"""The budget and the reservation: how much may be spent in which period, and what is reserved for calls under way.
 
 Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
+from decklog.db.base import Database
 from decklog.records.fork_rules import left_out
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
-
-    from decklog.db.base import Database
 
 
 class BudgetScope(StrEnum):
@@ -29,10 +25,7 @@ class BudgetScope(StrEnum):
     AGENT = "agent"
 
 
-if TYPE_CHECKING:
-    BudgetScopeLike = BudgetScope | Literal["all", "run", "group", "task", "agent"]
-else:
-    BudgetScopeLike = BudgetScope
+BudgetScopeLike = BudgetScope | Literal["all", "run", "group", "task", "agent"]
 
 
 class BudgetPeriod(StrEnum):
@@ -42,10 +35,7 @@ class BudgetPeriod(StrEnum):
     FOREVER = "forever"
 
 
-if TYPE_CHECKING:
-    BudgetPeriodLike = BudgetPeriod | Literal["day", "week", "month", "forever"]
-else:
-    BudgetPeriodLike = BudgetPeriod
+BudgetPeriodLike = BudgetPeriod | Literal["day", "week", "month", "forever"]
 
 
 class BudgetUnit(StrEnum):
@@ -58,10 +48,7 @@ class BudgetAction(StrEnum):
     STOP = "stop"
 
 
-if TYPE_CHECKING:
-    BudgetActionLike = BudgetAction | Literal["warn", "stop"]
-else:
-    BudgetActionLike = BudgetAction
+BudgetActionLike = BudgetAction | Literal["warn", "stop"]
 
 
 class ReservationState(StrEnum):
@@ -70,13 +57,10 @@ class ReservationState(StrEnum):
     RELEASED = "released"
 
 
-if TYPE_CHECKING:
-    ReservationStateLike = ReservationState | Literal["open", "settled", "released"]
-else:
-    ReservationStateLike = ReservationState
+ReservationStateLike = ReservationState | Literal["open", "settled", "released"]
 
 
-# The column of a charge or a reservation that says whether it is in a budget's scope.
+# The column of a charge or a reservation that shows whether it is in a budget's scope.
 COLUMNS = {BudgetScope.RUN: "run_id", BudgetScope.GROUP: "group_id", BudgetScope.TASK: "task_id", BudgetScope.AGENT: "agent"}
 
 
@@ -105,10 +89,10 @@ class Budget(Record):
         """Whether it carries the manager's proof."""
         return self.proof is not None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**super().as_dict(), "is_proven": self.is_proven}
 
-    def covers(self, place: "Mapping[str, Any]") -> bool:
+    def covers(self, place: Mapping[str, Any]) -> bool:
         """Return whether something with this run, group, task and agent is in the budget's scope."""
         if self.scope is BudgetScope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id:
             return True
@@ -167,7 +151,7 @@ class PeriodSpan:
     renews_at: datetime | None
 
     @property
-    def days(self) -> "dict[str, str]":
+    def days(self) -> dict[str, str]:
         return {"start": self.start, "end": self.end}
 
 
@@ -199,13 +183,13 @@ def day_of(moment: datetime) -> str:
     return to_text(moment)[:10]
 
 
-def place_of(values: "Mapping[str, Any]") -> "dict[str, Any]":
+def place_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """Pick what decides which budgets something falls under."""
     return {column: values[column] for column in COLUMNS.values()}
 
 
 def complete_by_task(
-    db: "Database", given: "dict[str, Any]", named: "Mapping[str, Any]", reservation: "Reservation | None" = None
+    db: Database, given: dict[str, Any], named: Mapping[str, Any], reservation: Reservation | None = None
 ) -> None:
     """Add the run and the group that a task is of: leaving them out must not leave their budgets out.
 
@@ -280,7 +264,7 @@ class Charge(Record):
         return self.input_tokens + self.cache_read_tokens + self.cache_create_tokens + self.output_tokens
 
 
-def check(given: "Mapping[str, Any]") -> None:
+def check(given: Mapping[str, Any]) -> None:
     """Refuse what no call can have used or cost."""
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")

@@ -5,11 +5,11 @@ last three: its reservation holds nothing after `expires_at`, and needs nobody t
 """
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where
 from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
@@ -28,10 +28,6 @@ from decklog.stores.money.records import (
     complete_by_task,
     place_of,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 DEFAULT = timedelta(hours=1)
 LONGEST = timedelta(seconds=LONGEST_RESERVATION_SECONDS)
@@ -98,10 +94,9 @@ class Reservations(Store):
         if key is None:
             return None
         sql = "select * from reservations where coalesce(run_id, '') = :run_id and key = :key"
-        found = self._select(Reservation, sql, run_id=run_id or "", key=key)
-        return found[0] if found else None
+        return self._first(Reservation, sql, run_id=run_id or "", key=key)
 
-    def _hold(self, meter: BudgetMeter, given: "dict[str, Any]", expires_at: datetime) -> Reservation:
+    def _hold(self, meter: BudgetMeter, given: dict[str, Any], expires_at: datetime) -> Reservation:
         budgets = meter.budgets(place_of(given))
         now = self._now()
         if expires_at <= now:
@@ -109,7 +104,7 @@ class Reservations(Store):
         standings = [meter.standing(budget, now) for budget in budgets]
         for standing in standings:
             asked = given["microdollars" if standing.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
-            # Where nothing is left, not even nothing can be held: whoever asks is about to spend.
+            # Where nothing is left, not even nothing can be held: the caller is about to spend.
             if standing.budget.action is BudgetAction.STOP and (standing.free <= 0 or asked > standing.free):
                 raise standing.exceeded(asked)
         held = self._add(
@@ -141,12 +136,7 @@ class Reservations(Store):
             )
         if expires_at <= reservation.expires_at:
             return reservation.marked_already()
-        return self._change(
-            Reservation,
-            reservation_id,
-            "update reservations set expires_at = :expires_at where id = :id returning *",
-            expires_at=expires_at,
-        )
+        return self._update(Reservation, reservation_id, {"expires_at": expires_at})
 
     @writes
     def settle(self, reservation_id: str) -> Reservation:
@@ -160,16 +150,10 @@ class Reservations(Store):
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
         reservation = self._enter(BudgetMeter(self._db, self._clock), reservation_id)
-        # Whoever gave it back may still end the task it was for: then there is nothing left to settle.
+        # It may have been released before the end of its task: then there is nothing left to settle.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.marked_already()
-        return self._change(
-            Reservation,
-            reservation_id,
-            "update reservations set state = :state, ended_at = :now where id = :id and state = 'open' returning *",
-            state=state,
-            now=self._now(),
-        )
+        return self._update(Reservation, reservation_id, {"state": state, "ended_at": self._now()}, condition="state = 'open'")
 
     def _enter(self, meter: BudgetMeter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
@@ -196,8 +180,7 @@ class Reservations(Store):
         after: str | None = None,
     ) -> Page[Reservation]:
         """List reservations, newest first; an open one whose time is over holds nothing any more."""
-        where = Where(Reservation)
-        where.equal(state=state and enum_of(ReservationState, state, "state"), run_id=run_id, group_id=group_id)
+        where = Where(Reservation, state=state, run_id=run_id, group_id=group_id)
         where.equal(task_id=task_id, agent=agent, holder=holder)
         return self._page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)
 

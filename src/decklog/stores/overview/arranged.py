@@ -6,9 +6,9 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.records.record import Page
 from decklog.records.values import to_json
+from decklog.stores.overview.run_facts import MOST_GOING_ON, MOST_LOOKED_AT, NEWEST_GOING_ON, STATES, RunSort, place_in
 from decklog.stores.overview.status import Status
 from decklog.stores.overview.summary import by_status
-from decklog.stores.overview.wanted import MOST_GOING_ON, MOST_LOOKED_AT, NEWEST_GOING_ON, STATES, RunSort, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.overview.wanted import RunFilter
+    from decklog.stores.overview.run_facts import RunFilter, RunOverview
 
     Look = Callable[[str, Mapping[str, Any]], list[RunOverview]]
 

@@ -1,18 +1,16 @@
 """The tasks of a run in columns: to do, doing, held and over, each with its first cards and how many there are."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database
 from decklog.db.where import placed
+from decklog.stores.overview.run_facts import MOST_GOING_ON, NEWEST_GOING_ON
 from decklog.stores.overview.status import Status, TaskFacts, of_task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
+from decklog.stores.results.overview import Workload
 
 _CARD = (
     *("id", "title", "state", "priority", "role", "worker", "leased_until", "not_before", "open_dependencies", "attempts"),
@@ -28,7 +26,7 @@ _READY = " union all ".join(
     f"select * from ({_PENDING} and {whose} {_BY_URGENCY}) {name}"
     for name, whose in {"anybodys": "coalesce(t.assigned_to, '') = ''", "assigned": "t.assigned_to is not null"}.items()
 )
-# Each column by an index of its own. What is over is found by the entries that say so: no index of tasks has it.
+# Each column by a separate index. What is over is found by the entries that say so: no index of tasks has it.
 _CARDS = " union all ".join(
     f"select * from ({part}) {name}"
     for name, part in {
@@ -65,7 +63,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class BoardCard:
-    """A task on a board: how it stands in a word, who has it and for how long, and in words why it is not being worked on."""
+    """A task on a board: its status, who has it and for how long, and in words why it is not being worked on."""
 
     id: str
     title: str
@@ -83,7 +81,7 @@ class BoardCard:
     lease_seconds_left: int | None = None
     why: str | None = None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "status": self.status.value, "updated_at": to_text(self.updated_at)}
 
 
@@ -95,12 +93,12 @@ class BoardColumn:
     count: int
     cards: list[BoardCard]
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {"name": self.name, "count": self.count, "cards": [card.as_dict() for card in self.cards]}
 
 
 def columns(
-    db: "Database", run_id: str, size: int, story: "Any", asked: "set[str | None]", now: datetime, steady_now: datetime
+    db: Database, run_id: str, size: int, story: Any, asked: set[str | None], now: datetime, steady_now: datetime
 ) -> list[BoardColumn]:
     """Read the columns; `story` is what the run's entries add up to, and which tasks ended since its mark.
 
@@ -122,7 +120,7 @@ def columns(
     return found
 
 
-def _waits_for(db: "Database", ids: "Sequence[str]") -> "dict[str, list[str]]":
+def _waits_for(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     if not ids:
         return {}
     marks, bound = placed(ids)
@@ -133,7 +131,7 @@ def _waits_for(db: "Database", ids: "Sequence[str]") -> "dict[str, list[str]]":
 
 
 def _card(
-    task: "dict[str, Any]", waits_for: "Mapping[str, list[str]]", asked: "set[str | None]", now: datetime, steady_now: datetime
+    task: dict[str, Any], waits_for: Mapping[str, list[str]], asked: set[str | None], now: datetime, steady_now: datetime
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
@@ -148,7 +146,7 @@ def _card(
     )
 
 
-def _why(task: "Mapping[str, Any]", waits_for: "Sequence[str]", left: int | None, now: datetime) -> str | None:
+def _why(task: Mapping[str, Any], waits_for: Sequence[str], left: int | None, now: datetime) -> str | None:
     """Say in words why nobody works on a task; None where somebody does, or could."""
     if task["state"] in ("done", "abandoned"):
         return task["reason"] if task["state"] == "abandoned" else None
@@ -161,3 +159,50 @@ def _why(task: "Mapping[str, Any]", waits_for: "Sequence[str]", left: int | None
     if task["not_before"] and from_text(task["not_before"]) > now:
         return f"not before {from_text(task['not_before']):%Y-%m-%d %H:%M} UTC"
     return f"is for {task['assigned_to']}" if task["assigned_to"] else None
+
+
+# Of each kind this many are counted: a larger count is reported as this many.
+MOST = 1000
+FIELDS = ("to_do", "working", "held", "failed", "groups", "failed_groups")
+_WHOSE = "run_id in (select id from going)"
+# Each by a separate index, which has nothing of what is over.
+_PARTS = (
+    f"select 'to_do' as what, role as who from tasks where {_WHOSE} and state = 'pending' and open_dependencies = 0",
+    f"select 'to_do' as what, role as who from tasks where {_WHOSE} and state = 'pending' and open_dependencies > 0",
+    # In the order of the index of those that run: otherwise SQLite walks over all tasks of these runs.
+    f"""select 'working' as what, coalesce(role, worker) as who
+          from tasks
+         where {_WHOSE} and state = 'running'
+         order by run_id, leased_until""",
+    # What used up its attempts has failed; what somebody or something else blocks is blocked.
+    f"""select case when state = 'blocked' and failures >= max_attempts then 'failed' else 'held' end as what, role as who
+          from tasks
+         where {_WHOSE} and (state = 'blocked' or state = 'waiting' or state = 'paused')""",
+    f"""select 'groups' as what, assigned_to as who
+          from groups
+         where status in ('pending', 'in_progress', 'approved_pending_merge', 'merging') and {_WHOSE}""",
+    f"select 'failed_groups' as what, assigned_to as who from groups where status = 'failed' and {_WHOSE}",
+)
+_WORKLOAD = "select what, coalesce(who, '') as who, count(*) from ({part} limit {most}) {name} group by 1, 2"
+
+
+def workloads(db: Database) -> list[Workload]:
+    """Count the work of each role, by one statement."""
+    parts = [_WORKLOAD.format(part=part, most=MOST, name=f"p{number}") for number, part in enumerate(_PARTS)]
+    sql = f"with going as (select id from ({NEWEST_GOING_ON}) g limit {MOST_GOING_ON}) {' union all '.join(parts)}"
+    counts: dict[str, dict[str, int]] = {}
+    for what, who, count in db.rows(sql, {})[1]:
+        counts.setdefault(who, dict.fromkeys(FIELDS, 0))[what] += count
+    return [_workload(who or None, **counts[who]) for who in sorted(counts)]
+
+
+def _workload(who: str | None, *, to_do: int, working: int, held: int, failed: int, groups: int, failed_groups: int) -> Workload:
+    return {
+        "who": who,
+        "to_do": to_do,
+        "working": working,
+        "held": held,
+        "failed": failed,
+        "groups": groups,
+        "failed_groups": failed_groups,
+    }

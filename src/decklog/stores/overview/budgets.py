@@ -1,17 +1,13 @@
-"""How every budget stands, read at once."""
+"""The status of every budget, read at once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.figures import dollars
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from decklog.db.base import Database, Row
+from decklog.db.base import Database, Row
 
 # Budgets of everything first; those of runs that are over protect nothing any more.
 MOST = 200
@@ -66,7 +62,7 @@ class BudgetStanding:
 
     @property
     def state(self) -> str:
-        """Say in a word how it stands: ok, warn, or stop when nothing more may be spent."""
+        """Return its status: ok, warn, or stop when nothing more may be spent."""
         if self.stops:
             return "stop"
         return "warn" if self.percent >= self.warn_percent else "ok"
@@ -87,18 +83,18 @@ class BudgetStanding:
             return f"{self.spent:,} of {self.ceiling:,} tokens {period}"
         return f"{dollars(self.spent)} of {dollars(self.ceiling)} {period}"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "last_at": to_text(self.last_at), "percent": self.percent, "state": self.state}
 
 
-def periods(now: datetime) -> "dict[str, str]":
+def periods(now: datetime) -> dict[str, str]:
     """Return the days on which the present periods began."""
     today = now.astimezone(UTC).date()
     starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
     return {name: day.isoformat() for name, day in starts.items()}
 
 
-def in_order(rows: "Iterable[Row]") -> list[BudgetStanding]:
+def in_order(rows: Iterable[Row]) -> list[BudgetStanding]:
     """Read budgets from their texts and numbers: those of everything first, then what was set last."""
     found: list[dict[str, Any]] = [dict(zip((*TEXTS, *NUMBERS), row, strict=True)) for row in rows]
     found.sort(key=lambda one: one["id"])
@@ -107,10 +103,10 @@ def in_order(rows: "Iterable[Row]") -> list[BudgetStanding]:
     return [BudgetStanding(**{**one, "last_at": from_text(one["last_at"])}) for one in map(_without_time, found)]
 
 
-def _without_time(values: "dict[str, Any]") -> "dict[str, Any]":
+def _without_time(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "set_at"}
 
 
-def standings(db: "Database", now: datetime) -> list[BudgetStanding]:
-    """Read how the budgets stand in their present periods, those of everything first."""
+def standings(db: Database, now: datetime) -> list[BudgetStanding]:
+    """Read the status of the budgets in their present periods, those of everything first."""
     return in_order(db.rows(STANDINGS, periods(now))[1])

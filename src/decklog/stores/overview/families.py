@@ -1,19 +1,301 @@
-"""Families: the runs that came of no other, each with its forks and the runs of its sub-agents, newest first."""
+"""Families of runs: each run without a parent, with its forks and the runs of its sub-agents, newest first."""
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
-from decklog.db.where import enum_of, page_size
+from decklog.core.clock import to_text
+from decklog.core.errors import Busy, Denied, ReadOnly
+from decklog.db.base import Database, Row
+from decklog.db.where import enum_of, page_size, placed
 from decklog.records.operations import reads_in_steps
 from decklog.records.record import Page
-from decklog.stores.overview import recent
-from decklog.stores.overview.looking import Looking
+from decklog.records.values import to_json
+from decklog.stores.base import Store
+from decklog.stores.overview import recent, spending, task_counts, waiting
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.run_facts import (
+    NEWEST_GOING_ON,
+    STATES,
+    OverviewMoment,
+    OverviewOutdated,
+    RunFilter,
+    RunOverview,
+    check_marks,
+    look,
+    place_in,
+)
+from decklog.stores.overview.spending import Charged
 from decklog.stores.overview.status import Status, StatusLike
-from decklog.stores.overview.wanted import RunFilter
+from decklog.stores.overview.waiting import WaitingItem
 
-if TYPE_CHECKING:
-    from decklog.stores.overview.kin import FamiliesTable, Family
-    from decklog.stores.overview.looking import Base
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Base:
+    """What every overview begins with."""
+
+    moment: OverviewMoment
+    budgets: "list[BudgetStanding]"
+    items: "list[WaitingItem]"
+    charged: "list[Charged]"
+
+    @property
+    def by_run(self) -> dict[str, int]:
+        """Count what holds each run up."""
+        return waiting.by_run(self.items)
+
+    @property
+    def tasks(self) -> set[str | None]:
+        """Name the tasks that something holds up."""
+        return {item.task_id for item in self.items if item.holds_up}
+
+
+class Looking(Store):
+    """Reads what overviews are made of."""
+
+    def _looked(self, job: Callable[[bool], T]) -> T:
+        """Read at one moment; where marks are far behind, move them first, if this log may be written."""
+        # Inside of a read, which sees one moment, marks that are moved now would not be seen.
+        can_move = not (self._db.read_only or self._db.is_reading)
+        # Once for task counts and once for spending. Beyond that others write faster than this reads; their entries are counted.
+        for _ in range(2):
+            try:
+                return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - it is called before the next round
+            except OverviewOutdated as behind:
+                can_move = self._moved(behind)
+        return self._db.read(lambda: job(False), same_plans=True)
+
+    def _moved(self, behind: OverviewOutdated) -> bool:
+        """Move marks; say whether that was permitted."""
+        try:
+            for run_id in behind.run_ids:
+                task_counts.catch_up(self._db, run_id)
+            if behind.of_spending:
+                spending.catch_up(self._db)
+        except (Denied, ReadOnly, Busy):
+            return False
+        return True
+
+    def _base(self, can_move_marks: bool) -> Base:
+        moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
+        base = Base(moment, *waiting.read(self._db, moment.now))
+        # Every overview reads the streams charged since their marks, so every overview moves marks that are far behind.
+        check_marks(base.charged, can_move_marks)
+        return base
+
+    def _look(self, base: Base, sql: str, bound: Mapping[str, Any]) -> list[RunOverview]:
+        return look(self._db, sql, bound, base.moment, base.by_run)
+
+
+Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
+
+# This many runs of all families of a page are walked to, and no further down than this: what is left out is said.
+MOST_WALKED, MOST_LEVELS = 600, 8
+# A run that goes on may be this many levels below the first of its family.
+_MOST_ABOVE = 100
+_CHILD = "(select k.id from runs k where k.parent_run_id = {run}.id order by k.started_at, k.id limit 1)"
+_SIBLING = """(select k.id from runs k
+   where k.parent_run_id = c.parent_run_id and (k.started_at, k.id) > (c.started_at, c.id)
+   order by k.started_at, k.id
+   limit 1)"""
+# From each run to the first that came of it and to its next sibling, by one look-up each: a run with very many forks costs
+# only what is shown of it. The limit is outside, where both engines stop the walk at it.
+_WALK = f"""
+with recursive {{above}} kin (first, id, parent, started_at, depth, child, sibling) as (
+  select r.id, r.id, nullif(r.id, r.id), r.started_at, 0, {_CHILD.format(run="r")}, nullif(r.id, r.id)
+    from ({{firsts}}) r
+  union all
+  select kin.first, c.id, c.parent_run_id, c.started_at, kin.depth + 1 - w.is_sibling, {_CHILD.format(run="c")}, {_SIBLING}
+    from kin
+   cross join (select 0 as is_sibling union all select 1) w
+    join runs c on c.id = case when w.is_sibling = 1 then kin.sibling when kin.depth < {MOST_LEVELS} then kin.child end
+)
+select first, id, parent, started_at, depth, child, sibling from kin limit {MOST_WALKED}
+"""
+_ABOVE = f"""
+above (id, parent, height) as (
+  select a.id, a.parent_run_id, 0 from runs a where a.id in ({{ids}})
+  union all
+  select a.id, a.parent_run_id, above.height + 1
+    from above
+    join runs a on a.id = above.parent
+   where above.height < {_MOST_ABOVE}
+),
+"""
+_FIRSTS_ABOVE = "(select * from runs where id in (select id from above)) runs"
+
+
+@dataclass(frozen=True)
+class FamilyQuery:
+    """Which families are asked for: by a word, by what their first runs are, this many runs, after a place in the list."""
+
+    word: "Status | None"
+    wanted: "RunFilter"
+    size: int
+    after: str | None
+
+    @property
+    def place(self) -> list[str] | None:
+        return None if self.after is None else place_in(self.after, 2)
+
+    @property
+    def state(self) -> str | None:
+        return STATES.get(self.word) if self.word else None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run of a family; `depth` is how many runs it came of."""
+
+    run: "RunOverview"
+    depth: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.run.as_dict(), "depth": self.depth}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """A run and what came of it, each right below what it came of; the sums are those of the runs that are listed.
+
+    `is_cut` shows that there are more of them than that.
+    """
+
+    runs: list[Member]
+    is_cut: bool
+
+    @property
+    def id(self) -> str:
+        return self.runs[0].run.id
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """Add up what its runs have done and spent."""
+        runs = [member.run for member in self.runs]
+        names = ("done", "planned", "entries", "workers", "waiting", "cost_microdollars", "calls", "unpriced_calls")
+        return {name: sum([getattr(run, name) for run in runs]) for name in names}
+
+    @property
+    def last_at(self) -> datetime:
+        return max(member.run.last_at for member in self.runs)
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When the last of them ended; None while one goes on."""
+        ends = [member.run.ended_at for member in self.runs]
+        return None if None in ends else max(end for end in ends if end is not None)
+
+    def as_dict(self) -> dict[str, Any]:
+        ended_at = self.ended_at
+        times = {"last_at": to_text(self.last_at), "ended_at": to_text(ended_at) if ended_at else None}
+        return {
+            "id": self.id,
+            "runs": [member.as_dict() for member in self.runs],
+            "sums": self.sums,
+            **times,
+            "is_cut": self.is_cut,
+        }
+
+
+@dataclass(frozen=True)
+class FamiliesTable:
+    """A page of families, how many decisions wait in the whole log, and how busy the last hour was of runs that had one."""
+
+    families: "Page[Family]"
+    decisions: int
+    pulse: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class _Walked:
+    """What was found of a family: its runs with their depths, each right below what it came of."""
+
+    id: str
+    started_at: str
+    runs: "list[tuple[str, int]]"
+    is_cut: bool
+
+
+def read_families(db: Database, asked: FamilyQuery, base: Base, look_at: Look) -> Page[Family]:
+    """Read a page of families."""
+    found, end = _found(db, asked, base)
+    shown, size = list[_Walked](), 0
+    for family in found:
+        if shown and size + len(family.runs) > asked.size:
+            end = [shown[-1].started_at, shown[-1].id]
+            break
+        shown.append(_cut(family, asked.size))
+        size += len(shown[-1].runs)
+    marks, ids = placed([run_id for family in shown for run_id, _ in family.runs])
+    runs = look_at(base, f"select * from runs where id in ({marks})", db.values.bind(ids)[0]) if shown else []
+    by_id = {run.id: run for run in runs}
+    families = [
+        Family(runs=[Member(by_id[run_id], depth) for run_id, depth in family.runs], is_cut=family.is_cut) for family in shown
+    ]
+    return Page(families, next=to_json(end) if end else None)
+
+
+def _cut(family: _Walked, size: int) -> _Walked:
+    return replace(family, runs=family.runs[:size], is_cut=True) if len(family.runs) > size else family
+
+
+def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked], list[str] | None]:
+    """Walk the next families, one more than a page can have; and say where to look on, where the look ended early."""
+    most, place, above = asked.size + 1, asked.place, ""
+    if asked.wanted.parent_run_id is not None:
+        firsts, bound = "select id, started_at from runs where id = :first", {"first": asked.wanted.parent_run_id}
+        return _walked(db.rows(_WALK.format(above="", firsts=firsts), db.values.bind(bound)[0])[1]), None
+    if asked.word is None or asked.state is not None:
+        firsts, bound = asked.wanted.firsts(asked.state, place, most)
+    else:
+        ids = _standing(db, asked, base)
+        if not ids:
+            return [], None
+        marks, named = placed(ids)
+        above = _ABOVE.format(ids=marks)
+        firsts, bound = asked.wanted.firsts(None, place, most, _FIRSTS_ABOVE)
+        bound |= named
+    found = _walked(db.rows(_WALK.format(above=above, firsts=firsts), db.values.bind(bound)[0])[1])
+    if above or len(found) >= most:
+        return found, None
+    sql, bound = asked.wanted.end_of_look(asked.state, place)
+    end = db.one(sql, db.values.bind(bound)[0])
+    return found, None if end is None else [*end]
+
+
+def _standing(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
+    """Name the active runs with a status: no index has it, so the newest are looked at."""
+    runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
+    return [run.id for run in runs if run.status is asked.word]
+
+
+def _walked(rows: Iterable[Row]) -> list[_Walked]:
+    """Make families of what was walked to, those that began last first."""
+    known = {row[1]: row for row in rows}
+    below: dict[str, list[str]] = {}
+    is_cut = dict.fromkeys((row[0] for row in known.values()), False)
+    for first, run_id, parent, _, depth, child, sibling in known.values():
+        if depth:
+            below.setdefault(parent, []).append(run_id)
+        if (child is not None and child not in known) or (sibling is not None and sibling not in known):
+            is_cut[first] = True
+    firsts = sorted(is_cut, key=lambda first: (known[first][3], first), reverse=True)
+    return [_Walked(first, known[first][3], _in_order(first, known, below), is_cut[first]) for first in firsts]
+
+
+def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str]]) -> list[tuple[str, int]]:
+    """List a family, each run followed by what came of it, in the order in which they began."""
+    if first not in below:
+        return [(first, known[first][4])]
+    listed, waiting = list[tuple[str, int]](), [first]
+    while waiting:
+        run_id = waiting.pop()
+        listed.append((run_id, known[run_id][4]))
+        waiting += sorted(below.get(run_id, ()), key=lambda child: (known[child][3], child), reverse=True)
+    return listed
 
 
 class Families(Looking):
@@ -53,20 +335,16 @@ class Families(Looking):
         since: datetime | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> "FamiliesTable":
+    ) -> FamiliesTable:
         """List families as `families` does, with the last hour of each run and what waits for a person: at one moment."""
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
         return self._looked(lambda can_move: self._families_table(status, wanted, size, after, self._base(can_move)))
 
-    def _families(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: "Base") -> "Page[Family]":
-        from decklog.stores.overview.kin import FamilyQuery, read
+    def _families(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[Family]:
 
-        return read(self._db, FamilyQuery(word, wanted, size, after), base, self._look)
+        return read_families(self._db, FamilyQuery(word, wanted, size, after), base, self._look)
 
-    def _families_table(
-        self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: "Base"
-    ) -> "FamiliesTable":
-        from decklog.stores.overview.kin import FamiliesTable
+    def _families_table(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> FamiliesTable:
 
         page = self._families(word, wanted, size, after, base)
         runs = [member.run for family in page for member in family.runs]

@@ -1,28 +1,23 @@
-"""Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
+"""Where the money goes: each day by model, the dearest of a span, what is reserved, and the status of the budgets."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from itertools import repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
+from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.stores.overview import spending
-from decklog.stores.overview.run_facts import look
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.run_facts import RunOverview, look
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.stores.overview.budgets import BudgetStanding
-    from decklog.stores.overview.run_facts import RunOverview
-
-# So many days are read at least: the present week and month are added up from them.
+# This many days are read at least: the present week and month are added up from them.
 _LEAST_DAYS = 31
-# The runs that cost per finished task is told of.
+# The most expensive runs, for the cost per finished task.
 _MOST_RUNS = 50
-# What is held for calls under way. One whose time is over holds nothing any more.
+# What is reserved for calls under way. One whose time is over holds nothing any more.
 _HELD = """
 select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count(*)
   from reservations
@@ -34,8 +29,8 @@ select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count
 class MoneyPicture:
     """What was spent on each day from `since` to `until`, both in UTC; `by` has the dearest of the span, and `others` the rest.
 
-    `days` tells each day apart by model, `chart` by what was asked for. `today`, `week` and `month` are the present ones, for any
-    span. `charged_runs` counts the runs that were charged to in the span, and `runs` has the dearest 50 of them as they are now.
+    `days` splits each day by model, `chart` by the chosen column. `today`, `week` and `month` are the present ones, for any span.
+    `charged_runs` counts the runs with charges in the span; `runs` has the 50 most expensive of them as they are now.
     """
 
     since: str
@@ -68,17 +63,17 @@ class MoneyPicture:
         done = sum(run.done for run in self.runs)
         return round(sum(run.cost_microdollars for run in self.runs) / done) if done else None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("budgets", "runs")}
         return {**vars(self), **lists, "per_run": self.per_run, "per_task": self.per_task}
 
 
-def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, most: int) -> MoneyPicture:
+def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> MoneyPicture:
     """Read the days from one to another; `base` is what every overview begins with."""
     now = base.moment.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
     lately = (now - timedelta(days=_LEAST_DAYS - 1)).isoformat()
-    # What lies far back is read by itself: up to today it could be any number of days.
+    # What lies far back is read separately: up to today it could be any number of days.
     is_apart = until < lately
     every = spending.by(db, ("day", "model"), lately if is_apart else min(since, lately), max(until, today), base.charged)
     shown = spending.by(db, ("day", "model"), since, until, base.charged) if is_apart else _between(every, since, until)
@@ -119,16 +114,16 @@ def _runs(db: "Database", base: "Any", ids: "list[str]") -> "list[RunOverview]":
 _FIGURES = itemgetter(*spending.FIGURES)
 
 
-def _between(rows: "list[dict[str, Any]]", since: str, until: str) -> "list[dict[str, Any]]":
+def _between(rows: list[dict[str, Any]], since: str, until: str) -> list[dict[str, Any]]:
     return [row for row in rows if since <= row["day"] <= until]
 
 
-def _summed(rows: "list[dict[str, Any]]") -> dict[str, int]:
+def _summed(rows: list[dict[str, Any]]) -> dict[str, int]:
     sums = map(sum, zip(*map(_FIGURES, rows), strict=True)) if rows else repeat(0)
     return dict(zip(spending.FIGURES, sums, strict=False))
 
 
-def _dearest(rows: "list[dict[str, Any]]", column: str, most: int | None = None) -> "list[dict[str, Any]]":
+def _dearest(rows: list[dict[str, Any]], column: str, most: int | None = None) -> list[dict[str, Any]]:
     """Add up the days of each model, agent or run, the dearest first."""
     of_key: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

@@ -1,8 +1,9 @@
 """The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
@@ -10,63 +11,60 @@ from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.journal.entry import EntryKind, EntryKindLike
 from decklog.journal.rows import STREAM_SIZE, number_of
 from decklog.records.operations import reads, reads_in_steps
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.records.values import to_json
+from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
+from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding, standings
-from decklog.stores.overview.families import Families
-from decklog.stores.overview.looking import Base
+from decklog.stores.overview.families import Base, Families
+from decklog.stores.overview.money import MoneyPicture
+from decklog.stores.overview.picture import Comparison, RunPicture
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, check_marks, look
-from decklog.stores.overview.spending import SpendKey, SpendKeyLike
-from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
-from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import (
+from decklog.stores.overview.run_facts import (
     MOST_GOING_ON,
     NEWEST_GOING_ON,
     STATES,
+    OverviewOutdated,
     RunFilter,
+    RunOverview,
     RunSort,
     RunsTable,
+    check_marks,
+    look,
     place_in,
     place_of,
 )
+from decklog.stores.overview.search import SearchResult
+from decklog.stores.overview.spending import Charged, SpendKey, SpendKeyLike
+from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
+from decklog.stores.overview.summary import Summary
+from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Protocol, TypeVar
+T = TypeVar("T")
 
-    from decklog.records.record import Record
-    from decklog.stores.base import StoreParts
-    from decklog.stores.overview.board import BoardColumn
-    from decklog.stores.overview.comparison import Comparison
-    from decklog.stores.overview.money import MoneyPicture
-    from decklog.stores.overview.picture import RunPicture
-    from decklog.stores.overview.search import SearchResult
-    from decklog.stores.overview.spending import Charged
-    from decklog.stores.overview.summary import Summary
-    from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
-    T = TypeVar("T")
+class TaskReader(Protocol):
+    """Knows tasks; the tasks store does."""
 
-    class Tasks(Protocol):
-        """Knows tasks; the tasks store does."""
+    def get(self, task_id: str) -> Any: ...
 
-        def get(self, task_id: str) -> Any: ...
 
-    class Past(Protocol):
-        """Knows what the entries of a run add up to; the store of runs does."""
+class HistoryReader(Protocol):
+    """Knows what the entries of a run add up to; the store of runs does."""
 
-        def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
-        def beside(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
+    def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+    def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
-    class Scheduling(Protocol):
-        """Makes tasks of schedules whose time has come; the store of schedules does."""
 
-        def is_any_due(self) -> bool: ...
-        def run_due(self) -> list[Any]: ...
+class DueSchedules(Protocol):
+    """Makes tasks of schedules whose time has come; the store of schedules does."""
+
+    def is_any_due(self) -> bool: ...
+    def run_due(self) -> list[Any]: ...
 
 
 MOST_DAYS = 400
@@ -83,11 +81,11 @@ class Overview(Families):
 
     def __init__(
         self,
-        parts: "StoreParts",
+        parts: StoreParts,
         *,
-        tasks: "Callable[[], Tasks]",
-        schedules: "Callable[[], Scheduling]",
-        past: "Callable[[], Past]",
+        tasks: Callable[[], TaskReader],
+        schedules: Callable[[], DueSchedules],
+        past: Callable[[], HistoryReader],
     ) -> None:
         super().__init__(parts)
         self._past = past
@@ -245,8 +243,11 @@ class Overview(Families):
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
-        def draw(can_move: bool) -> "RunPicture":
-            return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past))
+        def draw(can_move: bool) -> RunPicture:
+            def look(*past: Any) -> RunPicture:
+                return drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past)
+
+            return self._past().with_history(run_id, look)
 
         try:
             return draw(not (self._db.read_only or self._db.is_reading))
@@ -272,9 +273,9 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        from decklog.stores.overview.comparison import compared
+        from decklog.stores.overview.picture import compared
 
-        return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
+        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
     def money(
@@ -307,11 +308,11 @@ class Overview(Families):
 
         size = page_size(per_column)
 
-        def look(_history: "Any", _place: "Any", story: "Any") -> "list[BoardColumn]":
+        def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
             base = self._base(False)
             return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
-        return self._past().told(run_id, look)
+        return self._past().with_history(run_id, look)
 
     @reads_in_steps
     def search(
@@ -369,9 +370,9 @@ class Overview(Families):
         Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
         for nobody has `who` null. Of each kind the first 1,000 are counted.
         """
-        from decklog.stores.overview.stations import read
+        from decklog.stores.overview.board import workloads
 
-        return read(self._db)
+        return workloads(self._db)
 
     @reads
     def decisions(self) -> int:
@@ -380,7 +381,7 @@ class Overview(Families):
 
     @reads
     def budgets(self) -> list[BudgetStanding]:
-        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+        """List the status of the budgets in their present periods, without those of runs that are over."""
         return standings(self._db, self._now())
 
     @reads
@@ -430,13 +431,13 @@ class Overview(Families):
         sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
         if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
             return
-        # Whoever may not write, or not now, still sees what there is.
+        # A caller that may not write still sees what there is.
         with suppress(Denied, Busy, LeaseLost):
             self._schedules().run_due()
 
     # How they are read
 
-    def _words(self, run_ids: "list[str]", task_ids: "list[str]", can_move_marks: bool) -> "StatusWords":
+    def _words(self, run_ids: list[str], task_ids: list[str], can_move_marks: bool) -> StatusWords:
         base = self._base(can_move_marks)
         marks, ids = placed(run_ids)
         bound, _ = self._db.values.bind(ids)
@@ -444,7 +445,7 @@ class Overview(Families):
         runs = look(self._db, sql, bound, base.moment, base.by_run, with_money=False) if run_ids else []
         return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
-    def _words_of_tasks(self, base: Base, task_ids: "list[str]") -> "dict[str, str]":
+    def _words_of_tasks(self, base: Base, task_ids: list[str]) -> dict[str, str]:
         if not task_ids:
             return {}
         marks, ids = placed(task_ids)
@@ -455,7 +456,7 @@ class Overview(Families):
         held_up = base.tasks
         return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
 
-    def _summary(self, size: int, can_move_marks: bool) -> "Summary":
+    def _summary(self, size: int, can_move_marks: bool) -> Summary:
         from decklog.stores.overview.summary import Summary, by_status, sentence
 
         base = self._base(can_move_marks)
@@ -513,7 +514,7 @@ class Overview(Families):
         *,
         descending: bool,
     ) -> RunsTable:
-        def look(sql: str, given: "Mapping[str, Any]") -> "list[RunOverview]":
+        def look(sql: str, given: Mapping[str, Any]) -> list[RunOverview]:
             return self._look(base, sql, self._db.values.bind(given)[0])
 
         if sort is RunSort.ATTENTION:
@@ -526,15 +527,15 @@ class Overview(Families):
         pulse = recent.last_hour(self._db, page, base.moment.now)
         return RunsTable(page, len(base.items), pulse, counts, is_cut or is_many)
 
-    def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
+    def _all_waiting(self, can_move_marks: bool) -> list[WaitingItem]:
         base = self._base(can_move_marks)
         runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
         quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
         return sorted([*base.items, *waiting.blocked(self._db), *quiet], key=lambda item: item.place)
 
     def _days(
-        self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool
-    ) -> "list[DaySpending]":
+        self, names: tuple[str, ...], first: str, last: str, streams: list[Charged], can_move_marks: bool
+    ) -> list[DaySpending]:
         check_marks(streams, can_move_marks)
         # Which keys it has follows from the names.
         days: Any = spending.by(self._db, names, first, last, streams)
@@ -542,7 +543,7 @@ class Overview(Families):
 
     # What is derived
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from task_counts.audit(self._db)
         yield from spending.audit(self._db)
 

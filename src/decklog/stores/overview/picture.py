@@ -1,53 +1,48 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
+from decklog.db.base import Database, Row
 from decklog.db.packing import beginning
 from decklog.db.where import placed
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.rows import COLUMNS, SELECT
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
-
 MOST_ASKED = 200
-# So many records of a kind are shown.
+# This many records of a kind are shown.
 MOST_RECORDS = 50
-# Among so many tasks of a run those of a role are looked for.
+# Among this many tasks of a run those of a role are looked for.
 MOST_TASKS = 200
-# Of a long text its beginning is read: what a page shows, whatever it is written in.
+# Of a long text its beginning is read: what a page shows, in any script.
 _HEAD_BYTES = 8192
-# Each part is told from the others by a number.
+# A number distinguishes the parts.
 _LATEST = f"""
 select 0, latest.* from ({SELECT} where pos > :start and pos < :before {{kind}} order by pos desc limit :most) latest
 """
-# No index has the kinds that most entries are of: of these, so many entries are looked at.
+# No index has the kinds that most entries are of: of these, this many entries are looked at.
 MOST_LOOKED_AT = 20_000
 _OF_KIND = {
     EntryKind.TOOL: f"and kind = 'tool' and pos >= :before - {MOST_LOOKED_AT}",
     EntryKind.CHANGE: f"and kind = 'change' and pos >= :before - {MOST_LOOKED_AT}",
 }
 _TOLD = f"""
-select 1, told.* from (
+select 1, image.* from (
   {SELECT}
    where record_table = 'runs' and record_id = :run_id and stream = :run_id and pos <= :until
    order by seq desc
    limit 1
-) told
+) image
 """
-# The entries that last told of the questions that may have been open at a moment.
+# The newest entries of the questions that may have been open at a moment.
 _ASKED = f"""
 select 2, asked.* from (
   {SELECT}
@@ -99,7 +94,7 @@ select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :
 
 @dataclass(frozen=True, kw_only=True)
 class RunPicture:
-    """A run as of entry `seq`, of `last` that there are: `overview` tells how it stands now, or `run` what it was then.
+    """A run as of entry `seq`, of `last` that there are: `overview` is its status now, or `run` what it was then.
 
     The strip is that of the whole run. Of entries whose text is long, only its digest is here; `texts` has how they begin and how
     many bytes they are. `waiting` counts what holds the run up, or which of its newest 200 questions were open then; `decisions`
@@ -137,7 +132,7 @@ class RunPicture:
     def is_now(self) -> bool:
         return self.overview is not None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         names = ("entries", "tasks", "board", "of_roles", "first_tasks")
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in names}
         overview = None if self.overview is None else self.overview.as_dict()
@@ -156,7 +151,7 @@ class RunSpending:
     by: "list[dict[str, Any]]"
     budgets: "list[Any]"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {"line": self.line, "by": self.by, "budgets": [one.as_dict() for one in self.budgets]}
 
 
@@ -181,7 +176,7 @@ class Wished:
     milestones: int = 0
 
 
-def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type[Record]]":
+def kinds(classes: dict[str, type[Record]], tables: list[str]) -> list[type[Record]]:
     """Find the kinds of a run's records by the names of their tables."""
     known = {table: record for table, record in classes.items() if record.home is None}
     for table in tables:
@@ -190,9 +185,7 @@ def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type
     return [known[table] for table in dict.fromkeys(tables)]
 
 
-def drawn(
-    db: "Database", wanted: Wished, base: "Any", record: "type[Record]", history: "Any", place: "Any", story: "Any"
-) -> RunPicture:
+def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunPicture:
     """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
@@ -223,8 +216,8 @@ def drawn(
 
 
 def _milestones(
-    db: "Database", start: int, marks: "Sequence[dict[str, Any]]", until: int, most: int
-) -> "list[tuple[str, Entry]]":
+    db: Database, start: int, marks: Sequence[dict[str, Any]], until: int, most: int
+) -> list[tuple[str, Entry]]:
     """Read the newest entries among a run's marks up to an entry, newest first."""
     kinds = {start + mark["seq"]: mark["what"] for mark in marks if mark["seq"] <= until}
     positions = sorted(kinds)[-most:] if most else []
@@ -235,25 +228,25 @@ def _milestones(
     return [(kinds[start + entry.seq], entry) for entry in (Entry.from_row(COLUMNS[1:], row[1:]) for row in rows)]
 
 
-def _of_roles(db: "Database", record: "type[Record]", run_id: str, roles: list[str]) -> "list[Any]":
+def _of_roles(db: Database, record: type[Record], run_id: str, roles: list[str]) -> list[Any]:
     """Read those of a run's first tasks that have one of some roles, in the order in which they were added."""
     marks, bound = placed(roles)
     names, rows = db.rows(_OF_ROLES.format(roles=marks), {**bound, "run_id": run_id})
     return [record.from_row(names, row) for row in rows]
 
 
-def _first_tasks(db: "Database", record: "type[Record]", run_id: str, most: int) -> "list[Any]":
-    """Read a run's tasks as their table has them: at work, held, then the first of the others."""
+def _first_tasks(db: Database, record: type[Record], run_id: str, most: int) -> list[Any]:
+    """Read a run's tasks as their table has them: running, blocked, then the first of the others."""
     return record.from_rows(*db.rows(_FIRST_TASKS, {"run_id": run_id, "most": most}))
 
 
-def _spent(db: "Database", base: "Any", place: "Any", is_now: bool, line: "list[tuple[int, int]]") -> "RunSpending":
+def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[int, int]]) -> RunSpending:
     """Read for which models and agents it was, as of now, and the run's own budgets."""
     by = spending.of_run(db, place.run_id, base.charged) if is_now else []
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
-def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPicture:
+def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
     """Draw no more of a run at a moment than the head of its page."""
     place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
     found = _latest(db, place.run_id, place.start, side.seq, nothing)
@@ -262,10 +255,8 @@ def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPict
     return RunPicture(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
 
 
-def _head(
-    db: "Database", base: "Any", history: "Any", place: "Any", seq: int, counts: "dict[str, int]", found: "Latest"
-) -> "dict[str, Any]":
-    """Return how a run stands, or what it was as of an entry."""
+def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
+    """Return the status of a run, or what it was as of an entry."""
     shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
     return {
         "run_id": place.run_id,
@@ -280,7 +271,7 @@ def _head(
     }
 
 
-def _no_lanes(run_id: str, first: int, last: int) -> "dict[str, Any]":
+def _no_lanes(run_id: str, first: int, last: int) -> dict[str, Any]:
     return {"run_id": run_id, "first": first, "last": last, "attempts": [], "left_out": 0}
 
 
@@ -294,7 +285,7 @@ class Latest:
     asked: int = 0
 
 
-def _latest(db: "Database", run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
+def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
     """List the latest entries of a run up to a moment, or before a number; `start` is its first position.
 
     Entries are as their rows are: what they name by a digest is not read.
@@ -305,8 +296,8 @@ def _latest(db: "Database", run_id: str, start: int, seq: int, wanted: Wished) -
     listing = _LATEST.format(kind=narrowed)
     if wanted.at is None:
         return Latest([_entry(row) for row in db.rows(listing, bound)[1]] if wanted.entries else [])
-    told = {"run_id": run_id, "until": start + seq}
-    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, **told})[1]
+    run_bound = {"run_id": run_id, "until": start + seq}
+    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, **run_bound})[1]
     listed, images, asked, moment = ([_entry(row) for row in rows if row[0] == part] for part in range(4))
     listed.sort(key=lambda entry: -entry.seq)
     questions: list[Any] = [entry.payload for entry in asked]
@@ -314,7 +305,7 @@ def _latest(db: "Database", run_id: str, start: int, seq: int, wanted: Wished) -
     return Latest(listed, moment[0].at, run, sum(image.get("state") == "open" for image in questions))
 
 
-def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, Any]]":
+def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
     """Read how the long texts begin that entries name by their digests."""
     named = [digest for entry in entries for digest in (entry.body_digest, entry.payload_digest) if digest is not None]
     if not named:
@@ -327,7 +318,7 @@ def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, An
     return {digest: {"head": head.decode(errors="ignore"), "bytes": size} for digest, head, size in heads}
 
 
-def _entry(row: "Row") -> Entry:
+def _entry(row: Row) -> Entry:
     return Entry.from_row(COLUMNS[1:], row[2:])
 
 
@@ -348,14 +339,14 @@ _CONTENTS = "select " + ", ".join(
 )
 
 
-def contents(db: "Database", run_id: str) -> "dict[str, int]":
-    """Count what a run has beside tasks and entries, up to 1,000 of each; `is_conducted` is 1 for a run of `decklog run`."""
+def contents(db: Database, run_id: str) -> dict[str, int]:
+    """Count the records of a run except tasks and entries, up to 1,000 of each. `is_conducted` is 1 for `decklog run`."""
     started = "(select case when metadata like '%\"conductor\"%' then 1 else 0 end from runs where id = :run_id) as is_conducted"
     names, rows = db.rows(f"{_CONTENTS}, {started}", {"run_id": run_id})
     return {name: int(value or 0) for name, value in zip(names, rows[0], strict=True)}
 
 
-def graph(db: "Database", run_id: str, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
+def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Read the first tasks of a run, and which of them wait for which: pairs of a task and what it waits for."""
     columns = "id, title, state, worker, role, tags, open_dependencies, priority,"
     columns += " case when role = 'work' then result end as work_result"
@@ -365,3 +356,22 @@ def graph(db: "Database", run_id: str, most: int) -> "tuple[list[dict[str, Any]]
     waits = "select task_id, depends_on from dependencies where run_id = :run_id and kind = 'blocks' order by task_id, depends_on"
     links = [(str(task_id), str(needed)) for task_id, needed in db.rows(waits, {"run_id": run_id})[1]]
     return [dict(zip(names, row, strict=True)) for row in rows], links
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Both moments, without strips, lanes, tasks and entries; `differences` is None where one is too long to be compared so."""
+
+    sides: list[RunPicture]
+    differences: "list[dict[str, Any]] | None"
+    decisions: int
+
+    def as_dict(self) -> dict[str, Any]:
+        sides = [side.as_dict() for side in self.sides]
+        return {"sides": sides, "differences": self.differences, "decisions": self.decisions}
+
+
+def compared(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
+    """Show both sides as they stood."""
+    sides = [head_of(db, base, history, side) for side in comparison.sides]
+    return Comparison(sides=sides, differences=comparison.differences, decisions=len(base.items))

@@ -1,22 +1,18 @@
 """What happened lately, read at once: the newest entries of some runs, the tasks that failed and the runs that ended."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database, Row
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.results.overview import EndedRun, FailedTask
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.results.overview import EndedRun, FailedTask
-
-# What happened lately is told of the last hour, in so many steps.
+# Recent activity covers the last hour, in this many steps.
 HOUR, STEPS = timedelta(hours=1), 24
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 # Each part has the same columns: what it is, four texts, a number and a time.
@@ -55,7 +51,7 @@ class Recent:
     failed: "list[FailedTask]"
     ended: "list[EndedRun]"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
@@ -69,9 +65,9 @@ class RecentActivity:
 
 
 def read(
-    db: "Database",
+    db: Database,
     *,
-    run_ids: "Sequence[str]" = (),
+    run_ids: Sequence[str] = (),
     most: int = 0,
     moved_since: datetime | None = None,
     failed_since: datetime | None = None,
@@ -101,14 +97,14 @@ def read(
     )
 
 
-def _latest(rows: "Sequence[Row]", part: str) -> "list[Row]":
+def _latest(rows: Sequence[Row], part: str) -> list[Row]:
     return sorted((row for row in rows if row[0] == part), key=lambda row: (row[-1], row[1]), reverse=True)
 
 
 def steps(
-    run_ids: "Sequence[str]", times: "Sequence[tuple[str, str]]", since: datetime, whole: timedelta, buckets: int
+    run_ids: Sequence[str], times: Sequence[tuple[str, str]], since: datetime, whole: timedelta, buckets: int
 ) -> dict[str, list[int]]:
-    """Count the times of each run in so many even steps."""
+    """Count the times of each run in this many even steps."""
     counts = {run_id: [0] * buckets for run_id in run_ids}
     step, last = whole / buckets, buckets - 1
     for run_id, at in times:
@@ -116,7 +112,7 @@ def steps(
     return counts
 
 
-def last_hour(db: "Database", runs: "Iterable[RunOverview]", now: datetime) -> dict[str, list[int]]:
+def last_hour(db: Database, runs: Iterable[RunOverview], now: datetime) -> dict[str, list[int]]:
     """Count the entries of the last hour of those runs that have any in it."""
     since = now - HOUR
     ids = [run.id for run in runs if run.last_at >= since]

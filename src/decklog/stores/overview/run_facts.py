@@ -1,20 +1,20 @@
 """Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Invalid
+from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
+from decklog.records.record import Page
+from decklog.records.values import from_json
 from decklog.stores.overview import spending, task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
 
 # The usual gap between a run's entries is that of its last hundred.
 _LOOK_BACK = 100
@@ -32,7 +32,7 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
   from ({{runs}}) r
   join streams s on s.name = r.id
   join entries h on h.pos = {_NEWEST}
-  -- How fast entries come tells of a run that goes on whether it is quiet; of one that is over, nobody asks.
+  -- The pace of entries decides whether an active run is stalled.
   left join entries b on b.pos = case
          when r.status = 'completed' or r.status = 'failed' or r.status = 'cancelled' then null
          when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK}
@@ -84,7 +84,7 @@ _PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 @dataclass(frozen=True, kw_only=True)
 class RunOverview:
-    """A run in a line: `status` is the word for how it stands, `state` what it is recorded as."""
+    """A run in a line: `status` is its derived status, `state` the recorded one."""
 
     id: str
     goal: str
@@ -126,7 +126,7 @@ class RunOverview:
     def done(self) -> int:
         return self.tasks["done"]
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
         return {**values, "status": self.status.value, "workers": self.workers}
 
@@ -140,7 +140,7 @@ class OverviewOutdated(Exception):
         self.of_spending = of_spending
 
 
-def check_marks(streams: "Sequence[spending.Charged]", can_move_marks: bool) -> None:
+def check_marks(streams: Sequence[spending.Charged], can_move_marks: bool) -> None:
     """Ask for the marks of spending to be moved, where they are far behind and can be."""
     if can_move_marks and spending.is_far(streams):
         raise OverviewOutdated([], of_spending=True)
@@ -156,11 +156,11 @@ class OverviewMoment:
 
 
 def look(
-    db: "Database",
+    db: Database,
     runs: str,
-    bound: "Mapping[str, Any]",
+    bound: Mapping[str, Any],
     moment: OverviewMoment,
-    waiting: "Mapping[str, int]",
+    waiting: Mapping[str, int],
     *,
     with_money: bool = True,
 ) -> list[RunOverview]:
@@ -179,7 +179,7 @@ def look(
 
 
 def look_at_one(
-    db: "Database", run_id: str, counts: "Mapping[str, int]", moment: OverviewMoment, waiting: "Mapping[str, int]"
+    db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment, waiting: Mapping[str, int]
 ) -> RunOverview:
     """Read one run whose tasks are counted and whose charges are added up already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
@@ -189,31 +189,31 @@ def look_at_one(
     return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting, _SHOWN_OF_ONE)
 
 
-def _facts(db: "Database", runs: str, bound: "Mapping[str, Any]") -> "list[dict[str, Any]]":
+def _facts(db: Database, runs: str, bound: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
 
 
-def _behind(facts: "Sequence[dict[str, Any]]", mark: str, most: int) -> list[str]:
+def _behind(facts: Sequence[dict[str, Any]], mark: str, most: int) -> list[str]:
     """Name the runs whose marks are too far behind to read what came after them."""
     lags = {fact["id"]: fact["seq"] - fact[mark] for fact in facts}
     allowed = task_counts.most_behind(list(lags.values()), most)
     return [run_id for run_id, lag in lags.items() if lag > allowed]
 
 
-def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int]]":
+def _spans(facts: Sequence[dict[str, Any]], mark: str) -> list[tuple[int, int]]:
     """Return the places of the entries that came after each run's mark."""
     starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
     return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
 
 
-def _at_work(facts: "Sequence[dict[str, Any]]") -> list[str]:
+def _at_work(facts: Sequence[dict[str, Any]]) -> list[str]:
     """Name the runs of which a task may be running: by their tally, or by what came after it. Most of a page are over."""
     return [fact["id"] for fact in facts if fact["running"] or fact["seq"] > fact["mark"]]
 
 
 def _leases_and_moved(
-    db: "Database", ids: "Sequence[str]", spans: "Sequence[tuple[int, int]]"
-) -> "tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]":
+    db: Database, ids: Sequence[str], spans: Sequence[tuple[int, int]]
+) -> tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]:
     """Read who has which task, and what tasks became in some spans of entries."""
     marks, bound = placed(ids)
     rows: list[Any] = []
@@ -229,12 +229,12 @@ def _leases_and_moved(
 
 
 def _overview(
-    fact: "dict[str, Any]",
-    counts: "dict[str, int]",
-    all_leases: "Mapping[str, Sequence[tuple[Any, ...]]]",
-    spent: "dict[str, int]",
+    fact: dict[str, Any],
+    counts: dict[str, int],
+    all_leases: Mapping[str, Sequence[tuple[Any, ...]]],
+    spent: dict[str, int],
     moment: OverviewMoment,
-    waiting: "Mapping[str, int]",
+    waiting: Mapping[str, int],
     shown_tasks: int = _SHOWN_TASKS,
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
@@ -276,7 +276,7 @@ def _overview(
     return replace(shown, quiet_since=min(ended, default=last_at + silence_of(gap)))
 
 
-def _task(lease: "Sequence[Any]", steady_now: datetime) -> "dict[str, object]":
+def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:
     task_id, title, worker, stage, leased_at, leased_until = lease
     is_over = from_text(leased_until) <= steady_now
     return {
@@ -303,7 +303,7 @@ _DEEDS = {
 }
 
 
-def _said(fact: "dict[str, Any]") -> str:
+def _said(fact: dict[str, Any]) -> str:
     """Say in a line what a run's last entry is."""
     what = fact["subtype"] or fact["kind"]
     text = " ".join((fact["body"] or "").split())
@@ -311,3 +311,159 @@ def _said(fact: "dict[str, Any]") -> str:
         what = (text and _DEEDS.get((table, what))) or f"{table} {what}"
     said = f"{what}: {text}" if text else str(what)
     return said if len(said) <= _SHOWN_CHARACTERS else said[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+# What the words for runs that are over are recorded as; all others are made of what goes on.
+STATES = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
+# A part of a goal is looked for in this many runs, the newest first: no index has it.
+MOST_LOOKED_AT = 5000
+_NEWEST_FIRST = "order by started_at desc, id desc"
+_LATEST_END = "order by ended_at desc, id desc"
+# This many runs that go on are looked at, the newest first; a log with more of them shows them page by page.
+MOST_GOING_ON = 200
+_FIRST_GOING_ON = f"{_NEWEST_FIRST} limit {MOST_GOING_ON + 1}"
+_GOING_ON = " union all ".join(
+    f"select * from (select * from runs where status = '{state}' {_FIRST_GOING_ON}) {state}"
+    for state in ("active", "planning", "paused")
+)
+# Going on as far as one page shows, and one more that shows whether there are others: a log may have very many that nobody ended.
+NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_FIRST_GOING_ON}"
+
+
+# A run may name one that this log does not have: it came from elsewhere.
+NO_PARENT = "({run}.parent_run_id is null or not exists (select 1 from runs p where p.id = {run}.parent_run_id))"
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """A filter of runs; None matches all."""
+
+    repo: str | None = None
+    branch: str | None = None
+    text: str | None = None
+    parent_run_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def fits(self, run: RunOverview) -> bool:
+        """Return whether a run is one of those."""
+        same = all(getattr(self, name) in (None, getattr(run, name)) for name in ("repo", "branch", "parent_run_id"))
+        is_in_time = (self.since is None or run.started_at >= self.since) and (self.until is None or run.started_at <= self.until)
+        return same and is_in_time and (self.text is None or _lowered(self.text) in _lowered(run.goal))
+
+    def sql(self, state: str | None, place: list[str] | None, most: int) -> tuple[str, dict[str, Any]]:
+        """Write the statement that gives them, newest first, after a place in the list."""
+        where, bound = self._where(state, place)
+        if self.text is None:
+            return f"select * from runs {where} {_NEWEST_FIRST} limit {most}", bound
+        looked_at = f"select * from runs {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}"
+        condition, text = self._of_text()
+        return f"select * from ({looked_at}) r where {condition} {_NEWEST_FIRST} limit {most}", {**bound, **text}
+
+    def ended(self, state: str | None, place: list[str] | None, most: int) -> tuple[str, dict[str, Any]]:
+        """Build the statement for ended runs, the latest end first, after a place in the list."""
+        conditions, bound = self._conditions(state)
+        conditions.append("ended_at is not null")
+        if place is not None:
+            conditions.append("(ended_at, id) < (:ended_at, :id)")
+            bound |= {"ended_at": place[0], "id": place[1]}
+        return self._of_ended(conditions, bound, "*", most)
+
+    def counted(self) -> tuple[str, dict[str, Any]]:
+        """Build the statement that counts ended runs by status, among the latest 5,000."""
+        conditions, bound = self._conditions(None)
+        sql, bound = self._of_ended([*conditions, "ended_at is not null"], bound, "status", MOST_LOOKED_AT)
+        return f"select status, count(*) from ({sql}) c group by status", bound
+
+    def _of_ended(self, conditions: list[str], bound: dict[str, Any], columns: str, most: int) -> tuple[str, dict[str, Any]]:
+        of_text, text = self._of_text()
+        looked_at = f"select * from runs where {' and '.join(conditions)} {_LATEST_END} limit {MOST_LOOKED_AT}"
+        return f"select {columns} from ({looked_at}) r where {of_text} {_LATEST_END} limit {most}", {**bound, **text}
+
+    def firsts(self, state: str | None, place: list[str] | None, most: int, among: str = "runs") -> tuple[str, dict[str, Any]]:
+        """Write the statement that names those of them that came of no other run, newest first.
+
+        It looks at the newest 5,000 at most: in a log of one run and its many forks all of them could be looked at in vain.
+        """
+        where, bound = self._where(state, place)
+        condition, text = self._of_text()
+        # In the order of the query inside: with a separate one, all of that would be read first.
+        sql = f"""select id, started_at from (
+          select id, goal, started_at, parent_run_id from {among} {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}
+        ) r where {condition} and {NO_PARENT.format(run="r")} limit {most}"""
+        return sql, {**bound, **text}
+
+    def end_of_look(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
+        """Write the statement that shows at which run such a look ended; none where it saw all of them."""
+        where, bound = self._where(state, place)
+        return f"select started_at, id from runs {where} {_NEWEST_FIRST} limit 1 offset {MOST_LOOKED_AT - 1}", bound
+
+    def _where(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
+        conditions, bound = self._conditions(state)
+        if place is not None:
+            conditions.append("(started_at, id) < (:started_at, :id)")
+            bound |= {"started_at": place[0], "id": place[1]}
+        return f"where {' and '.join(conditions)}" if conditions else "", bound
+
+    def _of_text(self) -> tuple[str, dict[str, str]]:
+        if self.text is None:
+            return "1 = 1", {}
+        pattern = _lowered(self.text).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        return "lower(goal) like :text escape '!'", {"text": f"%{pattern}%"}
+
+    def _conditions(self, state: str | None) -> tuple[list[str], dict[str, Any]]:
+        given = {"status": state, "repo": self.repo, "branch": self.branch, "parent_run_id": self.parent_run_id}
+        bound: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        conditions = [f"{name} = :{name}" for name in bound]
+        for name, sign, moment in (("since", ">=", self.since), ("until", "<=", self.until)):
+            if moment is not None:
+                conditions.append(f"started_at {sign} :{name}")
+                bound[name] = to_text(moment)
+        return conditions, bound
+
+
+class RunSort(StrEnum):
+    """The order of the list of runs; `attention` puts runs that need a person first."""
+
+    ATTENTION = "attention"
+    RUN = "run"
+    TASKS = "tasks"
+    SPENT = "spent"
+    TOOK = "took"
+    LAST = "last"
+    STARTED = "started"
+
+
+@dataclass(frozen=True)
+class RunsTable:
+    """A page of runs, the number of open decisions in the whole log, and the activity of the last hour by run.
+
+    `counts` counts all matching runs by status. `is_cut` is true if there are more runs than are counted or sorted.
+    """
+
+    runs: "Page[RunOverview]"
+    decisions: int
+    pulse: dict[str, list[int]]
+    counts: dict[str, int] = field(default_factory=dict)
+    is_cut: bool = False
+
+
+def place_of(run: RunOverview) -> tuple[str, str]:
+    """Return the position of a run in the list of all."""
+    return to_text(run.started_at), run.id
+
+
+def place_in(text: str, parts: int) -> list[str]:
+    """Read the cursor of a list, which has this many texts."""
+    try:
+        place = from_json(text)
+    except ValueError:
+        place = None
+    if not isinstance(place, list) or len(place) != parts or not all(isinstance(part, str) for part in place):
+        raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after")
+    return place
+
+
+def _lowered(text: str) -> str:
+    """Write the letters of ASCII small, as both engines do."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)

@@ -1,11 +1,13 @@
 """Search over everything: what was said, and runs, tasks, lessons, questions and files by the entries that tell of them."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database, Row
 from decklog.db.search.entries import Search
 from decklog.db.search.entries import search as search_entries
 from decklog.db.search.words import Query
@@ -13,13 +15,7 @@ from decklog.db.where import placed
 from decklog.records.record import search_warnings
 from decklog.records.values import from_json
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-
-# So many hits are looked at for a page and its counts, the newest first.
+# This many hits are looked at for a page and its counts, the newest first.
 MOST_HITS = 1000
 _MOST_VALUES = 10
 _BEFORE, _SHOWN = 60, 200
@@ -60,10 +56,10 @@ class SearchHit:
 
     @property
     def id(self) -> str:
-        """The id of the entry that tells of it."""
+        """The id of the entry that records it."""
         return f"{self.stream}:{self.seq}"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "id": self.id, "at": to_text(self.at)}
 
 
@@ -90,7 +86,7 @@ class SearchResult:
         """What a surface shows besides the hits."""
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "hits": [hit.as_dict() for hit in self.hits]}
 
 
@@ -109,7 +105,7 @@ class SearchQuery:
     since: str | None = None
 
 
-def searched(db: "Database", asked: "SearchQuery", stream_size: int) -> SearchResult:
+def searched(db: Database, asked: SearchQuery, stream_size: int) -> SearchResult:
     """Find a page among the newest hits: of each record the newest entry, and only of those that are shown the texts."""
     inside: dict[str, Any] = {}
     conditions = []
@@ -147,7 +143,7 @@ def searched(db: "Database", asked: "SearchQuery", stream_size: int) -> SearchRe
     )
 
 
-def _newest_of_each(rows: "Sequence[Row]") -> "Iterator[dict[str, Any]]":
+def _newest_of_each(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     seen: set[tuple[str, str]] = set()
     for row in rows:
         hit = dict(zip(_HIT, row, strict=True))
@@ -159,19 +155,19 @@ def _newest_of_each(rows: "Sequence[Row]") -> "Iterator[dict[str, Any]]":
         yield {**hit, "is": hit["kind"] if table is None else KINDS.get(table, table)}
 
 
-def _counted(hits: "Sequence[dict[str, Any]]", column: str) -> "dict[str, int]":
+def _counted(hits: Sequence[dict[str, Any]], column: str) -> dict[str, int]:
     counts = Counter(hit[column] for hit in hits if hit[column] is not None)
     return dict(counts.most_common(_MOST_VALUES))
 
 
-def _texts(db: "Database", positions: "list[int]") -> "dict[int, tuple[str, str | None]]":
+def _texts(db: Database, positions: list[int]) -> dict[int, tuple[str, str | None]]:
     if not positions:
         return {}
     marks, ids = placed(positions)
     return {pos: (body, payload) for pos, body, payload in db.rows(_TEXTS.format(ids=marks), ids)[1]}
 
 
-def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> SearchHit:
+def _hit(hit: dict[str, Any], body: str, payload: str | None, words: str) -> SearchHit:
     snippet, highlights = _snippet(hit["record_table"], body, payload, words)
     return SearchHit(
         kind=hit["is"],
@@ -186,7 +182,7 @@ def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> S
     )
 
 
-def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "tuple[str, list[list[int]]]":
+def _snippet(table: str | None, body: str, payload: str | None, words: str) -> tuple[str, list[list[int]]]:
     """Cut the words around the first that was looked for; a record is shown by what a person would call it."""
     sought = [word.rstrip("*").lower() for word in words.split()]
     texts = [("", body), *(_spoken(payload) if table is not None else [("", payload or "")])]
@@ -196,13 +192,13 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "
     start = max(0, min(places, default=0) - _BEFORE)
     cut = ("…" if start else "") + text[start : start + _SHOWN] + ("…" if start + _SHOWN < len(text) else "")
     if name and name not in _NAMED:
-        # Found by something that it is not called by: whoever looks wants to know which record it is, and what fits.
+        # Found by something that it is not called by: the reader wants to know which record it is, and what fits.
         called = next((f"{one[:_SHOWN]} · " for known, one in texts if known in _NAMED), "")
         cut = f"{called}{name.replace('_', ' ')}: {cut}"
     return cut, sorted(_highlights(cut, sought))
 
 
-def _spoken(payload: str | None) -> "list[tuple[str, str]]":
+def _spoken(payload: str | None) -> list[tuple[str, str]]:
     """Return the texts of a record with their names: what it is called first, then all others."""
     image = from_json(payload or "null")
     if not isinstance(image, dict):
@@ -211,7 +207,7 @@ def _spoken(payload: str | None) -> "list[tuple[str, str]]":
     return [(name, str(image[name])) for name in names if image[name] not in (None, "", [], {})]
 
 
-def _highlights(text: str, sought: "Sequence[str]") -> "list[list[int]]":
+def _highlights(text: str, sought: Sequence[str]) -> list[list[int]]:
     lowered = text.lower()
     if len(lowered) != len(text):
         return []

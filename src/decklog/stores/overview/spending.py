@@ -4,22 +4,17 @@ A row for every day that each charge adds to would cost it a page. The rows are 
 streams have charges after their mark is known (`spend_open`), so that nobody looks at all of them.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import add
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
+from decklog.db.base import Database, Row
 from decklog.db.where import placed
 from decklog.journal.rows import HEAD, STREAM_SIZE
-from decklog.stores.overview.task_counts import between, hash_at, in_parts
+from decklog.stores.overview.task_counts import Span, between, hash_at, in_parts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, Literal
-
-    from decklog.db.base import Database, Row
-    from decklog.stores.overview.task_counts import Span
-
-    Charged = tuple[str, int, int, int]
+Charged = tuple[str, int, int, int]
 
 TABLE, TOTALS, MARKS, OPEN = "spend_days", "spend_totals", "spend_marks", "spend_open"
 KEY = ("run_id", "day", "model", "agent")
@@ -30,7 +25,7 @@ FIGURES = (
 )
 # What is said of a run in a line: the tokens are left out, which would take half of the time to add up.
 SPENT = ("calls", "cost_microdollars", "unpriced_calls")
-# So many entries are looked through by whoever asks; with more, the marks are moved first.
+# This many entries are looked through by the caller; with more, the marks are moved first.
 MOST_BEHIND, MOST_STREAMS = 1000, 512
 _KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
 _SUMS = """count(*), cast(sum(c.input_tokens) as bigint), cast(sum(c.cache_read_tokens) as bigint),
@@ -58,7 +53,7 @@ _ALL = _STREAMS.format(some="streams s")
 
 
 class SpendKey(StrEnum):
-    """By what the days of spending are told apart, beside the day."""
+    """By what the days of spending are distinguished, apart from the day."""
 
     NONE = "none"
     MODEL = "model"
@@ -70,13 +65,10 @@ class SpendKey(StrEnum):
         return {"none": None, "run": "run_id"}.get(self.value, self.value)
 
 
-if TYPE_CHECKING:
-    SpendKeyLike = SpendKey | Literal["none", "model", "agent", "run"]
-else:
-    SpendKeyLike = SpendKey
+SpendKeyLike = SpendKey | Literal["none", "model", "agent", "run"]
 
 
-def _adding(table: str, key: "Sequence[str]") -> str:
+def _adding(table: str, key: Sequence[str]) -> str:
     """Write the statement that adds figures to those of a key."""
     return f"""
     insert into {table} ({", ".join((*key, *FIGURES))})
@@ -86,28 +78,28 @@ def _adding(table: str, key: "Sequence[str]") -> str:
     """
 
 
-def behind(db: "Database") -> "list[Charged]":
+def behind(db: Database) -> list[Charged]:
     """List the streams with charges after their mark: name, number, newest entry and mark."""
     return moved(db.rows(BEHIND, {})[1])
 
 
-def moved(streams: "Iterable[Row]") -> "list[Charged]":
+def moved(streams: Iterable[Row]) -> list[Charged]:
     """Leave out the streams whose mark is at their newest entry."""
     return sorted(row for row in map(tuple, streams) if row[2] is not None and row[2] > row[3])
 
 
-def is_far(streams: "Sequence[Charged]") -> bool:
+def is_far(streams: Sequence[Charged]) -> bool:
     """Return whether more entries came since the marks than should be looked through."""
     return len(streams) > MOST_STREAMS or sum(newest - mark for _, _, newest, mark in streams) > MOST_BEHIND
 
 
-def catch_up(db: "Database") -> None:
+def catch_up(db: Database) -> None:
     """Move the marks of the streams that have charges after them up to their last entries."""
     for stream, *_ in db.read(lambda: behind(db)):
         db.write(lambda stream=stream: _advance(db, stream))  # type: ignore[misc]
 
 
-def _advance(db: "Database", stream: str) -> None:
+def _advance(db: Database, stream: str) -> None:
     """Add a stream's charges up to its last entry; another process may have done so meanwhile."""
     # Nobody charges to it until this is written: what comes later opens it again.
     number = db.lock_stream(stream)
@@ -120,7 +112,7 @@ def _advance(db: "Database", stream: str) -> None:
     db.count(f"insert into {MARKS} (stream, seq, hash) values (:stream, :seq, :hash) on conflict do nothing", first)
     row = db.one(f"select seq, hash from {MARKS} where stream = :stream for update", {"stream": stream})
     assert row is not None
-    # A mark that was made just now stands before the first entry.
+    # A mark that was made just now is before the first entry.
     start = row[0] if row[1] else 0
     if start >= end:
         return
@@ -135,11 +127,11 @@ def _advance(db: "Database", stream: str) -> None:
 
 
 def by(
-    db: "Database", names: "Sequence[str]", since: str, until: str, streams: "Sequence[Charged]", *, dearest: int | None = None
-) -> "list[dict[str, Any]]":
+    db: Database, names: Sequence[str], since: str, until: str, streams: Sequence[Charged], *, dearest: int | None = None
+) -> list[dict[str, Any]]:
     """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark.
 
-    They come in the order of the key, or so many of the `dearest` first.
+    They come in the order of the key, or this many of the `dearest` first.
     """
     bound: dict[str, Any] = {"since": since, "until": until}
     condition = "day >= :since and day <= :until"
@@ -158,12 +150,12 @@ def by(
     return sorted(added, key=dearest_first)[:dearest]
 
 
-def dearest_first(one: "dict[str, Any]") -> "tuple[int, int]":
+def dearest_first(one: dict[str, Any]) -> tuple[int, int]:
     """Order what was added up: by its cost, then by its calls."""
     return -one["cost_microdollars"], -one["calls"]
 
 
-def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
+def of_runs(db: Database, ids: Sequence[str], spans: Sequence[Span]) -> dict[str, dict[str, int]]:
     """Return what each of some runs has spent and in how many calls; `spans` are the entries after their marks."""
     marks, bound = placed(ids)
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
@@ -171,7 +163,7 @@ def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "d
     return {run_id: dict(zip(SPENT, figures, strict=True)) for (run_id,), figures in found.items()}
 
 
-def of_run(db: "Database", run_id: str, streams: "Sequence[Charged]") -> "list[dict[str, Any]]":
+def of_run(db: Database, run_id: str, streams: Sequence[Charged]) -> list[dict[str, Any]]:
     """Return what a run has spent by model and agent, the dearest first; `streams` are those with entries after their mark."""
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id = :run_id"
     spans = [(no * STREAM_SIZE + mark, no * STREAM_SIZE + newest) for name, no, newest, mark in streams if name == run_id]
@@ -181,14 +173,14 @@ def of_run(db: "Database", run_id: str, streams: "Sequence[Charged]") -> "list[d
 
 
 def _kept_and_later(
-    db: "Database",
-    names: "Sequence[str]",
+    db: Database,
+    names: Sequence[str],
     kept: str,
     condition: str,
-    bound: "dict[str, Any]",
-    spans: "Sequence[Span]",
-    figures: "Sequence[str]" = FIGURES,
-) -> "dict[tuple[Any, ...], tuple[int, ...]]":
+    bound: dict[str, Any],
+    spans: Sequence[Span],
+    figures: Sequence[str] = FIGURES,
+) -> dict[tuple[Any, ...], tuple[int, ...]]:
     """Add up what is kept and what was charged in some spans, as many at a time as a statement can hold."""
     rows: list[Row] = []
     used = bound if ":" in condition else {}
@@ -199,7 +191,7 @@ def _kept_and_later(
     return _summed(rows, len(names))
 
 
-def _summed(rows: "Iterable[Row]", width: int) -> "dict[tuple[Any, ...], tuple[int, ...]]":
+def _summed(rows: Iterable[Row], width: int) -> dict[tuple[Any, ...], tuple[int, ...]]:
     """Add the figures of the rows with the same first columns."""
     found: dict[tuple[Any, ...], tuple[int, ...]] = {}
     for row in rows:
@@ -208,7 +200,7 @@ def _summed(rows: "Iterable[Row]", width: int) -> "dict[tuple[Any, ...], tuple[i
     return found
 
 
-def _added(names: "Sequence[str]", rows: str, condition: str, figures: "Sequence[str]" = FIGURES) -> str:
+def _added(names: Sequence[str], rows: str, condition: str, figures: Sequence[str] = FIGURES) -> str:
     sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in figures)
     places = ", ".join(str(place) for place in range(1, len(names) + 1))
     return (
@@ -217,7 +209,7 @@ def _added(names: "Sequence[str]", rows: str, condition: str, figures: "Sequence
     )
 
 
-def reopen(db: "Database", stream: str) -> None:
+def reopen(db: Database, stream: str) -> None:
     """Forget the sums of a stream, so that its charges, one of which was corrected, are added up again. It must be locked."""
     run = {"run_id": "" if stream == "@ledger" else stream}
     key = " and ".join(f"{name} = :{name}" for name in _OF_DAY)
@@ -232,7 +224,7 @@ def reopen(db: "Database", stream: str) -> None:
     db.count(f"insert into {OPEN} (stream) values (:stream) on conflict do nothing", {"stream": stream})
 
 
-def derive(db: "Database") -> None:
+def derive(db: Database) -> None:
     """Make all days anew."""
     for table in (TABLE, TOTALS, MARKS, OPEN):
         db.count(f"delete from {table}", {})
@@ -240,7 +232,7 @@ def derive(db: "Database") -> None:
         _advance(db, stream)
 
 
-def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+def audit(db: Database) -> Iterator[dict[str, Any]]:
     """Name each day that is not the sum of its charges, each mark that is no entry's and each stream that should be open."""
     is_strange = False
     for stream, seq, hash in list(db.each_as_is(f"select stream, seq, hash from {MARKS}", {})):
@@ -271,7 +263,7 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
     yield from _audit_totals(db)
 
 
-def _audit_totals(db: "Database") -> "Iterator[dict[str, Any]]":
+def _audit_totals(db: Database) -> Iterator[dict[str, Any]]:
     """Name each day of all runs that is not the sum of the days of each."""
     names = ", ".join(_OF_DAY)
     sums = ", ".join(f"cast(sum({name}) as bigint)" for name in FIGURES)
@@ -282,8 +274,8 @@ def _audit_totals(db: "Database") -> "Iterator[dict[str, Any]]":
         yield {"what": what, "table": TOTALS, "record_id": str(list(row[: len(_OF_DAY)])), "column": ", ".join(FIGURES)}
 
 
-_NOTHING: "tuple[Any, ...]" = (0,) * len(FIGURES)
+_NOTHING: tuple[Any, ...] = (0,) * len(FIGURES)
 
 
-def _sums(rows: "Iterable[Row]") -> "dict[tuple[Any, ...], tuple[Any, ...]]":
+def _sums(rows: Iterable[Row]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     return {tuple(row[: len(KEY)]): tuple(row[len(KEY) :]) for row in rows}

@@ -1,19 +1,15 @@
-"""One word for how a run or a task stands, the same on every surface."""
+"""The status of a run or a task, the same on every surface."""
 
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.clock import from_text
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-    from typing import Any, Literal
-
 
 class Status(StrEnum):
-    """How a run or a task stands, in the order of what a person looks at first."""
+    """The status of a run or a task, in the order of what a person looks at first."""
 
     NEEDS_YOU = "needs you"
     QUIET = "quiet"
@@ -26,14 +22,11 @@ class Status(StrEnum):
 
     @property
     def shape(self) -> str:
-        """A sign for the word, so that nothing is told by colour alone."""
+        """A sign for the word, so that nothing depends on colour alone."""
         return _SHAPES[self]
 
 
-if TYPE_CHECKING:
-    StatusLike = Status | Literal["needs you", "quiet", "running", "idle", "held", "done", "failed", "cancelled"]
-else:
-    StatusLike = Status
+StatusLike = Status | Literal["needs you", "quiet", "running", "idle", "held", "done", "failed", "cancelled"]
 
 
 _SHAPES = {
@@ -63,11 +56,11 @@ def of_run(
     state: str,
     *,
     needs_you: bool,
-    leases: "Sequence[datetime]",
-    counts: "Mapping[str, int]",
+    leases: Sequence[datetime],
+    counts: Mapping[str, int],
     silent: timedelta,
     gap: timedelta,
-    steady_now: "datetime",
+    steady_now: datetime,
 ) -> Status:
     """Find the word for a run: by its record, what waits in it, its leases and tasks, and how long it has been silent."""
     if state in _ENDED:
@@ -94,9 +87,9 @@ select id, state, leased_until, not_before, open_dependencies, failures, max_att
 
 
 class TaskFacts:
-    """The columns of a task that its word is made of, beside what waits for a person."""
+    """The columns of a task that its word is made of, apart from what waits for a person."""
 
-    def __init__(self, task: "Mapping[str, Any]") -> None:
+    def __init__(self, task: Mapping[str, Any]) -> None:
         self.id, self.state = task["id"], task["state"]
         self.open_dependencies: int = task["open_dependencies"]
         self.failures, self.max_attempts = task["failures"], task["max_attempts"]
@@ -104,7 +97,7 @@ class TaskFacts:
         self.not_before = from_text(task["not_before"]) if task["not_before"] else None
 
 
-def of_task(task: TaskFacts, *, needs_you: bool, now: "datetime", steady_now: "datetime") -> Status:
+def of_task(task: TaskFacts, *, needs_you: bool, now: datetime, steady_now: datetime) -> Status:
     """Find the word for a task; one that could be claimed is idle, and one that used up its attempts has failed."""
     match task.state:
         case "done":

@@ -1,20 +1,16 @@
 """The whole log in one sentence, and what proves it."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.figures import counted, dollars
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.status import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from decklog.stores.overview.budgets import BudgetStanding
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.overview.waiting import WaitingItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +33,17 @@ class Summary:
     is_new: bool
     is_cut: bool = False
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("waiting", "runs", "budgets")}
         return {**vars(self), "at": to_text(self.at), **lists}
 
 
 def sentence(
     decisions: int,
-    counts: "Mapping[str, int]",
-    at_work: "tuple[int, int]",
+    counts: Mapping[str, int],
+    at_work: tuple[int, int],
     today: int,
-    budgets: "Sequence[BudgetStanding]",
+    budgets: Sequence[BudgetStanding],
     *,
     is_new: bool,
     is_cut: bool,
@@ -64,7 +60,7 @@ def sentence(
     return " ".join(parts)
 
 
-def by_status(runs: "Iterable[RunOverview]") -> "dict[str, int]":
+def by_status(runs: Iterable[RunOverview]) -> dict[str, int]:
     """Count runs by how they stand."""
     counts: dict[str, int] = {}
     for run in runs:
@@ -72,7 +68,7 @@ def by_status(runs: "Iterable[RunOverview]") -> "dict[str, int]":
     return counts
 
 
-def _work(counts: "Mapping[str, int]", agents: int, runs: int) -> str:
+def _work(counts: Mapping[str, int], agents: int, runs: int) -> str:
     """Count the distinct agents with a live lease and the runs that they work on."""
     quiet = counts.get(Status.QUIET, 0)
     idle = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_YOU, 0) - runs
@@ -86,7 +82,7 @@ def _work(counts: "Mapping[str, int]", agents: int, runs: int) -> str:
     return f"{'; '.join(parts)}." if parts else "Nothing is running."
 
 
-def _cost(today: int, budgets: "Sequence[BudgetStanding]") -> str:
+def _cost(today: int, budgets: Sequence[BudgetStanding]) -> str:
     for budget in budgets:
         if budget.scope == "all" and budget.unit == "microdollars":
             if budget.period == "day":

@@ -1,30 +1,26 @@
 """How many tasks of a run are in each state: kept up to a mark, and read from the entries after it.
 
-Kept up to date with every claim, a row of counts would cost each of them a page. From a mark on, whoever looks adds what a few
-entries say; when they are many, the mark is moved.
+Kept up to date with every claim, a row of counts would cost each claim a page. A reader adds the few entries after the mark;
+when they are many, the mark is moved.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from decklog.db.base import Database, Row
 from decklog.db.where import placed, size_for
 from decklog.journal.rows import HEAD, STREAM_SIZE, number_of
 from decklog.records.values import from_json
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-
-    Span = tuple[int, int]
+Span = tuple[int, int]
 
 TABLE = "run_tallies"
 STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 FIELDS = (*STATES, "failures")
-# So many entries of a run are read by whoever looks, and so many of all runs together; with more, marks are moved first.
+# This many entries of a run are read by an overview, and this many of all runs together; with more, marks are moved first.
 MOST_BEHIND = 200
 MOST_IN_ALL = 1000
-# SQLite joins no more than 500 queries to one, and these are not the only ones of a statement.
+# SQLite joins at most 500 queries to one, and these are not the only ones of a statement.
 _MOST_SPANS = 128
 _BATCH = 2000
 
@@ -45,11 +41,11 @@ _COUNTED = (
 )
 
 
-def nothing() -> "dict[str, int]":
+def nothing() -> dict[str, int]:
     return dict.fromkeys(FIELDS, 0)
 
 
-def between(part: str, spans: "Sequence[Span]") -> "tuple[str, dict[str, int]]":
+def between(part: str, spans: Sequence[Span]) -> tuple[str, dict[str, int]]:
     """Write a query for each of some spans of entries, as one statement; few texts serve any number of them."""
     most = size_for(len(spans))
     filled = [*spans, *([(0, 0)] * (most - len(spans)))]
@@ -58,23 +54,23 @@ def between(part: str, spans: "Sequence[Span]") -> "tuple[str, dict[str, int]]":
     return " union all ".join(parts), bound
 
 
-def in_parts(spans: "Sequence[Span]") -> "list[Sequence[Span]]":
+def in_parts(spans: Sequence[Span]) -> list[Sequence[Span]]:
     """Give as many spans at a time as one statement can hold, the first of them even if there is none."""
     return [spans[start : start + _MOST_SPANS] for start in range(0, max(1, len(spans)), _MOST_SPANS)]
 
 
-def most_behind(lags: "Sequence[int]", most: int) -> int:
+def most_behind(lags: Sequence[int], most: int) -> int:
     """Return how many entries each run may be behind its mark: fewer if many runs are behind."""
     return most if sum(lags) <= MOST_IN_ALL else min(most, MOST_IN_ALL // len(lags))
 
 
-def moved(spans: "Sequence[Span]", more: str) -> "tuple[str, dict[str, int]]":
+def moved(spans: Sequence[Span], more: str) -> tuple[str, dict[str, int]]:
     """Write the query for what tasks became in some spans of entries, with more columns behind it."""
     sql, bound = between(_MOVED, spans)
     return f"select m.*, {more} from ({sql}) m", bound
 
 
-def added(kept: "dict[str, dict[str, int]]", rows: "Sequence[Row]") -> "dict[str, dict[str, int]]":
+def added(kept: dict[str, dict[str, int]], rows: Sequence[Row]) -> dict[str, dict[str, int]]:
     """Return the task counts of runs from what is kept of each, and from what tasks became after it."""
     found = {run_id: dict(tally) for run_id, tally in kept.items()}
     for run_id, after, before in rows:
@@ -82,7 +78,7 @@ def added(kept: "dict[str, dict[str, int]]", rows: "Sequence[Row]") -> "dict[str
     return found
 
 
-def counted(db: "Database", ids: "Sequence[str]") -> "dict[str, dict[str, int]]":
+def counted(db: Database, ids: Sequence[str]) -> dict[str, dict[str, int]]:
     """Count the tasks themselves: for those who may not move a mark that is far behind."""
     marks, bound = placed(ids)
     found = {run_id: nothing() for run_id in ids}
@@ -92,7 +88,7 @@ def counted(db: "Database", ids: "Sequence[str]") -> "dict[str, dict[str, int]]"
     return found
 
 
-def _move(tally: "dict[str, int]", after: str, before: str | None) -> None:
+def _move(tally: dict[str, int], after: str, before: str | None) -> None:
     for payload, sign in ((before, -1), (after, 1)):
         image = from_json(payload) if payload is not None else None
         if image is not None and not image.get("removed"):
@@ -100,14 +96,14 @@ def _move(tally: "dict[str, int]", after: str, before: str | None) -> None:
             tally["failures"] += sign * image.get("failures", 0)
 
 
-def catch_up(db: "Database", run_id: str) -> None:
+def catch_up(db: Database, run_id: str) -> None:
     """Move the mark of a run up to its last entry."""
     while not db.write(lambda: _step(db, run_id)):
         pass
 
 
-def _step(db: "Database", run_id: str) -> bool:
-    """Move a mark by so many entries; say whether it is at the end. The first one is made by counting the tasks."""
+def _step(db: Database, run_id: str) -> bool:
+    """Move a mark by this many entries; say whether it is at the end. The first one is made by counting the tasks."""
     # Nobody appends until it is written: the counts are those of one entry.
     number = db.lock_stream(run_id)
     if number is None:
@@ -127,26 +123,26 @@ def _step(db: "Database", run_id: str) -> bool:
     return bool(end == newest)
 
 
-def _write(db: "Database", run_id: str, seq: int, tally: "dict[str, int]") -> None:
+def _write(db: Database, run_id: str, seq: int, tally: dict[str, int]) -> None:
     names = ("run_id", "seq", "hash", *FIELDS)
     row = {"run_id": run_id, "seq": seq, "hash": hash_at(db, run_id, seq), **tally}
     db.put(TABLE, names, ("run_id",), [row])
 
 
-def hash_at(db: "Database", stream: str, seq: int) -> str | None:
+def hash_at(db: Database, stream: str, seq: int) -> str | None:
     """Return the hash of an entry; None when there is no such entry."""
     row = db.one("select hash from entries where pos = :pos", {"pos": (number_of(db, stream) or 0) * STREAM_SIZE + seq})
     return None if row is None else str(row[0])
 
 
-def derive(db: "Database") -> None:
+def derive(db: Database) -> None:
     """Make all of them anew."""
     db.count(f"delete from {TABLE}", {})
     for (run_id,) in db.rows("select id from runs order by id", {})[1]:
         _step(db, run_id)
 
 
-def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+def audit(db: Database) -> Iterator[dict[str, Any]]:
     """Name each tally that is not what the tasks were at its mark, as the fields of a problem."""
     for run_id, seq, hash, *counts in list(db.each_as_is(f"select run_id, seq, hash, {', '.join(FIELDS)} from {TABLE}", {})):
         where = {"table": TABLE, "record_id": str(run_id)}

@@ -1,24 +1,20 @@
 """What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database, Row
 from decklog.records.values import from_json
 from decklog.stores.causes import cause_of
 from decklog.stores.overview import budgets, spending
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.stores.overview.budgets import BudgetStanding
-    from decklog.stores.overview.run_facts import RunOverview
-    from decklog.stores.overview.spending import Charged
-    from decklog.stores.results.approvals import ApprovalCause
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.spending import Charged
+from decklog.stores.results.approvals import ApprovalCause
 
 
 class WaitingKind(StrEnum):
@@ -45,7 +41,7 @@ class WaitingGroup(StrEnum):
     STALLED = "stalled"
 
 
-# Of each kind so many are looked at, the oldest first: whoever has more of them reads the lists of that kind.
+# Of each kind this many are looked at, the oldest first: a log with more of them shows the lists of that kind.
 MOST = 200
 # What a question came with is read where it is no longer: a whole file may be in it, and all of them are read at once.
 _LONGEST_PAYLOAD = 4000
@@ -53,9 +49,9 @@ _LONGEST_PAYLOAD = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingItem:
-    """One thing that waits: what it is, since when, until when, what happens if nobody says anything, and what to type.
+    """One thing that waits: what it is, since when, until when, what happens without an answer, and what to type.
 
-    `cause` is what made an approval wait, as whoever asked told it: the rule, its reason, and the tier in force then.
+    `cause` is what made an approval wait, as the caller gave it: the rule, its reason, and the tier in force then.
     """
 
     kind: WaitingKind
@@ -83,18 +79,18 @@ class WaitingItem:
         return self.is_decision and self.kind is not WaitingKind.CRITERION
 
     @property
-    def place(self) -> "tuple[str, str, str, str, str]":
+    def place(self) -> tuple[str, str, str, str, str]:
         """Its place in the list: by group, then what ends soonest first, then what has waited longest."""
         group = str(list(WaitingGroup).index(self.kind.group))
         return group, to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
         return {**values, "kind": self.kind.value}
 
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
-# One statement for all kinds, each by an index of its own: kind, id, what and more of it, since when, run, task, by whom, until
+# One statement for all kinds, each by a separate index: kind, id, what and more of it, since when, run, task, by whom, until
 # when, what counts then, the digest of the thing, the goal of the run, the feedback whose fix is to be merged, and what an
 # approval was asked with.
 _WAITING = f"""
@@ -104,7 +100,7 @@ select * from (
     from approvals a
     join runs r on r.id = a.run_id
    where a.state = 'open' and (a.expires_at is null or a.expires_at > :now)
-     -- What a run asked ends with it. What is asked of a run that is over, as whether its review may be overridden, does not.
+     -- What a run asked ends with it. A question about a run that is over, such as an override of its review, does not.
      and ({_GOES_ON} or a.asked_at > r.ended_at)
    order by a.asked_at, a.id
    limit {MOST}
@@ -130,7 +126,7 @@ select * from (
     from messages m
    -- What the manager asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
-     -- What an approval asks is listed once, as that: a message that says it in words has its id for a key.
+     -- What an approval asks is listed once, as that: a message about it has its id as key.
      and not exists (
        select 1 from approvals a where a.id = substr(m.key, 10) and m.key = 'approval:' || a.id and a.state = 'open'
      )
@@ -160,7 +156,7 @@ _MERGE = "decklog mend {feedback_id}"
 
 
 _TEXTS = 14
-# What waits and how the budgets stand, at once: the texts of both first, then the numbers that only budgets have.
+# What waits and the status of the budgets, at once: the texts of both first, then the numbers that only budgets have.
 _ALL = f"""
 select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
   from ({_WAITING}) w
@@ -169,15 +165,15 @@ select 'budget', {", ".join(f"b.{name}" for name in budgets.TEXTS)}, {", ".join(
        {", ".join(f"b.{name}" for name in budgets.NUMBERS)}
   from ({budgets.STANDINGS}) b
 union all
--- Which streams were charged to since their marks: whoever adds up a day needs it, and asks for nothing else.
+-- Which streams were charged to since their marks: needed to add up a day.
 select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, o.mark,
        {", ".join(["null"] * (len(budgets.NUMBERS) - 3))}
   from ({spending.BEHIND}) o
 """
 
 
-def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]":
-    """Return how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest.
+def read(db: Database, now: datetime) -> tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]:
+    """Return the status of the budgets, and what waits for somebody: what ends soonest first, then what has waited longest.
 
     The streams that were charged to since their marks come with it: name, number, newest entry and mark.
     """
@@ -199,7 +195,7 @@ def _word(id: str) -> str:
     return quote(id)
 
 
-def _item(row: "Row") -> WaitingItem:
+def _item(row: Row) -> WaitingItem:
     kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id, payload = row
     said, command = _SAID[WaitingKind(kind)]
     words = {name: value and _word(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
@@ -220,7 +216,7 @@ def _item(row: "Row") -> WaitingItem:
     )
 
 
-def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
+def _spent(budgets: Sequence[BudgetStanding]) -> Iterator[WaitingItem]:
     for budget in budgets:
         if budget.stops:
             yield WaitingItem(
@@ -233,7 +229,7 @@ def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
             )
 
 
-def by_run(items: "Iterable[WaitingItem]") -> "dict[str, int]":
+def by_run(items: Iterable[WaitingItem]) -> dict[str, int]:
     """Count what holds each run up."""
     counts: dict[str, int] = {}
     for item in items:
@@ -252,7 +248,7 @@ select t.id, t.title, coalesce(t.blocker, t.reason), t.updated_at, t.run_id, r.g
 """
 
 
-def blocked(db: "Database") -> "list[WaitingItem]":
+def blocked(db: Database) -> list[WaitingItem]:
     """List the blocked tasks of runs that go on, with what blocks each."""
     return [
         WaitingItem(
@@ -269,7 +265,7 @@ def blocked(db: "Database") -> "list[WaitingItem]":
     ]
 
 
-def quiet(run: "RunOverview") -> WaitingItem:
+def quiet(run: RunOverview) -> WaitingItem:
     """Say of a run that it has gone quiet, and why."""
     assert run.quiet_since is not None
     lost = next((task for task in run.working_on if task["lease_ended"]), None)

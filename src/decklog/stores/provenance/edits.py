@@ -150,7 +150,7 @@ class Edits(Store):
             **{name: given[name] for name in ("path", "new_blob") if given[name] is not None},
         )
         wanted = [self._stored(name, given[name]) for name in names]
-        return next((edit for edit in found if [edit.as_held(name) for name in names] == wanted), None)
+        return next((edit for edit in found if [edit.raw(name) for name in names] == wanted), None)
 
     @writes
     def record_snapshot(

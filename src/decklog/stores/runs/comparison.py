@@ -1,18 +1,78 @@
 """Two moments of runs side by side: what their entries add up to, and which records differ, from one look at their images."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database, Row
+from decklog.records.record import Record
 from decklog.records.values import from_json
-from decklog.stores.runs.difference import differing
+from decklog.stores.results.runs import RecordDifference
 from decklog.stores.runs.history import RunHistory, StreamPosition
-from decklog.stores.runs.snapshot import RunSnapshot
+from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
 from decklog.stores.runs.timeline import RunStory
 
-if TYPE_CHECKING:
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
-    from decklog.stores.results.runs import RecordDifference
+# What people know a record by that has a separate id.
+_CALLED = ("title", "name", "path", "question", "criterion", "goal")
+# Who did it, when and under which number does not describe the result.
+_OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
+
+
+def differing(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
+    """List what differs between two moments of one run, or of two such as two forks of one, each of which has its own ids."""
+    return difference(before, after) if before.run_id == after.run_id else _between(before, after)
+
+
+def _between(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
+    """List how two runs differ: the runs themselves, what they spent, then all else by what it is called."""
+    changes = [compared("runs", f"{before.run_id} {after.run_id}", _plain(before.run), _plain(after.run))]
+    changes.append(compared("charges", "spent", dict(before.spent), dict(after.spent)))
+    for table in dict.fromkeys([*before.records, *after.records]):
+        if table not in ("runs", "charges"):
+            changes += _of_table(table, before.records.get(table, []), after.records.get(table, []))
+    return [change for change in changes if change is not None]
+
+
+def _of_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDifference | None]:
+    is_named = all(_name(record) for record in (*old, *new))
+    if not is_named:
+        return [compared(table, "all", {"count": len(old)}, {"count": len(new)})]
+    some, others = _by_name(old), _by_name(new)
+    return [compared(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
+
+
+def _by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
+    """Name records; those that are called the same are distinguished by their order."""
+    found, seen = {}, Counter[str]()
+    for record in records:
+        name = _name(record)
+        seen[name] += 1
+        found[name if seen[name] == 1 else f"{name} #{seen[name]}"] = _plain(record)
+    return found
+
+
+def _name(record: Record) -> str:
+    """Return what a record is called in its run; nothing when only ids tell it from others."""
+    if record.identity == ("id",):
+        return next((str(value).splitlines()[0] for name in _CALLED if (value := getattr(record, name, None))), "")
+    parts = [part for part in record.identity if part != "run_id"]
+    if record.fork is not None and any(record.fork.refers(part) for part in parts):
+        return ""
+    return " ".join(str(getattr(record, part)) for part in parts)
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    """Return what can be compared between runs; what is an object is known by its parts."""
+    found: dict[str, Any] = {}
+    for name, value in record.as_dict().items():
+        if name in _OWN or name.endswith(("_at", "_id", "_ids")):
+            continue
+        if isinstance(value, dict) and name != "metadata":
+            found |= {f"{name}.{part}": inner for part, inner in value.items()}
+        elif name != "metadata":
+            found[name] = value
+    return found
+
 
 # A difference is made of every image of a run: of longer runs it is not made.
 MOST_ENTRIES = 2000
@@ -41,14 +101,14 @@ class MomentComparison:
     differences: "list[RecordDifference] | None"
 
 
-def moment_named(text: str) -> "tuple[str, str | None]":
+def moment_named(text: str) -> tuple[str, str | None]:
     """Read RUN, RUN:ENTRY or RUN@TIME."""
     run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
     return (run_id, when) if mark and ("@" in text or when.isdecimal()) else (text, None)
 
 
 def look(
-    db: "Database", history: RunHistory, classes: "dict[str, type[Record]]", moments: "tuple[str, str]", *, can_mark: bool
+    db: Database, history: RunHistory, classes: dict[str, type[Record]], moments: tuple[str, str], *, can_mark: bool
 ) -> MomentComparison:
     """Look at two moments; raise `TimelineOutdated` where marks of a long run are due and can be made."""
     named = [moment_named(text) for text in moments]
@@ -62,7 +122,7 @@ def look(
     return MomentComparison([side for side, _ in both], differing(*(snapshot for _, snapshot in both)))
 
 
-def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":
+def _images(db: Database, spans: list[tuple[int, int]]) -> list[Row]:
     """Read every image of some spans of positions, each marked with the number of its span, oldest first."""
     bound = {
         f"{name}{side}": value for side, span in enumerate(spans) for name, value in zip(("start", "until"), span, strict=True)
@@ -72,16 +132,16 @@ def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":
 
 
 def _added_up(
-    classes: "dict[str, type[Record]]", place: StreamPosition, at: str | None, seq: int, rows: "list[Row]"
-) -> "tuple[Side, RunSnapshot]":
+    classes: dict[str, type[Record]], place: StreamPosition, at: str | None, seq: int, rows: list[Row]
+) -> tuple[Side, RunSnapshot]:
     """Add a run's images up, and keep the newest of each record."""
-    story, told = RunStory(), []
+    story, changes = RunStory(), []
     newest: dict[tuple[str, str], str] = {}
     for number, when, table, record_id, payload in rows:
         before = newest.get((table, record_id))
-        told.append((number, when, table, record_id, payload, before if before is None or table == "tasks" else ""))
+        changes.append((number, when, table, record_id, payload, before if before is None or table == "tasks" else ""))
         newest[table, record_id] = payload
-    story.add(told, seq)
+    story.add(changes, seq)
     records: dict[str, list[Record]] = {}
     order = {table: place for place, table in enumerate(classes)}
     for (table, _), payload in sorted(newest.items(), key=lambda one: order[one[0][0]]):

@@ -1,26 +1,20 @@
 """Builds the records of a fork from those of its parent, by the rule of each type of record."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
+from decklog.core.ids import Ids
+from decklog.db.base import Database
+from decklog.records.fork_rules import Fork
 from decklog.records.record import Record
 from decklog.stores.runs.run import Run
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.core.ids import Ids
-    from decklog.db.base import Database
-    from decklog.records.fork_rules import Fork
-
-    Image = dict[str, Any]
+Image = dict[str, Any]
 
 _ID_LENGTH = 26
 
 
-def copies(
-    found: "list[tuple[type[Record], Image]]", fork: "Fork", ids: "Ids", db: "Database"
-) -> "Iterator[tuple[type[Record], Image]]":
+def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database) -> Iterator[tuple[type[Record], Image]]:
     """Yield the records of a fork; a record comes after those that it refers to."""
     whole = [(kind, kind.upcast(image)) for kind, image in found if kind.fork_rule().is_copied]
     copied = [(kind, image) for kind, image in _fitted(whole) if kind.fork_rule().takes(image, fork)]
@@ -34,17 +28,17 @@ def copies(
         yield record_class, record_class.forked(copy, db)
 
 
-def _fitted(found: "list[tuple[type[Record], Image]]") -> "Iterator[tuple[type[Record], Image]]":
-    """Leave out, or correct, what tells of something that comes only after the last entry of the fork."""
-    told: dict[str, list[Image]] = {}
+def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
+    """Leave out, or correct, what records something that comes only after the last entry of the fork."""
+    by_table: dict[str, list[Image]] = {}
     for record_class, image in found:
-        told.setdefault(record_class.table, []).append(image)
+        by_table.setdefault(record_class.table, []).append(image)
     for record_class in dict.fromkeys(record_class for record_class, _ in found):
-        for image in record_class.fitted(told[record_class.table], told):
+        for image in record_class.fitted(by_table[record_class.table], by_table):
             yield record_class, image
 
 
-def _named(record_class: type[Record], image: "Image", fork: "Fork") -> "Image":
+def _named(record_class: type[Record], image: Image, fork: Fork) -> Image:
     """Return the copy's own id, where it has one, and its run."""
     own = {"run_id": fork.run_id} if "run_id" in image else {}
     if record_class.identity == ("id",):

@@ -1,37 +1,106 @@
-"""A run as of any of its entries, a page at a time: each in a few statements, whatever the length of the run."""
+"""A run as of any of its entries, a page at a time: each in a few statements, regardless of the length of the run."""
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid, NotFound
+from decklog.db.base import Database, Row
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.journal.time_index import Times
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
+from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
 from decklog.stores.runs import timeline
-from decklog.stores.runs.newest import newest
-from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, RunStory
+from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, FIRSTS, MARK, MOMENTS, RunStory
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+_IMAGE = """
+select p.payload from entries p
+ where p.record_table = :{table} and p.record_id = f.record_id and p.stream = :run_id and p.seq <= :at
+ order by p.seq desc
+ limit 1
+"""
+_KEPT = f"""
+select {{number}} as kind, f.seq, f.record_id, ({_IMAGE.format(table="table{number}")}) as payload
+  from (
+    select seq, record_id from {FIRSTS}
+     where run_id = :run_id and record_table = :table{{number}} and seq <= :last
+     order by seq desc
+     limit :most
+  ) f
+"""
+# Those that came to be after the last mark are known by name.
+_LATER = f"""
+select {{number}} as kind, 0 as seq, f.record_id, ({_IMAGE.format(table="table{number}")}) as payload
+  from (select distinct record_id from entries where record_table = :table{{number}} and record_id in ({{marks}})) f
+"""
 
-    from decklog.db.base import Database, Row
-    from decklog.records.record import Record
-    from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
+
+def newest(
+    db: Database,
+    run_id: str,
+    story: RunStory,
+    classes: list[type[Record]],
+    *,
+    at: int,
+    size: int,
+    before: int | None = None,
+) -> dict[str, tuple[list[Any], str | None]]:
+    """Give by table the records that came to be last, or before an entry, newest first, and where the older ones begin."""
+    last = min(at, (before or at + 1) - 1)
+    later = [[one for one in story.firsts.get(kind.table, []) if one[0] <= last][-size - 1 :] for kind in classes]
+    rows = _rows(db, {"run_id": run_id, "at": at}, classes, later, {"last": last, "most": size + 1} if story.since else None)
+    begun: dict[tuple[int, str], int] = {
+        (number, record_id): seq for number, found in enumerate(later) for seq, record_id in found
+    }
+    result: dict[str, tuple[list[Any], str | None]] = {}
+    for number, kind in enumerate(classes):
+        own: list[tuple[int, str]] = [
+            (begun.get((number, record_id), int(seq)), payload) for one, seq, record_id, payload in rows if one == number
+        ]
+        own.sort(key=lambda one: -one[0])
+        images = [from_json(payload) for _, payload in own[:size]]
+        found = [kind.from_image(image) for image in images if not image.get("removed")]
+        result[kind.table] = found, str(own[size - 1][0]) if len(own) > size else None
+    return result
+
+
+def _rows(
+    db: Database,
+    bound: dict[str, Any],
+    classes: list[type[Record]],
+    later: list[list[tuple[int, str]]],
+    kept: dict[str, int] | None,
+) -> list[Row]:
+    """Read the images of what is kept in the table of firsts, if anything is, and of what came later."""
+    arms = []
+    for number, (kind, found) in enumerate(zip(classes, later, strict=True)):
+        if kept is not None:
+            arms.append(_KEPT.format(number=number))
+        if found:
+            names = {f"id{number}_{place}": record_id for place, (_, record_id) in enumerate(found)}
+            arms.append(_LATER.format(number=number, marks=", ".join(f":{name}" for name in names)))
+            bound = {**bound, **names}
+        if kept is not None or found:
+            bound = {**bound, f"table{number}": kind.table}
+    if not arms:
+        return []
+    text = " union all ".join(f"select * from ({arm}) a{place}" for place, arm in enumerate(arms))
+    return db.rows(text, {**bound, **(kept or {})})[1]
+
 
 MOST_STEPS, MOST_MARKS = 300, 200
 # What is a smaller part of a run than this is no wider than a line of its strip.
 _TOO_LITTLE = 100
 _MARKS = ("failure", "question", "checkpoint", "pivot")
-# So many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
+# This many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
 _REMEMBERED = 16
 _WHERE = f"""
 select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
@@ -42,14 +111,8 @@ select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
     on m.run_id = s.name and m.seq = (select max(seq) from {timeline.MARKS} where run_id = s.name)
  where s.name in ({{runs}})
 """
-_IMAGE = """
-select p.payload from entries p
- where p.record_table = :record_table and p.record_id = f.record_id and p.stream = :run_id and p.seq <= :at
- order by p.seq desc
- limit 1
-"""
 _BEGUN = f"""
-select f.seq, ({_IMAGE})
+select f.seq, ({_IMAGE.format(table="record_table")})
   from {timeline.FIRSTS} f
  where f.run_id = :run_id and f.record_table = :record_table and f.seq > :after and f.seq <= :until
  order by f.seq
@@ -73,7 +136,7 @@ select e.seq, null as what, null as record_id, e.at
 """
 _STEPS = "with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)"
 _STRIP = _STEPS + " union all ".join([_EVEN, *(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)])
-# Of very many, the first of each kind in each of so many even parts. `cross join` has SQLite look each of them up once: left to
+# Of very many, the first of each kind in each of this many even parts. `cross join` has SQLite look each of them up once: left to
 # itself it walks over all moments, and looks for the first of every part at each.
 _PARTS = MOST_MARKS // len(_MARKS)
 _FIRST_OF_PART = f"""
@@ -97,7 +160,7 @@ select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
   join entries e on e.pos = cast(:start as bigint) + case when a.ended_seq <= :until then a.ended_seq else a.started_seq end
  where a.run_id = :run_id
 """
-# Those that began within a span, and those that were under way at its beginning; each with what its last entry says.
+# Those that began within a span, and those that were under way at its beginning; each with what its last entry states.
 _LANES = f"""
 select * from (
   {_ATTEMPTS} and a.started_seq >= :first and a.started_seq <= :until order by a.started_seq desc limit :most
@@ -142,7 +205,7 @@ class TimelineOutdated(Exception):
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """A run's stream as it stands: its first position, its last entry, and the last mark, if there is one."""
+    """A run's stream as it is: its first position, its last entry, and the last mark, if there is one."""
 
     run_id: str
     number: int
@@ -160,7 +223,7 @@ class StreamPosition:
         return self.mark["seq"] if self.mark is not None else 0
 
 
-def _place(row: "Row") -> StreamPosition:
+def _place(row: Row) -> StreamPosition:
     run_id, number, head, hash, *mark = row
     return StreamPosition(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
 
@@ -168,7 +231,7 @@ def _place(row: "Row") -> StreamPosition:
 class RunHistory:
     """Reads runs as of their entries, inside the caller's read."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._remembered: OrderedDict[str, tuple[str, RunStory]] = OrderedDict()
         self._lock = forks.lock()
@@ -178,7 +241,7 @@ class RunHistory:
     def place(self, run_id: str) -> StreamPosition:
         return self.places([run_id])[run_id]
 
-    def places(self, run_ids: "list[str]") -> "dict[str, StreamPosition]":
+    def places(self, run_ids: list[str]) -> dict[str, StreamPosition]:
         """Find several runs with one look."""
         marks, ids = placed(run_ids)
         found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
@@ -215,7 +278,7 @@ class RunHistory:
         # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
-        story.add(timeline.told(self._db, place.start, story.seq, place.head), place.head)
+        story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
         if not self._db.is_in_transaction:
             self._remember(place, story)
         return story
@@ -229,7 +292,7 @@ class RunHistory:
 
     # Counts
 
-    def tally(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, int]":
+    def tally(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, int]:
         """Return the counts as of an entry."""
         if seq == story.seq:
             return story.tally
@@ -238,14 +301,14 @@ class RunHistory:
         if seq < story.since:
             return timeline.story_until(self._db, place.run_id, place.start, seq).tally
         begun = timeline.story_from(self._mark(place, story, seq))
-        begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
+        begun.add(timeline.changes(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
 
-    def shown(self, tally: "Mapping[str, int]", seq: int) -> "dict[str, int]":
+    def shown(self, tally: Mapping[str, int], seq: int) -> dict[str, int]:
         """Give counts as of an entry as they are shown: with the entries, without what only we count."""
         return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
-    def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> "dict[str, Any] | None":
+    def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, Any] | None:
         """Return the last mark at or before an entry, from the tables or from what was added up since."""
         if seq < story.since:
             return timeline.mark_at(self._db, place.run_id, seq)
@@ -257,8 +320,8 @@ class RunHistory:
     # Records
 
     def records(
-        self, place: StreamPosition, story: RunStory, record_class: "type[Record]", at: str, size: int, after: str | None
-    ) -> "Page[Any]":
+        self, place: StreamPosition, story: RunStory, record_class: type[Record], at: str, size: int, after: str | None
+    ) -> Page[Any]:
         """Return a page of the records of a kind as they were at an entry, in the order in which they came to be."""
         until, passed = self.entry_for(place, at), cursor_of(after) or 0
         bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
@@ -273,26 +336,26 @@ class RunHistory:
         found = (record_class.from_image(image) for _, image in images if not image.get("removed"))
         return Page(found, next=str(images[-1][0]) if len(rows) > size else None)
 
-    def _images(self, begun: "list[tuple[int, str]]", bound: "dict[str, Any]") -> "list[Row]":
+    def _images(self, begun: list[tuple[int, str]], bound: dict[str, Any]) -> list[Row]:
         """Read what records were that began after the last mark."""
         if not begun:
             return []
         marks, ids = placed([record_id for _, record_id in begun])
         sql = f"""
-            select f.record_id, ({_IMAGE})
+            select f.record_id, ({_IMAGE.format(table="record_table")})
               from (select distinct record_id from entries where record_table = :record_table and record_id in ({marks})) f
         """
         images: dict[str, str] = dict(self._db.rows(sql, {**bound, **ids})[1])
         return [(seq, images[record_id]) for seq, record_id in begun]
 
     def newest(
-        self, place: StreamPosition, story: RunStory, classes: "list[type[Record]]", at: int, size: int, before: int | None
-    ) -> "dict[str, tuple[list[Any], str | None]]":
+        self, place: StreamPosition, story: RunStory, classes: list[type[Record]], at: int, size: int, before: int | None
+    ) -> dict[str, tuple[list[Any], str | None]]:
         """Return the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
-    def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
-        """Return what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
+    def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> list[tuple[int, int]]:
+        """Return what had been spent at this many entries up to one, in micro-dollars; `whole` is what it was in the end."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
             marks = self._spent_at_marks(place, min(at, story.since), points)
@@ -301,8 +364,8 @@ class RunHistory:
         line = [*marks, *(one for one in story.spent if one[0] <= at)]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
-    def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> "list[tuple[int, int]]":
-        """Read what had been spent at so many marks up to an entry."""
+    def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> list[tuple[int, int]]:
+        """Read what had been spent at this many marks up to an entry."""
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
@@ -310,7 +373,7 @@ class RunHistory:
 
     # The strip and the lanes
 
-    def pulse(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int) -> "RunPulse":
+    def pulse(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunPulse:
         """Return the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
@@ -334,7 +397,7 @@ class RunHistory:
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
-    def _strip(self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", steps: int, is_many: bool) -> "list[Row]":
+    def _strip(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int, is_many: bool) -> list[Row]:
         """Read the entries at even steps of a span, and the moments up to the last mark, in their order."""
         first, until = span
         parts = min(steps, until - first + 1) - 1
@@ -345,8 +408,8 @@ class RunHistory:
         return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
 
     def lanes(
-        self, place: StreamPosition, story: RunStory, span: "tuple[int, int]", limit: int, begun_by: int | None = None
-    ) -> "RunLanes":
+        self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int, begun_by: int | None = None
+    ) -> RunLanes:
         """Return the attempts that overlap a span of entries, as of its end. `begun_by` is how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
@@ -360,7 +423,7 @@ class RunHistory:
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
-    def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> "dict[int, dict[str, Any]]":
+    def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> dict[int, dict[str, Any]]:
         """Find attempts by the entry that began them: those that began within a span, and those under way at its beginning."""
         mark = self._mark(place, story, first - 1) if first > 1 else None
         marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
@@ -394,8 +457,8 @@ class RunHistory:
         return int(row[0]) if row is not None else 0
 
 
-def _attempt(row: "Row", story: RunStory) -> "dict[str, Any]":
-    """Make an attempt of a row and the entry that last tells of it, and add what was told after the last mark."""
+def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
+    """Make an attempt of a row and the entry that last records it, and add what was recorded after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
     said = timeline.came_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
@@ -403,11 +466,11 @@ def _attempt(row: "Row", story: RunStory) -> "dict[str, Any]":
     return {**attempt, **story.later.get((attempt["task_id"], attempt["number"]), {})}
 
 
-def _ends_after(attempt: "Mapping[str, Any]", seq: int) -> bool:
+def _ends_after(attempt: Mapping[str, Any], seq: int) -> bool:
     return attempt["ended_seq"] is None or attempt["ended_seq"] >= seq
 
 
-def _as_of(attempt: "dict[str, Any]", until: int) -> "RunAttempt":
+def _as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
     """Return an attempt as it was at an entry: one that ended later was under way."""
     is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
     return {
@@ -431,7 +494,7 @@ def steps_of(buckets: int) -> int:
     return buckets
 
 
-def span_of(first: int, until: int, run_id: str) -> "tuple[int, int]":
+def span_of(first: int, until: int, run_id: str) -> tuple[int, int]:
     if first > until:
         raise Invalid(f"in run {run_id} entry {first} comes after entry {until}; a span begins before it ends", field="since")
     return first, until

@@ -1,17 +1,14 @@
 """The run, and an agent of a run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.errors import Invalid
 from decklog.records.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Literal
 
 
 class RunStatus(StrEnum):
@@ -23,10 +20,7 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-if TYPE_CHECKING:
-    RunStatusLike = RunStatus | Literal["planning", "active", "paused", "completed", "failed", "cancelled"]
-else:
-    RunStatusLike = RunStatus
+RunStatusLike = RunStatus | Literal["planning", "active", "paused", "completed", "failed", "cancelled"]
 
 
 class RunMode(StrEnum):
@@ -34,10 +28,7 @@ class RunMode(StrEnum):
     PARALLEL = "parallel"
 
 
-if TYPE_CHECKING:
-    RunModeLike = RunMode | Literal["simple", "parallel"]
-else:
-    RunModeLike = RunMode
+RunModeLike = RunMode | Literal["simple", "parallel"]
 
 
 ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
@@ -91,7 +82,7 @@ class Run(Record):
     # What the caller of the verb should know, such as unfinished tasks of a completed run.
     warnings = ()  # type: tuple[str, ...]
 
-    def warned(self, warnings: "Sequence[str]") -> "Run":
+    def warned(self, warnings: Sequence[str]) -> "Run":
         """Attach warnings to the run."""
         object.__setattr__(self, "warnings", tuple(warnings))
         return self
@@ -119,12 +110,12 @@ class Agent(Record):
 
 
 def check_run_id(text: str, field: str = "run_id") -> None:
-    """Refuse an id that could not name a stream, or could not be told from an entry of one."""
+    """Refuse an id that could not name a stream, or could not be distinguished from an entry of one."""
     if not 0 < len(text) <= 200 or text[0] == "@" or ":" in text or any(character.isspace() for character in text):
         raise Invalid(f"{text!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @", field=field)
 
 
-def unfinished(db: "Any", run: Run) -> list[str]:
+def unfinished(db: Any, run: Run) -> list[str]:
     """Return a warning if a completed run has unfinished tasks."""
     if run.status != RunStatus.COMPLETED:
         return []

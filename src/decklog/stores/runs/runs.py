@@ -1,35 +1,30 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.db.where import Where, enum_of, page_size
 from decklog.records.operations import reads, reads_in_steps, writes
-from decklog.records.record import Page
-from decklog.stores.base import Store
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store, StoreParts
+from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
+from decklog.stores.runs.comparison import MomentComparison
+from decklog.stores.runs.history import RunHistory, StreamPosition
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
+from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
+from decklog.stores.runs.timeline import RunStory
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Protocol, TypeVar
+T = TypeVar("T")
 
-    from decklog.records.record import Record
-    from decklog.stores.base import StoreParts
-    from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
-    from decklog.stores.runs.comparison import MomentComparison
-    from decklog.stores.runs.history import RunHistory, StreamPosition
-    from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
-    from decklog.stores.runs.timeline import RunStory
 
-    T = TypeVar("T")
+class CriteriaReader(Protocol):
+    """What keeps a run from its end."""
 
-    class Criteria(Protocol):
-        """What stands between a run and its end."""
-
-        def open_required(self, run_id: str) -> Sequence[Any]: ...
+    def open_required(self, run_id: str) -> Sequence[Any]: ...
 
 
 class Runs(Store):
@@ -38,7 +33,7 @@ class Runs(Store):
     records = (Run, Agent)
     derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 
-    def __init__(self, parts: "StoreParts", *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], AttemptReader]") -> None:
+    def __init__(self, parts: StoreParts, *, criteria: Callable[[], CriteriaReader], tasks: Callable[[], AttemptReader]) -> None:
         super().__init__(parts)
         self._criteria = criteria
         self._tasks = tasks
@@ -100,8 +95,7 @@ class Runs(Store):
             return run
         if key is None:
             return None
-        found = self._select(Run, "select * from runs where key = :key", key=key)
-        return found[0] if found else None
+        return self._first(Run, "select * from runs where key = :key", key=key)
 
     @reads
     def get(self, run_id: str) -> Run:
@@ -121,8 +115,7 @@ class Runs(Store):
         after: str | None = None,
     ) -> Page[Run]:
         """List runs, newest first."""
-        where = Where(Run)
-        where.equal(status=status and enum_of(RunStatus, status, "status"), parent_run_id=parent_run_id)
+        where = Where(Run, status=status, parent_run_id=parent_run_id)
         where.between("started_at", since, until)
         return self._page(Run, where, order=("started_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
@@ -161,18 +154,10 @@ class Runs(Store):
             changes["ended_at"] = None
         return self._set(run_id, changes)
 
-    def _set(self, run_id: str, changes: "dict[str, Any]", note: str | None = None) -> Run:
+    def _set(self, run_id: str, changes: dict[str, Any], note: str | None = None) -> Run:
         if not changes:
             raise Invalid("nothing to change was given", field="run_id")
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            Run,
-            run_id,
-            f"update runs set {assignments}, updated_at = :now where id = :id returning *",
-            note=note,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        return self._update(Run, run_id, changes, note=note)
 
     @writes
     def finish(
@@ -237,12 +222,7 @@ class Runs(Store):
         return self._count(run_id, "replans")
 
     def _count(self, run_id: str, column: str) -> Run:
-        return self._change(
-            Run,
-            run_id,
-            f"update runs set {column} = {column} + 1, updated_at = :now where id = :id returning *",
-            now=self._now(),
-        )
+        return self._update(Run, run_id, {}, counting=column)
 
     @writes
     def record_agent(
@@ -288,27 +268,12 @@ class Runs(Store):
     @writes
     def count_turn(self, run_id: str, role: str) -> Agent:
         """Count one more turn of an agent."""
-        return self._change(
-            Agent,
-            (run_id, role),
-            "update agents set turns = turns + 1, updated_at = :now where run_id = :run_id and role = :role returning *",
-            now=self._now(),
-        )
+        return self._update(Agent, (run_id, role), {}, counting="turns")
 
     @writes
     def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
         """Assign a new session to an agent and count the rotation; its turns restart at 0."""
-        return self._change(
-            Agent,
-            (run_id, role),
-            """
-            update agents set session = :session, rotations = rotations + 1, turns = 0, updated_at = :now
-             where run_id = :run_id and role = :role
-            returning *
-            """,
-            session=session,
-            now=self._now(),
-        )
+        return self._update(Agent, (run_id, role), {"session": session, "turns": 0}, counting="rotations")
 
     @reads
     def agents(self, run_id: str) -> list[Agent]:
@@ -330,11 +295,11 @@ class Runs(Store):
         `failures` are those that the tasks still have; `failed_attempts` all attempts that failed or whose lease ran out.
         """
 
-        def look(history: "RunHistory", place: "StreamPosition", story: "RunStory") -> "dict[str, int]":
+        def look(history: RunHistory, place: StreamPosition, story: RunStory) -> dict[str, int]:
             seq = history.entry_for(place, at)
             return history.shown(history.tally(place, story, seq), seq)
 
-        return self.told(run_id, look)
+        return self.with_history(run_id, look)
 
     @reads_in_steps
     def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> "Page[Any]":
@@ -346,7 +311,7 @@ class Runs(Store):
         if table not in classes or classes[table].home is not None:
             known = sorted(name for name, record in classes.items() if record.home is None)
             raise Invalid(f"a run has no records {table!r}; it has {', '.join(known)}", field="table")
-        return self.told(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
+        return self.with_history(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
 
     @reads_in_steps
     def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
@@ -359,11 +324,11 @@ class Runs(Store):
 
         steps = steps_of(buckets)
 
-        def look(history: "RunHistory", place: "StreamPosition", story: "RunStory") -> "RunPulse":
+        def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunPulse:
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.pulse(place, story, span_of(*ends, run_id), steps)
 
-        return self.told(run_id, look)
+        return self.with_history(run_id, look)
 
     @reads_in_steps
     def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "RunLanes":
@@ -375,32 +340,32 @@ class Runs(Store):
 
         size = page_size(limit)
 
-        def look(history: "RunHistory", place: "StreamPosition", story: "RunStory") -> "RunLanes":
+        def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunLanes:
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.lanes(place, story, span_of(*ends, run_id), size)
 
-        return self.told(run_id, look)
+        return self.with_history(run_id, look)
 
-    def told(self, run_id: str, look: "Callable[[RunHistory, StreamPosition, RunStory], T]") -> "T":
+    def with_history(self, run_id: str, look: Callable[[RunHistory, StreamPosition, RunStory], T]) -> T:
         """Look at a run at one moment, with what its entries add up to; where marks are due and may be made, make them first."""
 
-        def job(history: "RunHistory", can_mark: bool) -> "T":
+        def job(history: RunHistory, can_mark: bool) -> T:
             place = history.place(run_id)
             return look(history, place, history.story(place, can_mark=can_mark))
 
         return self._with_marks((run_id,), job)
 
-    def beside(self, moments: "tuple[str, str]", look: "Callable[[RunHistory, MomentComparison], T]") -> "T":
+    def with_comparison(self, moments: tuple[str, str], look: Callable[[RunHistory, MomentComparison], T]) -> T:
         """Look at two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
         from decklog.stores.runs import comparison
 
-        def job(history: "RunHistory", can_mark: bool) -> "T":
+        def job(history: RunHistory, can_mark: bool) -> T:
             classes = self._journal.record_classes()
             return look(history, comparison.look(self._db, history, classes, moments, can_mark=can_mark))
 
         return self._with_marks([comparison.moment_named(text)[0] for text in moments], job)
 
-    def _with_marks(self, run_ids: "Sequence[str]", job: "Callable[[RunHistory, bool], T]") -> "T":
+    def _with_marks(self, run_ids: Sequence[str], job: Callable[[RunHistory, bool], T]) -> T:
         """Read at one moment; where marks of runs are due and may be made, make them first."""
         from decklog.stores.runs import timeline
         from decklog.stores.runs.history import RunHistory, TimelineOutdated
@@ -416,7 +381,7 @@ class Runs(Store):
                     timeline.catch_up(self._db, run_id)
         return self._db.read(lambda: job(history, False), same_plans=True)
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         from decklog.stores.runs import timeline
 
         return timeline.audit(self._db)
@@ -433,12 +398,12 @@ class Runs(Store):
 
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
-        from decklog.stores.runs.difference import differing
+        from decklog.stores.runs.comparison import differing
 
         past = self._past()
         return differing(past.moment(before), past.moment(after))
 
-    def _past(self) -> "Past":
+    def _past(self) -> Past:
         # Imported when it is needed: most calls about runs only look at the row.
         from decklog.stores.runs.snapshot import Past
 
@@ -491,7 +456,7 @@ def _taken_id(run_id: str) -> Invalid:
 _CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")
 
 
-def _cleared(names: list[str] | None) -> "dict[str, None]":
+def _cleared(names: list[str] | None) -> dict[str, None]:
     unknown = [name for name in names or [] if name not in _CLEARABLE]
     if unknown:
         raise Invalid(f"{', '.join(unknown)} can't be cleared; these can: {', '.join(_CLEARABLE)}", field="clear")

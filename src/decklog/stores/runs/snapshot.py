@@ -1,31 +1,27 @@
 """A run as it was: every record of its stream at one moment, made from the journal alone."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from decklog.core.errors import NotFound
+from decklog.db.base import Database, Row
 from decklog.db.where import moment_of
+from decklog.journal.entry import Entry
 from decklog.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
 from decklog.journal.time_index import Times
 from decklog.records.record import Record
 from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
+from decklog.stores.results.runs import RecordDifference
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, Protocol
 
-    from decklog.db.base import Database, Row
-    from decklog.journal.entry import Entry
-    from decklog.stores.results.runs import RecordDifference
-    from decklog.stores.tasks.task import Attempt
+class AttemptReader(Protocol):
+    """Knows what attempts a task's images tell of."""
 
-    class AttemptReader(Protocol):
-        """Knows what attempts a task's images tell of."""
-
-        def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Attempt]: ...
+    def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Any]: ...
 
 
 _RECENT = 50
@@ -47,7 +43,7 @@ class RunSnapshot:
     _reader: "AttemptReader | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
-    def attempts(self) -> "list[Attempt]":
+    def attempts(self) -> list[Any]:
         """The attempts at the run's tasks, the earliest first; read when they are first asked for."""
         return self._reader.attempts_in(map(from_json, self._tried)) if self._reader is not None else []
 
@@ -56,7 +52,7 @@ class RunSnapshot:
         return self.records["runs"][0]
 
     @property
-    def spent(self) -> "dict[str, int]":
+    def spent(self) -> dict[str, int]:
         """Add up what the run's charges say: money, tokens, and calls of unknown price."""
         charges = self.records.get("charges", [])
         names = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
@@ -68,7 +64,7 @@ class RunSnapshot:
             "unpriced_calls": costs.count(None),
         }
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         shown = {table: [record.as_dict() for record in records] for table, records in self.records.items()}
         run = shown.pop("runs")[0]
         shown.pop("charges", None)
@@ -83,9 +79,9 @@ class RunSnapshot:
 
 
 class Past:
-    """Runs as the journal tells them at any entry. It works inside the caller's read."""
+    """Runs as the journal records them at any entry. It works inside the caller's read."""
 
-    def __init__(self, db: "Database", classes: "dict[str, type[Record]]", tasks: "Callable[[], AttemptReader]") -> None:
+    def __init__(self, db: Database, classes: dict[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
         self._db = db
         self._classes = classes
         self._tasks = tasks
@@ -112,35 +108,35 @@ class Past:
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Read the newest image of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
-        told = self._told(start, until)
+        changes = self._told(start, until)
         return RunSnapshot(
             run_id=run_id,
             seq=until - start,
             records={
                 table: [self._classes[table].from_image(from_json(text)) for text in texts]
-                for table, texts in self._newest(told).items()
+                for table, texts in self._newest(changes).items()
             },
             recent=entries_between(self._db, max(start, until - _RECENT), until) if recent else [],
-            _tried=[text for table, _, text in told if table == "tasks" and _UNTRIED not in text],
+            _tried=[text for table, _, text in changes if table == "tasks" and _UNTRIED not in text],
             _reader=self._tasks(),
         )
 
-    def newest(self, start: int, until: int) -> "list[tuple[type[Record], dict[str, Any]]]":
+    def newest(self, start: int, until: int) -> list[tuple[type[Record], dict[str, Any]]]:
         """List the newest image of every record that is there, those that others refer to first."""
         newest = self._newest(self._told(start, until)).items()
         return [(self._classes[table], from_json(text)) for table, texts in newest for text in texts]
 
-    def _newest(self, told: "list[Row]") -> "dict[str, list[str]]":
+    def _newest(self, changes: list[Row]) -> dict[str, list[str]]:
         """Give by table the newest image of every record that is there, as JSON, in the order in which they came to be."""
         newest: dict[str, dict[str, str]] = {}
-        for table, record_id, text in told:
+        for table, record_id, text in changes:
             newest.setdefault(table, {})[record_id] = text
         order = {table: place for place, table in enumerate(self._classes)}
         in_order = sorted(newest, key=order.__getitem__)
         there = ((table, [text for text in newest[table].values() if not _is_removal(text)]) for table in in_order)
         return {table: texts for table, texts in there if texts}
 
-    def _told(self, start: int, until: int) -> "list[Row]":
+    def _told(self, start: int, until: int) -> list[Row]:
         """List every image in a span of positions, oldest first: its table, its record's id, and its columns as JSON."""
         return self._db.rows(
             """
@@ -160,7 +156,7 @@ def _is_removal(text: str) -> bool:
     return _REMOVED in text and bool(from_json(text).get("removed"))
 
 
-def difference(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]":
+def difference(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List what was added, removed or changed from one snapshot to another, field by field."""
     changes: list[RecordDifference] = []
     for table in dict.fromkeys([*before.records, *after.records]):
@@ -173,11 +169,11 @@ def difference(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifferenc
     return changes
 
 
-def _by_id(snapshot: RunSnapshot, table: str) -> "dict[str, dict[str, Any]]":
+def _by_id(snapshot: RunSnapshot, table: str) -> dict[str, dict[str, Any]]:
     return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
 
 
-def compared(table: str, record_id: str, old: "dict[str, Any] | None", new: "dict[str, Any] | None") -> "RecordDifference | None":
+def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:
     """Compare two states of a record, field by field; return None where they are the same."""
     if old is None or new is None:
         return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}

@@ -1,19 +1,15 @@
 """What a run's entries add up to, entry by entry: counts, attempts, moments, and where each record begins.
 
-It is kept at every so many entries of a run, made when somebody looks, and never by who writes: an append or a claim would pay a
-page for each of these tables. Whoever looks reads the entries after the last mark; when they are many, marks are made first.
+It is stored at regular marks, which readers make and writers never do: an append or a claim would pay a page for each of these
+tables. A reader adds up the entries after the last mark; when they are many, marks are made first.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+from decklog.db.base import Database, Row
 from decklog.journal.rows import HEAD, STREAM_SIZE, number_of
 from decklog.records.values import from_json, to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database, Row
 
 MARKS, ATTEMPTS, MOMENTS, FIRSTS = "run_marks", "run_attempts", "run_moments", "record_firsts"
 TABLES = (MARKS, ATTEMPTS, MOMENTS, FIRSTS)
@@ -22,9 +18,9 @@ MONEY = ("calls", "tokens", "cost_microdollars", "unpriced_calls")
 FIELDS = (*STATES, "failures", "attempts", "failed_attempts", "moments", *MONEY)
 MARK = ("run_id", "seq", "hash", *FIELDS, "under_way")
 ATTEMPT = ("run_id", "started_seq", "task_id", "number", "worker", "started_at", "ended_seq", "ended_at", "outcome")
-# So many entries lie between two marks; whoever looks reads no more than that.
+# This many entries lie between two marks, so a read adds up at most that.
 EVERY = 250
-# So many are added up in one transaction, so that nobody waits long for it.
+# This many are added up in one transaction, so that nobody waits long for it.
 _BATCH = 8
 _OVER = ("done", "abandoned")
 _TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
@@ -57,12 +53,12 @@ select m.seq, cast(null as text) as at, cast(null as text) as record_table, cast
 union all
 select * from (
   {_TOLD.replace("e.pos > :start", "e.pos > cast(:start as bigint) + coalesce((select seq from m), 0)")}
-) told
+) changes
 """
 
 
 class Moment(NamedTuple):
-    """An entry that a person looks for: its number, what it is, the record that it tells of, and when it was."""
+    """An entry that a person looks for: its number, what it is, its record, and its time."""
 
     seq: int
     what: str
@@ -73,7 +69,7 @@ class Moment(NamedTuple):
 class RunStory:
     """What entries of a run add up to, from a mark on: `since` is the entry of the mark, `seq` the last that was added."""
 
-    def __init__(self, since: int = 0, tally: "dict[str, int] | None" = None) -> None:
+    def __init__(self, since: int = 0, tally: dict[str, int] | None = None) -> None:
         self.since = self.seq = since
         self.tally = dict.fromkeys(FIELDS, 0) if tally is None else dict(tally)
         # By the entry that began it.
@@ -104,7 +100,7 @@ class RunStory:
         new.strips, new.lines = self.strips, self.lines
         return new
 
-    def add(self, rows: "Iterable[Row]", until: int) -> None:
+    def add(self, rows: Iterable[Row], until: int) -> None:
         """Add the entries that follow, up to a number."""
         for seq, at, table, record_id, payload, before in rows:
             self._mark_until(seq - 1)
@@ -137,7 +133,7 @@ class RunStory:
         self.moments.append(Moment(seq, what, record_id, self._at))
         self.tally["moments"] += what != "ended"
 
-    def _add_charge(self, seq: int, image: "dict[str, Any]") -> None:
+    def _add_charge(self, seq: int, image: dict[str, Any]) -> None:
         cost = image.get("cost_microdollars")
         self.tally["calls"] += 1
         self.tally["tokens"] += sum(image.get(name) or 0 for name in _TOKENS)
@@ -145,7 +141,7 @@ class RunStory:
         self.tally["unpriced_calls"] += cost is None
         self.spent.append((seq, self.tally["cost_microdollars"]))
 
-    def _add_task(self, seq: int, image: "dict[str, Any]", before: "dict[str, Any] | None") -> None:
+    def _add_task(self, seq: int, image: dict[str, Any], before: dict[str, Any] | None) -> None:
         for version, sign in ((before, -1), (image, 1)):
             if version is not None and not version.get("removed"):
                 self.tally[version["state"]] += sign
@@ -160,46 +156,46 @@ class RunStory:
         elif was == "running" and image.get("outcome") is not None:
             self._end(seq, image)
 
-    def _begin(self, seq: int, image: "dict[str, Any]", *, is_new: bool) -> None:
-        """Begin an attempt, or see one go on: a lease that is extended tells of the same one."""
+    def _begin(self, seq: int, image: dict[str, Any], *, is_new: bool) -> None:
+        """Begin an attempt, or see one go on: an extended lease belongs to the same one."""
         self.tally["attempts"] += is_new
-        told = {"worker": image["worker"], "started_at": image["leased_at"], "title": image["title"]}
+        changes = {"worker": image["worker"], "started_at": image["leased_at"], "title": image["title"]}
         if is_new:
             nothing = dict.fromkeys(("ended_seq", "ended_at", "outcome", "summary", "blocker"))
             self.under_way[image["id"]] = {"started_seq": seq, "task_id": image["id"], "number": image["attempts"], **nothing}
-        self._became(image, told)
+        self._became(image, changes)
 
-    def _end(self, seq: int, image: "dict[str, Any]") -> None:
-        told = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **came_of(image)}
-        self._became(image, told)
+    def _end(self, seq: int, image: dict[str, Any]) -> None:
+        changes = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **came_of(image)}
+        self._became(image, changes)
         self.under_way.pop(image["id"], None)
         if image["outcome"] in ("failed", "expired"):
             self.tally["failed_attempts"] += 1
             self._note(seq, "failure", image["id"])
 
-    def _became(self, image: "dict[str, Any]", told: "dict[str, Any]") -> None:
-        """Add to an attempt what an entry tells of it; to one that began before the mark, beside it."""
+    def _became(self, image: dict[str, Any], changes: dict[str, Any]) -> None:
+        """Add an entry to an attempt; keep it separate if the attempt began before the mark."""
         known = self.under_way.get(image["id"])
         if known is None:
             place = image["id"], image["attempts"]
-            self.later[place] = {**self.later.get(place, {}), **told}
+            self.later[place] = {**self.later.get(place, {}), **changes}
         else:
-            self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **told}
+            self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **changes}
 
 
-def came_of(image: "dict[str, Any]") -> "dict[str, Any]":
-    """Return what a task's image says of the attempt that it ended."""
+def came_of(image: dict[str, Any]) -> dict[str, Any]:
+    """Return what a task's image states of the attempt that it ended."""
     outcome = image.get("outcome")
     blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
     return {"outcome": outcome, "summary": image.get("summary"), "blocker": blocker}
 
 
-def told(db: "Database", start: int, since: int, until: int) -> "list[Row]":
+def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
     """Read what a story needs of the entries after one number up to another; `start` is the stream's first position."""
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
 
 
-def story_until(db: "Database", run_id: str, start: int, seq: int) -> RunStory:
+def story_until(db: Database, run_id: str, start: int, seq: int) -> RunStory:
     """Add a run up to an entry from the last mark before it, with one look at the tables."""
     bound = {"run_id": run_id, "at": seq, "start": start, "until": start + seq}
     rows = sorted(db.rows(_SINCE_MARK, bound)[1], key=lambda row: (row[1] is not None, row[0]))
@@ -212,18 +208,18 @@ def story_until(db: "Database", run_id: str, start: int, seq: int) -> RunStory:
     return story
 
 
-def marked(row: "Row") -> "dict[str, Any]":
+def marked(row: Row) -> dict[str, Any]:
     return dict(zip(MARK, row, strict=True))
 
 
-def mark_at(db: "Database", run_id: str, seq: int) -> "dict[str, Any] | None":
+def mark_at(db: Database, run_id: str, seq: int) -> dict[str, Any] | None:
     """Return the last mark of a run at or before an entry."""
     sql = f"select {', '.join(MARK)} from {MARKS} where run_id = :run_id and seq <= :seq order by seq desc limit 1"
     row = db.one(sql, {"run_id": run_id, "seq": seq})
     return None if row is None else marked(row)
 
 
-def story_from(mark: "dict[str, Any] | None") -> RunStory:
+def story_from(mark: dict[str, Any] | None) -> RunStory:
     """Begin a story at a mark."""
     if mark is None:
         return RunStory()
@@ -235,14 +231,14 @@ def story_from(mark: "dict[str, Any] | None") -> RunStory:
 # How it is kept
 
 
-def catch_up(db: "Database", run_id: str) -> None:
+def catch_up(db: Database, run_id: str) -> None:
     """Make the marks of a run up to its last entry."""
     while not db.write(lambda: _step(db, run_id)):
         pass
 
 
-def _step(db: "Database", run_id: str) -> bool:
-    """Make so many marks; say whether they are at the end."""
+def _step(db: Database, run_id: str) -> bool:
+    """Make this many marks; say whether they are at the end."""
     # Another one who looks may be making the same: the stream's lock lets one of them do it.
     number = db.lock_stream(run_id)
     if number is None:
@@ -254,19 +250,19 @@ def _step(db: "Database", run_id: str) -> bool:
     story.earlier, story.under_way = [], _under_way(db, run_id)
     until = min(newest, story.seq + _BATCH * EVERY)
     if until > story.seq:
-        story.add(told(db, start, story.seq, until), until)
+        story.add(changes(db, start, story.seq, until), until)
         _keep(db, run_id, start, story)
     return until == newest
 
 
-def _under_way(db: "Database", run_id: str) -> "dict[str, dict[str, Any]]":
+def _under_way(db: Database, run_id: str) -> dict[str, dict[str, Any]]:
     """Read the attempts that were under way at a run's last mark, by their tasks."""
     sql = f"select {', '.join(ATTEMPT)} from {ATTEMPTS} where run_id = :run_id and ended_seq is null"
     found = [dict(zip(ATTEMPT, row, strict=True)) for row in db.rows(sql, {"run_id": run_id})[1]]
     return {attempt["task_id"]: attempt for attempt in found}
 
 
-def _keep(db: "Database", run_id: str, start: int, story: RunStory) -> None:
+def _keep(db: Database, run_id: str, start: int, story: RunStory) -> None:
     own = {"run_id": run_id}
     attempts = [{**own, **attempt} for attempt in story.attempts.values()]
     if attempts:
@@ -281,21 +277,21 @@ def _keep(db: "Database", run_id: str, start: int, story: RunStory) -> None:
     db.insert(MARKS, MARK, [tuple(mark[name] for name in MARK) for mark in marks])
 
 
-def _hash_at(db: "Database", position: int) -> str | None:
+def _hash_at(db: Database, position: int) -> str | None:
     row = db.one("select hash from entries where pos = :pos", {"pos": position})
     return None if row is None else str(row[0])
 
 
-def derive(db: "Database") -> None:
+def derive(db: Database) -> None:
     """Drop all of it: it is made anew for each run that somebody looks at."""
     for table in TABLES:
         db.count(f"delete from {table}", {})
 
 
-# What it is held against
+# What it is compared with
 
 
-def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+def audit(db: Database) -> Iterator[dict[str, Any]]:
     """Name each row that is not what the entries of its run add up to, as the fields of a problem."""
     tables = {table: [row[0] for row in db.each_as_is(f"select distinct run_id from {table}", {})] for table in TABLES}
     for run_id in sorted({one for found in tables.values() for one in found}, key=str):
@@ -305,7 +301,7 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
             yield from (_wrong(table, run_id, (), "is of no run") for table, found in tables.items() if run_id in found)
 
 
-def _audit_run(db: "Database", run_id: str) -> "Iterator[dict[str, Any]]":
+def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
     last = db.one(f"select max(seq) from {MARKS} where run_id = :run_id", {"run_id": run_id})
     start, until = (number_of(db, run_id) or 0) * STREAM_SIZE, (last[0] if last else None) or 0
     if type(until) is not int or until % EVERY or (_hash_at(db, start + until) is None and until):
@@ -314,7 +310,7 @@ def _audit_run(db: "Database", run_id: str) -> "Iterator[dict[str, Any]]":
     story = RunStory()
     while story.seq < until:
         part = min(until, story.seq + _BATCH * EVERY)
-        story.add(told(db, start, story.seq, part), part)
+        story.add(changes(db, start, story.seq, part), part)
     for table, true in _rows_of(db, run_id, start, story).items():
         kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
         for place in sorted(kept.keys() | true.keys(), key=str):
@@ -331,11 +327,11 @@ _COLUMNS = {
 }
 
 
-def _kept(db: "Database", table: str, run_id: str) -> "Iterator[Row]":
+def _kept(db: Database, table: str, run_id: str) -> Iterator[Row]:
     return db.each_as_is(f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id", {"run_id": run_id})
 
 
-def _rows_of(db: "Database", run_id: str, start: int, story: RunStory) -> "dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]":
+def _rows_of(db: Database, run_id: str, start: int, story: RunStory) -> dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]:
     """Return the rows that a story of a whole run makes, by table and key."""
     marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
     rows: dict[str, list[tuple[Any, ...]]] = {
@@ -347,7 +343,7 @@ def _rows_of(db: "Database", run_id: str, start: int, story: RunStory) -> "dict[
     return {table: {row[: len(_KEYS[table])]: row for row in found} for table, found in rows.items()}
 
 
-def _wrong(table: str, run_id: "Any", place: "Any", what: str) -> "dict[str, Any]":
+def _wrong(table: str, run_id: Any, place: Any, what: str) -> dict[str, Any]:
     named = " ".join(map(str, place)) if isinstance(place, tuple) else str(place)
     return {
         "what": f"{table} {run_id} {named} {what}",

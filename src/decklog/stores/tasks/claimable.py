@@ -1,16 +1,12 @@
 """What can be claimed: which tasks are ready, and the statements that take one, end it and take it back."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.db.base import Database
 
 EXPIRED = """
 update tasks set
@@ -31,7 +27,7 @@ returning *
 """
 
 
-# A task's tags: the list without its brackets, a comma on either side. A tag stands between commas in it, as JSON spells it.
+# A task's tags: the list without its brackets, a comma on either side. A tag is between commas in it, as JSON spells it.
 _TAGS = "(',' || substr(tags, 2, length(tags) - 2) || ',')"
 TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
 # A run that is paused or over gives out no work.
@@ -55,7 +51,7 @@ _BEFORE_CLAIM = f"select {', '.join(_FIRST_OF_ALL)}"
 _NOTHING_BEFORE = "".join(f" and not {found}" for found in _FIRST_OF_ALL)
 
 
-# The tasks of a run that are given out first. Each run is asked for its own by the index, however many tasks there are.
+# The tasks of a run that are given out first. The index gives each run's own, however many tasks there are.
 _FIRSTS = ", ".join(
     f"""
     (select {column} from tasks
@@ -81,15 +77,15 @@ def spelled_tag(tag: str) -> str:
     return f",{to_json(tag)},"
 
 
-def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
+def narrowed(wanted: dict[str, str | None]) -> dict[str, str]:
     """Return what a claim asks for, as it is bound."""
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _ready(asked: "tuple[str, ...]", of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
+def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
     """Write where to look for a ready task with an id, group, role or tag, of one worker's, anybody's or all, of a run or any.
 
-    Each is found by an index of its own, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
+    Each is found by a separate index, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
     which the tags of each task that can be claimed stand.
     """
     table = "ready_tags" if "tag" in asked else "tasks"
@@ -107,7 +103,7 @@ def _ready(asked: "tuple[str, ...]", of_run: str | None, *, whose: str | None = 
 
 @cache
 def is_ready(asked: "tuple[str, ...]") -> str:
-    """Write the query that tells whether there is a task to claim."""
+    """Write the query that checks whether there is a task to claim."""
     goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
     of_run = ":run_id" if "run_id" in asked else None
     sides = (_ANYBODYS, _OWN) if "worker" in asked else (None,)
@@ -124,7 +120,7 @@ def first_later(asked: "tuple[str, ...]") -> str:
 
 @cache
 def is_overdue(asked: "tuple[str, ...]") -> str:
-    """Write the query that tells whether there is a task whose lease is over, or a schedule whose time has come."""
+    """Write the query that checks whether there is a task whose lease is over, or a schedule whose time has come."""
     more = "".join(f" and {TAGGED if name == 'tag' else f'tasks.{name} = :{name}'}" for name in asked if name != "worker")
     if "worker" in asked:
         more += f" and {_FOR_WORKER}"
@@ -140,13 +136,13 @@ def is_overdue(asked: "tuple[str, ...]") -> str:
 
 @cache
 def is_assigned(asked: "tuple[str, ...]") -> str:
-    """Write the query that tells whether any task is meant for somebody."""
+    """Write the query that checks whether any task is meant for somebody."""
     of_run = " and run_id = :run_id" if "run_id" in asked else ""
     return f"select 1 from tasks where assigned_to is not null{of_run} limit 1"
 
 
-def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") -> tuple[bool, bool]:
-    """Return whether there may be a task for whoever asks, and whether whatever there is may be anybody's."""
+def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> tuple[bool, bool]:
+    """Return whether there may be a task for the caller, and whether what there is may be anybody's."""
     bound, _ = db.values.bind({**asked, **times})
     is_shared = db.one(is_assigned(tuple(asked)), bound) is None
     if db.one(is_ready(tuple(asked)), bound) is not None:
@@ -156,7 +152,7 @@ def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") 
     return db.one(is_overdue(tuple(asked)), bound) is not None, is_shared
 
 
-def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, datetime]") -> "tuple[Any, ...]":
+def before_claim(db: Database, run_id: str, worker: str, times: dict[str, datetime]) -> tuple[Any, ...]:
     """Return whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
     bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
     found = db.one(_BEFORE_CLAIM, bound)
@@ -164,20 +160,20 @@ def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, dat
     return found
 
 
-def runs_with_work(db: "Database", worker: str, now: "datetime") -> list[str]:
+def runs_with_work(db: Database, worker: str, now: datetime) -> list[str]:
     """Name the runs that go on and have tasks that are ready, running or due, in order of what each would give out first."""
     bound, _ = db.values.bind({"worker": worker, "now": now})
     return [row[0] for row in sorted(db.rows(_RUNS_WITH_WORK, bound)[1], key=_urgency)]
 
 
-def _urgency(row: "Sequence[Any]") -> "tuple[Any, ...]":
+def _urgency(row: Sequence[Any]) -> tuple[Any, ...]:
     """Place a run by the more urgent of the two tasks that it would give out first; those that would give none come last."""
     run_id, *firsts = row
     found = [(-priority, created_at) for priority, created_at in (firsts[:2], firsts[2:]) if priority is not None]
     return (0, *min(found), run_id) if found else (1, 0, "", run_id)
 
 
-def _first(asked: "tuple[str, ...]", whose: str, *more: str) -> str:
+def _first(asked: tuple[str, ...], whose: str, *more: str) -> str:
     """Write the query for the most urgent, oldest task that is ready, of one worker's or anybody's; with its id, more columns."""
     found = _ready(asked, f"(select id from runs where id = :run_id and {GOES_ON})", whose=whose)
     order = "tasks.priority desc, tasks.created_at, tasks.id"
@@ -196,13 +192,13 @@ def take_at_once(asked: "tuple[str, ...]") -> str:
     return _take(_first(asked, _ANYBODYS), _NOTHING_BEFORE)
 
 
-# Whoever holds a task that is about to be finished, and its run.
+# Anyone who holds a task that is about to be finished, and its run.
 _OF_HOLDER = {name: f"(select {name} from holder)" for name in ("worker", "run_id")}
 
 
 @cache
 def take_after(asked: "tuple[str, ...]") -> str:
-    """Write the update that takes a task as `take_at_once` does, for whoever holds `finished` and is about to finish it.
+    """Write the update that takes a task as `take_at_once` does, for the one that holds `finished` and is about to finish it.
 
     It meets no task where others may wait for that one: what they are to each other is seen to first.
     """
@@ -263,7 +259,7 @@ where id = :id and fence = :fence and state = 'running'
 returning *
 """
 
-# Who holds a task, beside each of those that are linked with it.
+# Who holds a task, with each of those that are linked with it.
 HOLDER_AND_LINKS = """
 select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.depends_on = t.id where t.id = :id
 """

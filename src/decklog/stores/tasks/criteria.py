@@ -1,10 +1,11 @@
 """Criteria: what must be true for a run to be a success, and evidence that notices when the world moved on."""
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Self
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
@@ -13,11 +14,6 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.checks import filled, flag, mapping, moment, text
 from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, missing, next_number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Literal, Self
-
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEX = re.compile(r"[0-9a-f]{7,64}")
@@ -32,10 +28,7 @@ class CriterionStatus(StrEnum):
     FAILED = "failed"
 
 
-if TYPE_CHECKING:
-    CriterionStatusLike = CriterionStatus | Literal["pending", "met", "blocked", "failed"]
-else:
-    CriterionStatusLike = CriterionStatus
+CriterionStatusLike = CriterionStatus | Literal["pending", "met", "blocked", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +61,7 @@ class Criterion(Record):
             record.__dict__["evidence_files"] = {file["path"]: file["sha256"] for file in files}
         return record
 
-    def stale_because(self, commit: str | None, files: "Mapping[str, object]") -> str | None:
+    def stale_because(self, commit: str | None, files: Mapping[str, object]) -> str | None:
         """Return why the evidence no longer holds, given the present commit and files' digests; None when it may hold."""
         if commit is not None and self.evidence_commit is not None and not same_commit(commit, self.evidence_commit):
             return f"the commit is now {commit}, and the evidence is of {self.evidence_commit}"
@@ -77,7 +70,7 @@ class Criterion(Record):
                 return f"{path} {'is gone' if files[path] is None else 'has changed'} since the evidence was taken"
         return None
 
-    def is_confirmed_by(self, commit: str | None, files: "Mapping[str, object]") -> bool:
+    def is_confirmed_by(self, commit: str | None, files: Mapping[str, object]) -> bool:
         """Return whether every fact that the evidence is bound to is among the present ones, unchanged."""
         seen = (self.evidence_commit is None or commit is not None) and (self.evidence_files or {}).keys() <= files.keys()
         return seen and self.stale_because(commit, files) is None
@@ -89,7 +82,7 @@ def same_commit(one: str, other: str) -> bool:
     return short == long or (_HEX.fullmatch(short) is not None and long.startswith(short))
 
 
-def files_column(files: "Mapping[str, str] | None") -> "list[dict[str, str]] | None":
+def files_column(files: Mapping[str, str] | None) -> list[dict[str, str]] | None:
     """Give bound files in the shape in which their column keeps them."""
     if files is None:
         return None
@@ -119,20 +112,20 @@ def _digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | No
     return digest.lower()
 
 
-def read_criteria(given: object) -> "list[dict[str, Any]]":
+def read_criteria(given: object) -> list[dict[str, Any]]:
     """Read a list of criteria, each an object or just its text; null means not given."""
     if not isinstance(given, (list, tuple)) or not given:
         raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
     return [_read_criterion(item) for item in given]
 
 
-def _read_criterion(item: object) -> "dict[str, Any]":
+def _read_criterion(item: object) -> dict[str, Any]:
     left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
     named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
     return checked({"criterion": None} | named)
 
 
-_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "criterion": filled,
     "status": lambda name, value: enum_of(CriterionStatus, value, name),
     "actual": text,
@@ -142,7 +135,7 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
 }
 
 
-def checked(given: "dict[str, Any]") -> "dict[str, Any]":
+def checked(given: dict[str, Any]) -> dict[str, Any]:
     """Check the fields that were given, and refuse those that a caller can't set."""
     unknown = given.keys() - _CHECKS.keys()
     if unknown:
@@ -177,7 +170,7 @@ class Criteria(RunBound):
         self.hold(run_id)
         return [self._record_one(run_id, fields) for fields in wanted]
 
-    def _record_one(self, run_id: str, fields: "dict[str, Any]") -> Criterion:
+    def _record_one(self, run_id: str, fields: dict[str, Any]) -> Criterion:
         present = self._by_text(run_id, fields["criterion"])
         if present is None:
             check_goes_on(self._db, run_id, _SETTLED)
@@ -301,7 +294,7 @@ class Criteria(RunBound):
             if criterion.required and (criterion.status is not CriterionStatus.MET or criterion.is_stale)
         ]
 
-    def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":
+    def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Give fields in the shape in which their columns keep them."""
         return {name: files_column(value) if name == "evidence_files" else value for name, value in fields.items()}
 
@@ -318,8 +311,7 @@ class Criteria(RunBound):
 
     def _by_text(self, run_id: str, text: str) -> Criterion | None:
         sql = "select * from criteria where run_id = :run_id and criterion = :text"
-        found = self._select(Criterion, sql, run_id=run_id, text=text)
-        return found[0] if found else None
+        return self._first(Criterion, sql, run_id=run_id, text=text)
 
     def _by_number(self, run_id: str, text: str) -> Criterion | None:
         return next((criterion for criterion in self._all(run_id) if str(criterion.number) == text), None)
@@ -337,7 +329,7 @@ class Criteria(RunBound):
         return self._select(Criterion, sql, run_id=run_id)
 
 
-def _binding(commit: str | None, files: "dict[str, object] | None") -> "dict[str, Any]":
+def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, Any]:
     """Read what evidence is bound to; commit and files are one proof, so they are replaced together."""
     if commit is None and files is None:
         return {}
@@ -351,16 +343,16 @@ def _binding(commit: str | None, files: "dict[str, object] | None") -> "dict[str
     return bound
 
 
-def _facts(commit: str | None, files: "dict[str, object] | None") -> "tuple[str | None, dict[str, str | None]]":
-    """Read what a caller says is true now."""
+def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
+    """Read what a caller states is true now."""
     if commit is None and not files:
         raise Invalid("say what is true now: a commit, or files with their digests", field="commit")
     seen = None if commit is None else check_commit("commit", commit)
     return seen, check_files("files", files or {}, may_be_gone=True)
 
 
-def _staleness(criterion: Criterion, commit: str | None, files: "Mapping[str, object]") -> "dict[str, Any]":
-    """Return how facts change a criterion's staleness. The first reason stays: it tells when the evidence was lost."""
+def _staleness(criterion: Criterion, commit: str | None, files: Mapping[str, object]) -> dict[str, Any]:
+    """Return how facts change a criterion's staleness. The first reason stays: it shows when the evidence was lost."""
     reason = criterion.stale_because(commit, files)
     if reason is not None and not criterion.is_stale:
         return {"is_stale": True, "stale_reason": reason}

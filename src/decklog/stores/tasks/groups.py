@@ -2,11 +2,12 @@
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
@@ -15,11 +16,6 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.checks import filled, flag, text, texts, whole
 from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
-
 
 LONGEST_ID = 64
 RESERVED_IDS = frozenset({"global", "session", "all", "default"})
@@ -88,10 +84,7 @@ class GroupStatus(StrEnum):
     MERGING = "merging"
 
 
-if TYPE_CHECKING:
-    GroupStatusLike = GroupStatus | Literal["pending", "in_progress", "completed", "failed", "approved_pending_merge", "merging"]
-else:
-    GroupStatusLike = GroupStatus
+GroupStatusLike = GroupStatus | Literal["pending", "in_progress", "completed", "failed", "approved_pending_merge", "merging"]
 
 
 class ReviewStatus(StrEnum):
@@ -99,10 +92,7 @@ class ReviewStatus(StrEnum):
     CHANGES_REQUESTED = "CHANGES_REQUESTED"
 
 
-if TYPE_CHECKING:
-    ReviewStatusLike = ReviewStatus | Literal["APPROVED", "CHANGES_REQUESTED"]
-else:
-    ReviewStatusLike = ReviewStatus
+ReviewStatusLike = ReviewStatus | Literal["APPROVED", "CHANGES_REQUESTED"]
 
 
 class MergeStatus(StrEnum):
@@ -113,10 +103,7 @@ class MergeStatus(StrEnum):
     TEST_FAILURE = "test_failure"
 
 
-if TYPE_CHECKING:
-    MergeStatusLike = MergeStatus | Literal["pending", "in_progress", "merged", "conflict", "test_failure"]
-else:
-    MergeStatusLike = MergeStatus
+MergeStatusLike = MergeStatus | Literal["pending", "in_progress", "merged", "conflict", "test_failure"]
 
 
 class GroupTier(StrEnum):
@@ -124,10 +111,7 @@ class GroupTier(StrEnum):
     SENIOR = "Senior Software Engineer"
 
 
-if TYPE_CHECKING:
-    GroupTierLike = GroupTier | Literal["Developer", "Senior Software Engineer"]
-else:
-    GroupTierLike = GroupTier
+GroupTierLike = GroupTier | Literal["Developer", "Senior Software Engineer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +167,7 @@ _NEXT_MERGE = {
     MergeStatus.MERGED: (),
 }
 
-# A conflict or a failing test sends the group back to whoever works on it.
+# A conflict or a failing test sends the group back to the one that works on it.
 STATUS_WHILE = {
     MergeStatus.PENDING: GroupStatus.APPROVED_PENDING_MERGE,
     MergeStatus.IN_PROGRESS: GroupStatus.MERGING,
@@ -210,7 +194,7 @@ def _templates(name: str, value: object) -> list[str]:
     return [normal_specialization(path) for path in texts(name, value)]
 
 
-def _one_of(enumeration: type[StrEnum]) -> "Callable[[str, Any], StrEnum]":
+def _one_of(enumeration: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
     return lambda name, value: enum_of(enumeration, value, name)
 
 
@@ -218,7 +202,7 @@ CLEARABLE = (
     *("assigned_to", "last_review_status", "feature_branch", "complexity", "component_path"),
     *("context_references", "specializations", "speckit_task_ids"),
 )
-_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": filled,
     "status": _one_of(GroupStatus),
     "assigned_to": filled,
@@ -242,7 +226,7 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
 }
 
 
-def checked(given: "dict[str, Any]") -> "dict[str, Any]":
+def checked(given: dict[str, Any]) -> dict[str, Any]:
     """Check the fields that were given, and give them in their one form."""
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
@@ -290,7 +274,7 @@ class Groups(RunBound):
         fields.setdefault("name", f"Task Group {group_id}")
         return self._begin(run_id, group_id, created_at or self._now(), fields)
 
-    def _begin(self, run_id: str, group_id: str, created_at: datetime, fields: "dict[str, Any]") -> Group:
+    def _begin(self, run_id: str, group_id: str, created_at: datetime, fields: dict[str, Any]) -> Group:
         return self._add(
             Group,
             note=fields["name"],
@@ -339,7 +323,7 @@ class Groups(RunBound):
             raise Invalid("nothing to change was given", field="group_id")
         return self._apply(self._held(run_id, group_id), fields)
 
-    def _apply(self, group: Group, fields: "dict[str, Any]") -> Group:
+    def _apply(self, group: Group, fields: dict[str, Any]) -> Group:
         if "review_iteration" in fields:
             fields["review_iteration"] = max(fields["review_iteration"], group.review_iteration)
         if "merge_status" in fields:
@@ -377,8 +361,8 @@ class Groups(RunBound):
         after: str | None = None,
     ) -> Page[Group]:
         """List groups in the order in which they were created, of one run or of all."""
-        where = Where(Group)
-        where.equal(
+        where = Where(
+            Group,
             run_id=run_id,
             status=None if status is None else enum_of(GroupStatus, status, "status"),
             assigned_to=assigned_to,
@@ -453,14 +437,4 @@ class Groups(RunBound):
 
     def _count(self, run_id: str, group_id: str, column: str) -> Group:
         self.hold(run_id)
-        return self._change(
-            Group,
-            (run_id, group_id),
-            f"""
-            update groups set {column} = {column} + 1, updated_at = :now
-             where run_id = :run_id and group_id = :group_id
-            returning *
-            """,
-            note=f"{column} + 1",
-            now=self._now(),
-        )
+        return self._update(Group, (run_id, group_id), {}, counting=column, note=f"{column} + 1")

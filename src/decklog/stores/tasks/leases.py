@@ -1,18 +1,20 @@
 """Leases: what a worker may do with a task while it is the worker's own.
 
-A lease has a number that only grows. Whoever comes with an older number has lost the task, whatever it did meanwhile.
+A lease has a number that only grows. Anyone who comes with an older number has lost the task, what it did meanwhile.
 """
 
+from collections.abc import Callable, Generator, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from decklog.core.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
+from decklog.db.base import Database
 from decklog.journal.attribution import claims
-from decklog.records.operations import calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
-from decklog.stores.base import Store
+from decklog.records.operations import WaitStep, calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
+from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
 from decklog.stores.of_run import check_run
-from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.claim import Claim, ending, lease_check, lost
 from decklog.stores.tasks.claimable import (
     EXPIRED,
     FINISH,
@@ -27,45 +29,39 @@ from decklog.stores.tasks.claimable import (
     take_at_once,
     take_next,
 )
-from decklog.stores.tasks.held import ending, lease_check, lost
 from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-    from typing import Any, Protocol
 
-    from decklog.db.base import Database
-    from decklog.records.operations import WaitStep
-    from decklog.stores.base import StoreParts
+class Reserving(Protocol):
+    """Budgets that money can be held from."""
 
-    class Reserving(Protocol):
-        """Budgets that money can be held from."""
+    def reserve(
+        self,
+        expires_at: datetime,
+        *,
+        amount_microdollars: int,
+        tokens: int,
+        run_id: str,
+        group_id: str | None,
+        task_id: str,
+        agent: str | None,
+        holder: str,
+    ) -> Any: ...
+    def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
+    def get(self, reservation_id: str) -> Any: ...
+    def settle(self, reservation_id: str) -> Any: ...
 
-        def reserve(
-            self,
-            expires_at: datetime,
-            *,
-            amount_microdollars: int,
-            tokens: int,
-            run_id: str,
-            group_id: str | None,
-            task_id: str,
-            agent: str | None,
-            holder: str,
-        ) -> Any: ...
-        def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
-        def get(self, reservation_id: str) -> Any: ...
-        def settle(self, reservation_id: str) -> Any: ...
 
-    class Recalling(Protocol):
-        """A memory of what went wrong before."""
+class Recalling(Protocol):
+    """A memory of what went wrong before."""
 
-        def recall(self, query: str) -> list[Any]: ...
+    def recall(self, query: str) -> list[Any]: ...
 
-    class Scheduling(Protocol):
-        """Schedules that make tasks when their time has come."""
 
-        def make_due(self, run_id: str) -> list[Task]: ...
+class Scheduling(Protocol):
+    """Schedules that make tasks when their time has come."""
+
+    def make_due(self, run_id: str) -> list[Task]: ...
 
 
 DEFAULT_LEASE_SECONDS = 300.0
@@ -76,11 +72,11 @@ class Leases(Store):
 
     def __init__(
         self,
-        parts: "StoreParts",
+        parts: StoreParts,
         *,
-        reservations: "Callable[[], Reserving]",
-        lessons: "Callable[[], Recalling]",
-        schedules: "Callable[[], Scheduling]",
+        reservations: Callable[[], Reserving],
+        lessons: Callable[[], Recalling],
+        schedules: Callable[[], Scheduling],
     ) -> None:
         super().__init__(parts)
         self._reservations = reservations
@@ -118,7 +114,7 @@ class Leases(Store):
             check_may_wait(self._db)
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         if task_id is not None:
-            from decklog.stores.tasks.unclaimed import refuse_claim, run_of
+            from decklog.stores.tasks.why import refuse_claim, run_of
 
             found = yield reading(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
             run_id, wanted = found, {"id": task_id}
@@ -147,18 +143,18 @@ class Leases(Store):
             self.release(claim.task.id, fence=claim.task.fence, reason="the worker was cancelled")
 
     def _claimed(self, task: Task, lease_seconds: float) -> Claim:
-        """Give a task to whoever claims it; a transaction that is undone takes it back."""
+        """Give a task to the one that claims it; a transaction that is undone takes it back."""
         claim = Claim(self, task, lease_seconds)
         self.if_undone(claim.void)
         return claim
 
-    def if_undone(self, act: "Callable[[], None]") -> None:
+    def if_undone(self, act: Callable[[], None]) -> None:
         """Do this should the transaction that the caller is in be undone."""
         self._db.if_undone(act)
 
     def _awaited(
-        self, run_id: str | None, worker: str, wanted: "dict[str, str | None]", patience: "Patience"
-    ) -> "Generator[WaitStep, Any, bool]":
+        self, run_id: str | None, worker: str, wanted: dict[str, str | None], patience: Patience
+    ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
         asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
         is_ready, is_shared = False, True
@@ -173,9 +169,9 @@ class Leases(Store):
         self,
         run_id: str | None,
         worker: str,
-        wanted: "dict[str, str | None]",
+        wanted: dict[str, str | None],
         lease_seconds: float,
-        amounts: "dict[str, int | None] | None" = None,
+        amounts: dict[str, int | None] | None = None,
     ) -> Task | None:
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
@@ -187,8 +183,8 @@ class Leases(Store):
             check_run(self._db, run_id)
         return None
 
-    def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: datetime) -> Task:
-        """Hold money for a task; when a budget says no, what it was held for never happened."""
+    def _reserve(self, task: Task, amounts: Mapping[str, int | None], until: datetime) -> Task:
+        """Hold money for a task; when a budget states no, what it was held for never happened."""
         reservation = self._reservations().reserve(
             min(until, self._longest()),
             amount_microdollars=amounts["microdollars"] or 0,
@@ -209,7 +205,7 @@ class Leases(Store):
         """Return the time, by the wall and by the clock of leases."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
-    def _take(self, run_id: str, worker: str, asked: "dict[str, str]", now: datetime, lease_seconds: float) -> Task | None:
+    def _take(self, run_id: str, worker: str, asked: dict[str, str], now: datetime, lease_seconds: float) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
         steady_now = self._steady_now()
         bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
@@ -222,7 +218,7 @@ class Leases(Store):
                 taken = self._change_all(Task, take_next(names), note=note, **bound)
         return taken[0] if taken else None
 
-    def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> "tuple[Any, ...]":
+    def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> tuple[Any, ...]:
         """Take back what is leased no more, add what schedules say is due; tell whether tasks may be this worker's alone."""
         times = {"now": now, "steady_now": steady_now}
         found = is_expired, is_due, _ = before_claim(self._db, run_id, worker, times)
@@ -264,8 +260,8 @@ class Leases(Store):
             task = self._reserve(task, amounts, self._now() + timedelta(seconds=lease_seconds))
         return None if task is None else self._claimed(task, lease_seconds)
 
-    def _take_ahead(self, finished: str, asked: "dict[str, str]", lease_seconds: float) -> "Callable[[], Task | None]":
-        """Take the next task on the way of what finishes one; what comes back tells of it, and gives it."""
+    def _take_ahead(self, finished: str, asked: dict[str, str], lease_seconds: float) -> Callable[[], Task | None]:
+        """Take the next task on the way of what finishes one; what comes back records it, and gives it."""
         now, steady_now = self._now(), self._steady_now()
         bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
         bound["until"] = steady_now + timedelta(seconds=lease_seconds)
@@ -317,7 +313,7 @@ class Leases(Store):
         return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
 
     def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
-        """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
+        """Extend a task's reservation with its lease; reserve again if it has expired, as after a clock change."""
         assert task.reservation_id is not None
         reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
         try:
@@ -333,7 +329,7 @@ class Leases(Store):
         except BudgetExceeded:
             return task  # somebody else has the money now; what this worker spends is still held against the budgets
 
-    # Whoever has ended a task holds it no more, and may still say so again: the fence that is shown decides.
+    # Anyone who has ended a task holds it no more, and may still say so again: the fence that is shown decides.
     @writes(late=True)
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
         """End a task as done; tasks that waited for it may become ready.
@@ -358,7 +354,7 @@ class Leases(Store):
         self._free_dependents(task_id, {(run_id, kind) for _, run_id, kind in found if kind is not None})
         return task, found[0][0]
 
-    def _free_dependents(self, task_id: str, links: "set[tuple[str, str]]") -> None:
+    def _free_dependents(self, task_id: str, links: set[tuple[str, str]]) -> None:
         """Let those go on that waited for a task; what has open parts itself is not done."""
         for run_id, kind in sorted(links):
             if kind == LinkKind.PARENT:
@@ -469,7 +465,7 @@ class Leases(Store):
             task_id, fence, ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
-    def lease_check(self, task_id: str, fence: int) -> "Callable[[Database], None]":
+    def lease_check(self, task_id: str, fence: int) -> Callable[[Database], None]:
         """Make the check with which a write is refused once a task is no longer held."""
         return lease_check(task_id, fence)
 
@@ -482,12 +478,12 @@ class Leases(Store):
             raise lost(found[0], fence)
         return found[0]
 
-    def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
+    def _held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
         """Change fields of a task only if this worker still has it."""
         new = {f"new_{name}": value for name, value in changes.items()}
         return self._change_held(held_update(tuple(changes)), task_id, fence, note=note, **new)
 
-    def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: "Any") -> Task:
+    def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: Any) -> Task:
         """Run an update that meets a task only if this worker still has it."""
         changed = self._change_all(Task, sql, note=note, id=task_id, fence=fence, now=self._now(), **parameters)
         if not changed:

@@ -1,22 +1,18 @@
 """What ties tasks together: what each waits for, what it is a part of, where it came from, and what people said of it."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from decklog.core.errors import Conflict, Invalid
+from decklog.db.base import Row
 from decklog.db.where import Where, enum_of
 from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.checks import filled
+from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 from decklog.stores.tasks.leases import Leases
 from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from decklog.db.base import Row
-    from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 # Which of its parts' states a task shows, the first that one of them has.
@@ -65,7 +61,7 @@ class Links(Leases):
     """Links tasks with each other, and keeps what is said of them."""
 
     def _count_open(self, run_id: str, needed: list[str]) -> int:
-        """Count what a task has to wait for: tasks of its own run, since a run is moved, forked and kept by itself."""
+        """Count what a task has to wait for: tasks of the same run, since a run is moved, forked and kept separately."""
         count = 0
         for task_id in needed:
             found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
@@ -221,7 +217,7 @@ class Links(Leases):
             now=self._now(),
         )
 
-    def _never(self, task_id: str, links: "dict[str, LinkKind]") -> "Iterator[LinkKind]":
+    def _never(self, task_id: str, links: dict[str, LinkKind]) -> Iterator[LinkKind]:
         """Yield the kinds of those links that a task does not have, and never had."""
         sql = "select 1 from entries where record_table = 'dependencies' and record_id = :link limit 1"
         for other, kind in links.items():
@@ -246,7 +242,7 @@ class Links(Leases):
         """
         return self._progress(self._fetch(Task, task_id), self._db.rows(_WITH_PARTS + _PARTS, {"task_id": task_id})[1])
 
-    def _progress(self, task: Task, rows: "Sequence[Row]") -> "TaskProgress":
+    def _progress(self, task: Task, rows: Sequence[Row]) -> TaskProgress:
         parents = {parent for *_, parent, _ in rows}
         states = [state for name, _, state, _, _ in rows if name not in parents and state != TaskState.ABANDONED]
         done = states.count(TaskState.DONE)
@@ -271,7 +267,7 @@ class Links(Leases):
         """
         return self._explained(self._fetch(Task, task_id))
 
-    def _explained(self, task: Task) -> "TaskExplanation":
+    def _explained(self, task: Task) -> TaskExplanation:
         from decklog.stores.tasks.why import explained
 
         return explained(self._db, task, self._now(), self._steady_now())
@@ -300,11 +296,10 @@ class Links(Leases):
     def comments(self, task_id: str, *, limit: int = 20, after: str | None = None) -> Page[TaskComment]:
         """List what was said of a task, oldest first."""
         self._fetch(Task, task_id)
-        where = Where(TaskComment)
-        where.equal(task_id=task_id)
+        where = Where(TaskComment, task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
-    def _linked(self, task: Task) -> "TaskLinks":
+    def _linked(self, task: Task) -> TaskLinks:
         """Return what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
         rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
         links: dict[str, list[LinkedTask]] = {}

@@ -1,9 +1,10 @@
 """Plans: what a run means to do, phase by phase, and how far each phase is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import enum_of
@@ -13,10 +14,6 @@ from decklog.records.record import Record
 from decklog.stores.checks import filled, mapping, moment, text, whole
 from decklog.stores.of_run import RunBound, cleared, given_of, missing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
-
 
 class PhaseStatus(StrEnum):
     PENDING = "pending"
@@ -25,10 +22,7 @@ class PhaseStatus(StrEnum):
     BLOCKED = "blocked"
 
 
-if TYPE_CHECKING:
-    PhaseStatusLike = PhaseStatus | Literal["pending", "in_progress", "completed", "blocked"]
-else:
-    PhaseStatusLike = PhaseStatus
+PhaseStatusLike = PhaseStatus | Literal["pending", "in_progress", "completed", "blocked"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +64,7 @@ class PlanPhase(Record):
     extra: dict[str, object] = field(default_factory=dict)
 
 
-def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> "dict[str, Any]":
+def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> dict[str, Any]:
     """Return what changes when a phase is given a status: its times and, unless it is given too, its progress."""
     changes: dict[str, Any] = {"status": status}
     if percent is not None:
@@ -80,7 +74,7 @@ def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datet
     if status is PhaseStatus.COMPLETED:
         changes.setdefault("progress_percent", 100)
     elif status is PhaseStatus.PENDING or phase.status is PhaseStatus.COMPLETED:
-        # What is taken up again is not done any more, and nobody said how far it is.
+        # What is resumed is not done any more, and nobody said how far it is.
         changes.setdefault("progress_percent", 0)
     changes["completed_at"] = now if status is PhaseStatus.COMPLETED else None
     if status is PhaseStatus.IN_PROGRESS and phase.started_at is None:
@@ -95,7 +89,7 @@ def check_percent(value: object) -> int:
     return whole("progress_percent", value, high=100)
 
 
-def read_phases(given: object) -> "list[dict[str, Any]]":
+def read_phases(given: object) -> list[dict[str, Any]]:
     """Read a list of phases, each an object or just a name; numbers that are not given follow their place."""
     if not isinstance(given, (list, tuple)):
         raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
@@ -108,8 +102,8 @@ def read_phases(given: object) -> "list[dict[str, Any]]":
     return phases
 
 
-def _read_phase(item: object, place: int) -> "dict[str, Any]":
-    """Read one phase; what has no field of its own goes to `extra`, and null means not given."""
+def _read_phase(item: object, place: int) -> dict[str, Any]:
+    """Read one phase; what has no separate field goes to `extra`, and null means not given."""
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
@@ -126,7 +120,7 @@ def _read_phase(item: object, place: int) -> "dict[str, Any]":
     return phase
 
 
-def _taken(left: "dict[str, Any]", name: str, default: object) -> object:
+def _taken(left: dict[str, Any], name: str, default: object) -> object:
     value = left.pop(name, None)
     return default if value is None else value
 
@@ -154,8 +148,8 @@ def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, P
     return same
 
 
-def continued(wanted: "dict[str, Any]", old: PlanPhase | None, now: datetime) -> "dict[str, Any]":
-    """Complete a wanted phase with the progress of the one it continues; what the plan says itself comes first."""
+def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> dict[str, Any]:
+    """Complete a wanted phase with the progress of the one it continues; what the plan states itself comes first."""
     if old is None:
         status = wanted.get("status", PhaseStatus.PENDING)
         percent = 100 if status is PhaseStatus.COMPLETED else 0
@@ -209,7 +203,7 @@ class Plans(RunBound):
         plan = self.set_fields(plan, fields)
         return self._plan(run_id) if replaced and plan.already else plan
 
-    def _replace_phases(self, run_id: str, wanted: "list[dict[str, Any]]") -> bool:
+    def _replace_phases(self, run_id: str, wanted: list[dict[str, Any]]) -> bool:
         """Make the phases of a plan what is wanted, row by row; say whether any of them changed."""
         present, now = self._phases(run_id), self._now()
         same = same_phases({fields["number"]: self.as_stored(fields["name"]) for fields in wanted}, present)
@@ -309,7 +303,7 @@ class Plans(RunBound):
         return found[0]
 
 
-_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "original_prompt": filled,
     "plan_text": text,
     "current_phase": whole,
@@ -318,5 +312,5 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
 }
 
 
-def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
     return {name: _CHECKS[name](name, value) for name, value in given.items()}

@@ -1,15 +1,11 @@
 """The tags of tasks that can be claimed: derived from the tasks by triggers, compared with them, and made anew."""
 
+from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database
 from decklog.records.values import from_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
 
 TABLE = "ready_tags"
 _COLUMNS = ("task_id", "tag", "run_id", "assigned_to", "rank", "created_at")
@@ -22,7 +18,7 @@ select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
 """
 
 
-def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+def audit(db: Database) -> Iterator[dict[str, Any]]:
     """Name each task that is found by other tags than its own, or not found, as the fields of a problem."""
     kept = groupby(db.each_as_is(_KEPT, {}), key=lambda row: row[0])
     # In one pass over both, in the same order: there may be more of them than fit into memory.
@@ -47,7 +43,7 @@ def _in_bytes(task_id: object) -> bytes:
     return task_id if isinstance(task_id, bytes) else str(task_id).encode()
 
 
-def _true(db: "Database") -> "Iterator[tuple[str, list[tuple[Any, ...]]]]":
+def _true(db: Database) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
     for task_id, tags, *place in db.each(_TRUE, {}):
         yield task_id, [(tag, *place) for tag in sorted(_texts(tags))]
 
@@ -60,12 +56,12 @@ def _texts(tags: str) -> set[str]:
     return {tag for tag in found if isinstance(tag, str)} if isinstance(found, list) else set()
 
 
-def _wrong(task_id: "Any") -> "dict[str, Any]":
+def _wrong(task_id: Any) -> dict[str, Any]:
     what = f"{TABLE} of task {task_id} are not the tags that it can be claimed by"
     return {"what": what, "table": TABLE, "record_id": str(task_id)}
 
 
-def derive(db: "Database") -> None:
+def derive(db: Database) -> None:
     """Make all of them anew from the tasks."""
     db.count(f"delete from {TABLE}", {})
     batch: list[tuple[Any, ...]] = []

@@ -1,10 +1,11 @@
 """The task: one piece of work, what it needs, who has it, and what came of it."""
 
-from dataclasses import MISSING, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
@@ -14,10 +15,6 @@ from decklog.records.values import from_json
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from dataclasses import Field
-    from typing import Any, Literal
-
     from decklog.stores.tasks.new_task import NewTask
 
     NewTasks = Sequence[NewTask | Mapping[str, object]]
@@ -35,10 +32,7 @@ class TaskState(StrEnum):
     ABANDONED = "abandoned"
 
 
-if TYPE_CHECKING:
-    TaskStateLike = TaskState | Literal["pending", "running", "waiting", "blocked", "paused", "done", "abandoned"]
-else:
-    TaskStateLike = TaskState
+TaskStateLike = TaskState | Literal["pending", "running", "waiting", "blocked", "paused", "done", "abandoned"]
 
 
 class LinkKind(StrEnum):
@@ -50,10 +44,7 @@ class LinkKind(StrEnum):
     DISCOVERED_FROM = "discovered-from"
 
 
-if TYPE_CHECKING:
-    LinkKindLike = LinkKind | Literal["blocks", "parent", "related", "discovered-from"]
-else:
-    LinkKindLike = LinkKind
+LinkKindLike = LinkKind | Literal["blocks", "parent", "related", "discovered-from"]
 
 
 class AttemptOutcome(StrEnum):
@@ -147,7 +138,7 @@ class Task(Record):
         *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
         *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
     )
-    # A fence only grows: whoever had an older one must still find that out.
+    # A fence only grows: anyone who had an older one must still find that out.
     kept_on_undo = ("fence", "updated_at")
 
     @classmethod
@@ -166,12 +157,12 @@ class Task(Record):
         return None if row is None else f"task {row[0]}, of which it is a part, is done since"
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
         """Count as open only dependencies that are not done, and no attempt that was under way; drop reasons for waiting."""
         from collections import Counter
 
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
-        links = [link for link in told.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
+        links = [link for link in by_table.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
         waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
         fitted = []
         for image in images:
@@ -235,7 +226,7 @@ class TaskComment(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One time a worker had a task, as the journal tells it."""
+    """One time a worker had a task, as the journal records it."""
 
     task_id: str
     number: int
@@ -252,7 +243,7 @@ class Attempt:
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
 
 
-def attempts_from(images: "Iterable[Mapping[str, Any]]") -> list[Attempt]:
+def attempts_from(images: Iterable[Mapping[str, Any]]) -> list[Attempt]:
     """Read the attempts that images of tasks tell of, given in their order; the earliest attempt comes first."""
     # The image that began each attempt, and the one that ended it. No records are made of them: a long run has very many.
     begun: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None]] = {}
@@ -269,7 +260,7 @@ def attempts_from(images: "Iterable[Mapping[str, Any]]") -> list[Attempt]:
     return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
 
 
-def _attempt(begun: "Mapping[str, Any]", ended: "Mapping[str, Any] | None") -> Attempt:
+def _attempt(begun: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Attempt:
     attempt = {
         "task_id": begun["id"],
         "number": begun["attempts"],
@@ -289,28 +280,28 @@ def _attempt(begun: "Mapping[str, Any]", ended: "Mapping[str, Any] | None") -> A
     return Attempt(**attempt)
 
 
-def with_defaults(fields: "Mapping[str, Any]") -> "dict[str, Any]":
+def with_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a new task: what was given, and the defaults of the others."""
     return {**cleared_values(_GIVEN), **fields}
 
 
-def checked(fields: "dict[str, Any]") -> "dict[str, Any]":
+def checked(fields: dict[str, Any]) -> dict[str, Any]:
     """Check the fields of one task; return them as they are stored."""
     return {name: _check_of(name)(name, value) for name, value in fields.items()}
 
 
-def _check_of(name: str) -> "Callable[[str, Any], Any]":
+def _check_of(name: str) -> Callable[[str, Any], Any]:
     """Return the check of a field: its own, or the one for its type."""
     return _CHECKS[name] if name in _CHECKS else _CHECKS_BY_TYPE[Task.__annotations__[name]]
 
 
-def cleared_values(names: "Iterable[str]") -> "dict[str, Any]":
+def cleared_values(names: Iterable[str]) -> dict[str, Any]:
     """Return the value of each field after it was cleared, which is its default."""
     by_name = {one.name: one for one in dataclass_fields(Task)}
     return {name: _default_of(by_name[name]) for name in names}
 
 
-def _default_of(one: "Field[Any]") -> "Any":
+def _default_of(one: Field[Any]) -> Any:
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
@@ -320,7 +311,7 @@ def _title(name: str, value: object) -> str:
     return text(name, value)
 
 
-def _bounded(bounds: str, low: int, high: int | None = None) -> "Callable[[str, Any], int]":
+def _bounded(bounds: str, low: int, high: int | None = None) -> Callable[[str, Any], int]:
     def check(name: str, value: object) -> int:
         if type(value) is not int or value < low or (high is not None and value > high):
             raise Invalid(f"{name} is {value!r}; {bounds}", field=name)
@@ -333,11 +324,11 @@ def _list(name: str, value: object) -> list[str]:
     return list(dict.fromkeys(texts(name, value or [])))
 
 
-def _or_none(check: "Callable[[str, Any], Any]") -> "Callable[[str, Any], Any]":
+def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else check(name, value)
 
 
-_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "title": _title,
     "objective": text,
     "priority": _bounded("it goes from 0 to 100", 0, 100),
@@ -347,7 +338,7 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
     "depends_on": _list,
     **dict.fromkeys(("task_id", "parent_id"), _or_none(filled)),
 }
-_CHECKS_BY_TYPE: "dict[Any, Callable[[str, Any], Any]]" = {
+_CHECKS_BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
     str | None: _or_none(filled),
     int | None: _or_none(whole),
     datetime | None: _or_none(moment),
@@ -355,7 +346,7 @@ _CHECKS_BY_TYPE: "dict[Any, Callable[[str, Any], Any]]" = {
 }
 
 
-def listed(tasks: object) -> "list[dict[str, Any]]":
+def listed(tasks: object) -> list[dict[str, Any]]:
     """Check a list of tasks, each given as the arguments of `add` without the run."""
     if not isinstance(tasks, (list, tuple)):
         raise Invalid(f"tasks is a list of objects, each with a title; got {type(tasks).__name__}", field="tasks")
@@ -368,7 +359,7 @@ def listed(tasks: object) -> "list[dict[str, Any]]":
     return list(tasks)
 
 
-def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+def in_order(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
     ordered: list[dict[str, Any]] = []
@@ -393,7 +384,7 @@ def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     return ordered
 
 
-def _enter(task: "dict[str, Any]", path: "list[tuple[dict[str, Any], Iterator[Any]]]", names: "dict[str, int]") -> None:
+def _enter(task: dict[str, Any], path: list[tuple[dict[str, Any], Iterator[Any]]], names: dict[str, int]) -> None:
     """Go on to a task; raise `Conflict` where the path leads back to it."""
     name = str(task.get("task_id") or "")
     if name in names:
@@ -416,7 +407,7 @@ def of_all_runs(state: str | None) -> str:
 
 
 def not_editable(task: Task, relied_on: list[str]) -> Conflict:
-    """Return why a task is not edited as it stands."""
+    """Return why a task is not edited as it is."""
     if task.state != TaskState.RUNNING:
         return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
     return Conflict(

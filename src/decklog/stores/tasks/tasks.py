@@ -1,15 +1,17 @@
 """Tasks: what a run has to do, in which order, and why something can't be done yet."""
 
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import Any, Unpack
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.where import Where, enum_of, page_size
+from decklog.db.where import Where, page_size
 from decklog.records.operations import reads, writes
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.checks import filled
 from decklog.stores.of_run import check_goes_on, check_run, cleared
+from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
 from decklog.stores.tasks import ready_tags
 from decklog.stores.tasks.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.tasks.links import Links
@@ -37,13 +39,6 @@ from decklog.stores.tasks.task import (
     with_defaults,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
-    from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
-
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
@@ -60,7 +55,7 @@ class Tasks(Links):
     records = (Task, Dependency, TaskComment)
     derived = (ready_tags.TABLE,)
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Name what is wrong with the tags by which tasks are claimed, each as the fields of a problem."""
         return ready_tags.audit(self._db)
 
@@ -115,7 +110,7 @@ class Tasks(Links):
             self.depend(task.id, parent, kind=LinkKind.PARENT)
         return task
 
-    def _check_same(self, task: Task, given: "dict[str, Any]", links: "dict[str, LinkKind]") -> None:
+    def _check_same(self, task: Task, given: dict[str, Any], links: dict[str, LinkKind]) -> None:
         """Refuse to add a task again as something that it is not, and was not when it was added."""
         first = self._db.one(
             "select payload from entries where record_table = 'tasks' and record_id = :id order by seq limit 1", {"id": task.id}
@@ -135,11 +130,11 @@ class Tasks(Links):
                 fields=differing,
             )
 
-    def add_record(self, **fields: "Any") -> Task:
+    def add_record(self, **fields: Any) -> Task:
         """Insert a task as it is given. Importers use it; others use `add`."""
         return self._add(Task, note=fields["title"], **fields)
 
-    def _add_once(self, run_id: str, find: "Callable[[], Task | None]", add: "Callable[[], Task]") -> Task:
+    def _add_once(self, run_id: str, find: Callable[[], Task | None], add: Callable[[], Task]) -> Task:
         """Add a task unless it is known; when something it refers to is missing, look first whether that is its run."""
         try:
             return self._once(find, add)
@@ -159,8 +154,7 @@ class Tasks(Links):
             return task
         if key is None:
             return None
-        found = self._select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return found[0] if found else None
+        return self._first(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     @writes
     def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
@@ -193,8 +187,8 @@ class Tasks(Links):
         Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
         max_attempts. What is done or abandoned stays as it is.
         """
-        told = {"title": title, **fields}
-        given = checked({name: told[name] for name in EDITABLE if told.get(name) is not None})
+        all_fields = {"title": title, **fields}
+        given = checked({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
         changes = given | cleared_values(cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("nothing to change was given", field="task_id")
@@ -210,7 +204,7 @@ class Tasks(Links):
         note = f"assigned to {to}" if to is not None else "assigned to nobody"
         return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
 
-    def _set(self, task_id: str, changes: "dict[str, Any]", note: str) -> Task:
+    def _set(self, task_id: str, changes: dict[str, Any], note: str) -> Task:
         """Set fields of a task that is not over; of one that is being worked on only some."""
         task = self._fetch_for_update(Task, task_id)
         new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
@@ -246,8 +240,7 @@ class Tasks(Links):
     def details(self, task_id: str) -> "TaskDetails":
         """Show a task with its status, links, subtasks, attempts and latest comments."""
         task = self.get(task_id)
-        where = Where(TaskComment)
-        where.equal(task_id=task_id)
+        where = Where(TaskComment, task_id=task_id)
         said = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
         return {
             "task": task.as_dict(),
@@ -282,7 +275,7 @@ class Tasks(Links):
             where.add(of_all_runs(state))
         where.equal(
             run_id=run_id,
-            state=state and enum_of(TaskState, state, "state"),
+            state=state,
             group_id=group_id,
             role=role,
             worker=worker,
@@ -304,7 +297,7 @@ class Tasks(Links):
         tag: str | None = None,
     ) -> "ClaimExplanation":
         """Explain why a claim gets nothing, as a code and in words, and what would help."""
-        from decklog.stores.tasks.unclaimed import explain
+        from decklog.stores.tasks.why import explain
 
         if run_id is not None:
             check_run(self._db, run_id)
@@ -314,7 +307,7 @@ class Tasks(Links):
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
         """List what could be claimed now, most urgent first, and why the rest can't."""
-        from decklog.stores.tasks.unclaimed import why_not
+        from decklog.stores.tasks.why import why_not
 
         check_run(self._db, run_id)
         now, steady_now = self._now(), self._steady_now()
@@ -454,6 +447,6 @@ class Tasks(Links):
         sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
         return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
-    def attempts_in(self, images: "Iterable[dict[str, Any]]") -> list[Attempt]:
+    def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Attempt]:
         """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
         return attempts_from(images)

@@ -1,28 +1,24 @@
 """Templates: sets of tasks that are planned again and again, with places to be filled in."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.lazy_regex import prepared
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import filled, mapping, name_of, text
 from decklog.stores.of_run import lock_run
 from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Protocol
 
-    from decklog.stores.base import StoreParts
+class Planning(Protocol):
+    """Tasks that can be added."""
 
-    class Planning(Protocol):
-        """Tasks that can be added."""
-
-        def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
+    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
 
 _PLACE = prepared(r"\{\{\s*(\w+)\s*\}\}")
@@ -54,7 +50,7 @@ class Templates(Store):
 
     records = (Template,)
 
-    def __init__(self, parts: "StoreParts", *, tasks: "Callable[[], Planning]") -> None:
+    def __init__(self, parts: StoreParts, *, tasks: Callable[[], Planning]) -> None:
         super().__init__(parts)
         self._tasks = tasks
 
@@ -82,8 +78,7 @@ class Templates(Store):
         return self._once(same, add)
 
     def _newest(self, name: str) -> Template | None:
-        found = self._select(Template, "select * from templates where name = :name order by version desc limit 1", name=name)
-        return found[0] if found else None
+        return self._first(Template, "select * from templates where name = :name order by version desc limit 1", name=name)
 
     @reads
     def get(self, name: str, *, version: int | None = None) -> Template:
@@ -141,8 +136,8 @@ class Templates(Store):
             last=f"{key}0",
         )
 
-    def _instances(self, template: Template, values: "dict[str, Any]", key: str | None) -> "list[dict[str, object]]":
-        """Return the tasks as they are added, each under an id of its own."""
+    def _instances(self, template: Template, values: dict[str, Any], key: str | None) -> list[dict[str, object]]:
+        """Return the tasks as they are added, each under a separate id."""
         ids = {str(task["name"]): self._ids.new("task") for task in template.tasks}
         made: list[dict[str, object]] = []
         for task in template.tasks:
@@ -160,7 +155,7 @@ class Templates(Store):
         return made
 
 
-def planned(tasks: "list[dict[str, object]]") -> "list[dict[str, object]]":
+def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     """Check the tasks of a set and give each a name; those that they refer to must be of the set."""
     named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
     names = [filled("a task's name", task["name"]) for task in named]
@@ -179,11 +174,11 @@ def planned(tasks: "list[dict[str, object]]") -> "list[dict[str, object]]":
     return named
 
 
-def _content(template: Template | None) -> "dict[str, Any]":
+def _content(template: Template | None) -> dict[str, Any]:
     return {} if template is None else {"tasks": template.tasks, "description": template.description}
 
 
-def _places(value: object) -> "Iterator[str]":
+def _places(value: object) -> Iterator[str]:
     """Name the places in all texts of a value."""
     if isinstance(value, str):
         yield from _PLACE.findall(value)
@@ -192,7 +187,7 @@ def _places(value: object) -> "Iterator[str]":
             yield from _places(part)
 
 
-def fill_in(value: "Any", values: "dict[str, Any]") -> "Any":
+def fill_in(value: Any, values: dict[str, Any]) -> Any:
     """Fill in the places of all texts of a value; what has no value stays."""
     if isinstance(value, str):
         return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
@@ -201,12 +196,12 @@ def fill_in(value: "Any", values: "dict[str, Any]") -> "Any":
     return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
 
 
-def _filled_in(task: "dict[str, object]", values: "dict[str, Any]") -> "dict[str, object]":
+def _filled_in(task: dict[str, object], values: dict[str, Any]) -> dict[str, object]:
     filled_in: dict[str, object] = fill_in(task, values)
     return filled_in
 
 
-def _unfilled(template: Template, given: "dict[str, Any]") -> Invalid:
+def _unfilled(template: Template, given: dict[str, Any]) -> Invalid:
     missing, extra = sorted(set(template.places) - given.keys()), sorted(given.keys() - set(template.places))
     said = [f"needs {', '.join(missing)}"] if missing else []
     said += [f"has no place for {', '.join(extra)}"] if extra else []

@@ -1,15 +1,165 @@
-"""Why one task is where it is: the reason in words, what it waits for and what that waits for, and who could take it."""
+"""Why a claim gets nothing, or why one task is where it is, as a code and in words."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any
 
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Conflict, Invalid
+from decklog.core.figures import counted
+from decklog.db.base import Database
+from decklog.stores.results.tasks import BlockingTask, ClaimExplanation, TaskExplanation
+from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready, narrowed
 from decklog.stores.tasks.task import Task, TaskState
-from decklog.stores.tasks.unclaimed import why_not
 
-if TYPE_CHECKING:
-    from datetime import datetime
+_RUNNING = """
+select count(*), min(leased_until) from (
+  select leased_until from tasks where run_id = :run_id and state = 'running' limit 1000
+) as few
+"""
+_OPEN = """
+select state, count(*), min(title) from (
+  select state, title from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
+) as few
+group by state
+"""
 
-    from decklog.db.base import Database
-    from decklog.stores.results.tasks import BlockingTask, TaskExplanation
+
+_UNFINISHED = """
+select d.depends_on, t.state
+  from dependencies d join tasks t on t.id = d.depends_on
+ where d.task_id = :task_id and d.kind = 'blocks' and t.state <> 'done'
+ order by d.depends_on
+"""
+_SCHEDULED = "select name, next_at from schedules where run_id = :run_id and next_at is not null order by next_at limit 1"
+
+
+def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str:
+    """Name the run of a task that is claimed by its id; refuse what else was asked for and does not fit."""
+    if any(wanted.values()):
+        raise Invalid(f"a task is claimed by its id, or by {', '.join(narrowed(wanted))}; give one of them", field="task_id")
+    if run_id not in (None, task.run_id):
+        raise Conflict(f"task {task.id} is of run {task.run_id}, not of {run_id}", task_id=task.id, run_id=task.run_id)
+    return task.run_id
+
+
+def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetime]) -> None:
+    """Say what keeps a worker from a task that it asked for by its id."""
+    code, reason = why_not(db, task, times["now"], times["steady_now"], worker)
+    raise Conflict(
+        f"task {task.id} can't be claimed: {reason}",
+        hint="Wait for it with wait_seconds, or claim without an id to get what is ready.",
+        task_id=task.id,
+        state=task.state.value,
+        why=code,
+    )
+
+
+def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None) -> tuple[str, str]:
+    """Return why a task can't be claimed, by a worker or by just anybody, as a code and in words."""
+    match task.state:
+        case TaskState.RUNNING if task.leased_until is not None:
+            left = task.leased_until - steady_now
+            if left.total_seconds() < 0:
+                return "used_up", f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
+            return "taken", f"{task.worker} has it until {now + left:%H:%M:%S}"
+        case TaskState.PENDING if task.open_dependencies:
+            _, rows = db.rows(_UNFINISHED, {"task_id": task.id})
+            return "waits", f"waits for {', '.join(f'{name} ({state})' for name, state in rows)}"
+        case TaskState.PENDING if task.not_before is not None and task.not_before > now:
+            return "later", f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
+        case TaskState.PENDING if _is_held(db, task.run_id):
+            return "run_held", f"run {task.run_id} is paused or over"
+        case TaskState.PENDING if task.assigned_to not in (None, worker):
+            return "assigned", f"it is assigned to {task.assigned_to}"
+        case TaskState.PENDING:
+            return "just_now", "it became ready just now"
+    return task.state.value, f"{task.state}: {task.reason}" if task.reason else str(task.state)
+
+
+def _is_held(db: Database, run_id: str) -> bool:
+    return db.one(f"select 1 from runs where id = :run_id and {GOES_ON}", {"run_id": run_id}) is None
+
+
+def explain(
+    db: Database, run_id: str | None, wanted: dict[str, str | None], now: datetime, steady_now: datetime
+) -> ClaimExplanation:
+    """Return why nothing of a run, or of any run, can be claimed by the caller for a group, role or tag."""
+    if run_id is None:
+        row = db.one(f"select count(*) from runs where {GOES_ON}", {})
+        if not row or not row[0]:
+            return _told("no_run")
+        return _told("nothing_ready", runs="the one run under way" if row[0] == 1 else f"any of {row[0]:,} runs")
+    status = db.one("select status from runs where id = :run_id", {"run_id": run_id})
+    if status is not None and status[0] not in ("planning", "active"):
+        return _told("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
+    return _of_ready(db, run_id, wanted, to_text(now)) or _of_running(db, run_id, steady_now) or _of_open(db, run_id)
+
+
+def _of_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str) -> ClaimExplanation | None:
+    # No worker has an empty name: nothing is assigned to it.
+    bound = {**wanted, "worker": wanted["worker"] or "", "run_id": run_id, "now": now}
+    asked = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
+    if db.one(is_ready(("run_id", "worker", *asked)), bound) is not None:
+        return _told("just_now", run_id=run_id)
+    if asked and db.one(is_ready(("run_id", "worker")), bound) is not None:
+        return _told("no_match", run_id=run_id, asked=", ".join(f"{name} {wanted[name]}" for name in asked))
+    if db.one(is_ready(("run_id", *asked)), bound) is not None:
+        return _told("assigned", run_id=run_id)
+    later = db.one(first_later(asked), bound)
+    return _told("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
+
+
+def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
+    row = db.one(_RUNNING, {"run_id": run_id})
+    if not row or not row[0]:
+        return None
+    left = from_text(row[1]) - steady_now
+    tasks = f"{counted(row[0], 'task')} {'is' if row[0] == 1 else 'are'}"
+    return _told("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
+
+
+def _of_open(db: Database, run_id: str) -> ClaimExplanation:
+    _, rows = db.rows(_OPEN, {"run_id": run_id})
+    states = {state: count for state, count, _ in rows}
+    if states:
+        return _told("held", run_id=run_id, states=", ".join(f"{count} {state}" for state, count in sorted(states.items())))
+    if (scheduled := db.one(_SCHEDULED, {"run_id": run_id})) is not None:
+        return _told("scheduled", name=scheduled[0], at=from_text(scheduled[1]))
+    any_task = db.one("select 1 from tasks where run_id = :run_id limit 1", {"run_id": run_id})
+    return _told("no_tasks" if any_task is None else "all_done", run_id=run_id)
+
+
+# Each code with what it states, and what would help.
+_SAID = {
+    "no_run": ("no run is under way", 'Start one: decklog runs start "GOAL"'),
+    "nothing_ready": ("no task is ready in {runs}", "See why, run by run: decklog tasks ready RUN"),
+    "run_paused": ("run {run_id} is paused", "Take it up again: decklog runs update {run_id} --status active"),
+    "run_over": ("run {run_id} is {status}", "Take it up again: decklog runs update {run_id} --status active"),
+    "just_now": ("a task became ready just now, or somebody else was faster", "Claim again."),
+    "assigned": ("tasks are ready, but each is assigned to somebody else", "See them: decklog tasks ready {run_id}"),
+    "scheduled": (
+        "nothing is ready now; schedule {name} makes the next task at {at:%Y-%m-%d %H:%M:%S} UTC",
+        "Wait for it: claim with --wait-seconds.",
+    ),
+    "no_match": ("tasks are ready, but none with {asked}", "See them: decklog tasks ready {run_id}"),
+    "later": (
+        "{count} may begin later, the first at {at:%Y-%m-%d %H:%M:%S} UTC",
+        "Wait for it: claim with --wait-seconds.",
+    ),
+    "all_taken": (
+        "{tasks} being worked on, and nothing else is ready; the first lease ends in {seconds} s",
+        "Wait for one: claim with --wait-seconds.",
+    ),
+    "held": ("nothing is ready: {states}", "See what holds each: decklog tasks ready {run_id}"),
+    "no_tasks": ("run {run_id} has no tasks", 'Add one: decklog tasks add {run_id} "TITLE"'),
+    "all_done": ("every task of run {run_id} is done", "End the run: decklog runs finish {run_id}"),
+}
+
+
+def _told(code: str, **facts: Any) -> ClaimExplanation:
+    message, hint = _SAID[code]
+    return {"code": code, "message": message.format(**facts), "hint": hint.format(**facts)}
+
 
 DEEPEST, MOST = 20, 200
 # Level by level, and no further than is shown: many tasks may wait for many.
@@ -32,7 +182,7 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 """
 
 
-def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "TaskExplanation":
+def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
     """Return why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
     code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
@@ -50,7 +200,7 @@ def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime
     }
 
 
-def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "tuple[str, str]":
+def _standing(db: Database, task: Task, now: datetime, steady_now: datetime) -> tuple[str, str]:
     if task.state == TaskState.DONE:
         return "done", f"done: {task.summary}" if task.summary else "done"
     is_over = task.leased_until is not None and task.leased_until < steady_now
@@ -60,7 +210,7 @@ def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime
     return ("ready", "it can be claimed now") if code == "just_now" else (code, words)
 
 
-def _chain(db: "Database", task: Task) -> "tuple[list[BlockingTask], bool]":
+def _chain(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
     rows = [_blocking(*row) for row in db.rows(_CHAIN, {"task_id": task.id})[1]]
     found: dict[str, BlockingTask] = {}
     for one in sorted(rows, key=lambda row: (row["depth"], row["id"]))[:MOST]:
@@ -70,7 +220,7 @@ def _chain(db: "Database", task: Task) -> "tuple[list[BlockingTask], bool]":
 
 def _blocking(
     id: str, title: str, state: str, worker: str | None, reason: str | None, open_dependencies: int, depth: int
-) -> "BlockingTask":
+) -> BlockingTask:
     return {
         "id": id,
         "title": title,
@@ -82,7 +232,7 @@ def _blocking(
     }
 
 
-def _waits(chain: "list[BlockingTask]", is_cut: bool) -> "tuple[str, str]":
+def _waits(chain: list[BlockingTask], is_cut: bool) -> tuple[str, str]:
     """Return what a task waits for, as a claim would."""
     nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
     return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"

@@ -3,18 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, within_lease, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from decklog.stores.results.workflow import ExpectedDuration
+from decklog.stores.results.workflow import ExpectedDuration
 
 
 class CiConclusion(StrEnum):
@@ -24,10 +20,7 @@ class CiConclusion(StrEnum):
     TIMED_OUT = "timed_out"
 
 
-if TYPE_CHECKING:
-    CiConclusionLike = CiConclusion | Literal["success", "failure", "cancelled", "timed_out"]
-else:
-    CiConclusionLike = CiConclusion
+CiConclusionLike = CiConclusion | Literal["success", "failure", "cancelled", "timed_out"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,13 +79,13 @@ class Ci(Store):
                     raise
         return self._complete(known, given)
 
-    def _start(self, key: "dict[str, Any]", given: "dict[str, Any]") -> CiRun:
+    def _start(self, key: dict[str, Any], given: dict[str, Any]) -> CiRun:
         now = self._now()
         fields = {**given, "started_at": given["started_at"] or now}
         fields["duration_seconds"] = _duration(fields)
         return self._add(CiRun, note=_note(fields), updated_at=now, **key, **fields)
 
-    def _complete(self, known: CiRun, given: "dict[str, Any]") -> CiRun:
+    def _complete(self, known: CiRun, given: dict[str, Any]) -> CiRun:
         """Fill in what is not known yet."""
         changes = {}
         for name, value in given.items():
@@ -110,22 +103,11 @@ class Ci(Store):
             changes["duration_seconds"] = duration
         if not changes:
             return known.marked_already()
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self._change(
-            CiRun,
-            (known.workflow_name, known.branch, known.ci_run_id),  # type: ignore[arg-type]
-            f"""
-            update ci_runs set {assignments}, updated_at = :now
-             where workflow_name = :workflow_name and branch = :branch and ci_run_id = :ci_run_id
-            returning *
-            """,
-            note=_note(fields),
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        key: tuple[Any, ...] = (known.workflow_name, known.branch, known.ci_run_id)
+        return self._update(CiRun, key, changes, note=_note(fields))
 
-    def _locked(self, key: "dict[str, Any]") -> CiRun | None:
-        found = self._select(
+    def _locked(self, key: dict[str, Any]) -> CiRun | None:
+        return self._first(
             CiRun,
             """
             select * from ci_runs
@@ -133,7 +115,6 @@ class Ci(Store):
             """,
             **key,
         )
-        return found[0] if found else None
 
     @reads
     def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
@@ -158,11 +139,11 @@ class Ci(Store):
         after: str | None = None,
     ) -> Page[CiRun]:
         """List CI runs, the newest start first."""
-        where = Where(CiRun)
-        where.equal(
+        where = Where(
+            CiRun,
             workflow_name=workflow_name,
             branch=branch,
-            conclusion=conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
+            conclusion=conclusion,
         )
         where.between("started_at", since, until)
         order = ("started_at", "ci_run_id", "workflow_name", "branch")
@@ -203,7 +184,7 @@ class Ci(Store):
         return sorted(run.duration_seconds for run in runs if run.duration_seconds is not None)
 
 
-def _key(workflow_name: str, branch: str, ci_run_id: int) -> "dict[str, Any]":
+def _key(workflow_name: str, branch: str, ci_run_id: int) -> dict[str, Any]:
     if not workflow_name.strip() or not branch.strip():
         raise Invalid("a CI run needs a workflow and a branch", field="workflow_name")
     if isinstance(ci_run_id, bool) or not 0 <= ci_run_id < 2**63:
@@ -217,7 +198,7 @@ def _seconds(duration_seconds: int | None) -> int | None:
     return duration_seconds
 
 
-def _duration(fields: "dict[str, Any]") -> int | None:
+def _duration(fields: dict[str, Any]) -> int | None:
     """Return the duration that was said, or the time from start to end."""
     if fields["duration_seconds"] is not None or fields["completed_at"] is None:
         known: int | None = fields["duration_seconds"]
@@ -228,7 +209,7 @@ def _duration(fields: "dict[str, Any]") -> int | None:
     return round(seconds)
 
 
-def _note(fields: "dict[str, Any]") -> str:
+def _note(fields: dict[str, Any]) -> str:
     return str(fields["conclusion"] or ("completed" if fields["completed_at"] else "started"))
 
 

@@ -3,9 +3,10 @@
 import json
 import os
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.records.record import Record
@@ -24,33 +25,29 @@ from decklog.stores.workflow.records import (
     WorkflowTransition,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
 _FILE = os.path.join(os.path.dirname(__file__), "workflow.json")
 _AGENT = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _STATUS = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _SECTIONS = ("transitions", "aliases", "rules", "markers", "models")
 
 
-def _is_text(value: "Any") -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_texts(value: "Any") -> bool:
+def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(_is_text(one) for one in value)
 
 
-def _is_count(value: "Any") -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _is_flag(value: "Any") -> bool:
+def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-_TRANSITION: "dict[str, Callable[[Any], bool]]" = {
+_TRANSITION: dict[str, Callable[[Any], bool]] = {
     "next_agent": lambda value: (
         value is None or value == RETURN_TO_BLOCKED or (_is_text(value) and bool(_AGENT.fullmatch(value)))
     ),
@@ -66,8 +63,8 @@ _TRANSITION: "dict[str, Callable[[Any], bool]]" = {
     "iteration_budget": _is_count,
     "exhausted_status": _is_text,
 }
-_TESTING: "dict[str, Callable[[Any], bool]]" = {"affected_statuses": _is_texts, "override_next_agent": _is_text}
-_RULES: "dict[str, dict[str, Callable[[Any], bool]]]" = {
+_TESTING: dict[str, Callable[[Any], bool]] = {"affected_statuses": _is_texts, "override_next_agent": _is_text}
+_RULES: dict[str, dict[str, Callable[[Any], bool]]] = {
     WorkflowRuleName.TESTING_MODE_DISABLED: _TESTING,
     WorkflowRuleName.TESTING_MODE_MINIMAL: _TESTING,
     WorkflowRuleName.ESCALATION_AFTER_FAILURES: {"threshold": _is_count, "escalation_agent": _is_text},
@@ -86,7 +83,7 @@ def shipped() -> "dict[str, Any]":
     return document
 
 
-def completed(document: "dict[str, Any]") -> "dict[str, Any]":
+def completed(document: dict[str, Any]) -> dict[str, Any]:
     """Return a whole workflow: bazinga's transitions.json is read as one, and the shipped one fills the missing sections."""
     default = shipped()
     if bazinga_workflow.is_transitions_file(document):
@@ -95,18 +92,18 @@ def completed(document: "dict[str, Any]") -> "dict[str, Any]":
     return bazinga_workflow.fill(document, default) if document else document
 
 
-def digest_of(document: "dict[str, Any]") -> str:
-    """Digest what a document says, however it is laid out; keys that start with an underscore are remarks."""
+def digest_of(document: dict[str, Any]) -> str:
+    """Digest what a document states, however it is laid out; keys that start with an underscore are remarks."""
     return sha256(to_json(_said(document)).encode()).hexdigest()
 
 
-def _said(value: "Any") -> "Any":
+def _said(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _said(inner) for key, inner in value.items() if not str(key).startswith("_")}
     return [_said(inner) for inner in value] if isinstance(value, list) else value
 
 
-def records_of(document: "dict[str, Any]") -> list[Record]:
+def records_of(document: dict[str, Any]) -> list[Record]:
     """Check a document and make its records, or name everything that is wrong with it."""
     to_json(document)  # refuses what is nested too deeply to be looked at
     problems = list(_problems(_said(document)))
@@ -130,7 +127,7 @@ def records_of(document: "dict[str, Any]") -> list[Record]:
 # What can be wrong. Each check is made only if those before it found nothing, so that none meets a shape it does not know.
 
 
-def _problems(said: "dict[str, Any]") -> "Iterator[str]":
+def _problems(said: dict[str, Any]) -> Iterator[str]:
     for check in (_wrong_sections, _wrong_shapes, _wrong_references):
         found = list(check(said))
         if found:
@@ -138,7 +135,7 @@ def _problems(said: "dict[str, Any]") -> "Iterator[str]":
             return
 
 
-def _wrong_sections(said: "dict[str, Any]") -> "Iterator[str]":
+def _wrong_sections(said: dict[str, Any]) -> Iterator[str]:
     for name in sorted(said.keys() - {*_SECTIONS, "name"}):
         yield f"it has no section {name}; there are name, {', '.join(_SECTIONS)}"
     if not _is_text(said.get("name", "x")):
@@ -152,7 +149,7 @@ def _wrong_sections(said: "dict[str, Any]") -> "Iterator[str]":
         yield "it assigns no models"
 
 
-def _wrong_shapes(said: "dict[str, Any]") -> "Iterator[str]":
+def _wrong_shapes(said: dict[str, Any]) -> Iterator[str]:
     for section in ("transitions", "aliases"):
         for agent, statuses in said.get(section, {}).items():
             if not _AGENT.fullmatch(agent) or not isinstance(statuses, dict) or not statuses:
@@ -183,8 +180,8 @@ def _wrong_shapes(said: "dict[str, Any]") -> "Iterator[str]":
 
 
 def _wrong_fields(
-    where: str, value: "Any", known: "dict[str, Callable[[Any], bool]]", required: "tuple[str, ...] | list[str]"
-) -> "Iterator[str]":
+    where: str, value: Any, known: dict[str, Callable[[Any], bool]], required: tuple[str, ...] | list[str]
+) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"{where} is not an object"
         return
@@ -198,7 +195,7 @@ def _wrong_fields(
             yield f"{where} has {name} {inner!r}, which it can't be"
 
 
-def _wrong_references(said: "dict[str, Any]") -> "Iterator[str]":
+def _wrong_references(said: dict[str, Any]) -> Iterator[str]:
     models, transitions = said["models"], said["transitions"]
     for agent, statuses in transitions.items():
         for status, step in statuses.items():

@@ -1,18 +1,15 @@
 """Draws a workflow: as Mermaid text, or as one SVG that needs nothing else."""
 
+from collections.abc import Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING
 
 from decklog.stores.workflow.records import RETURN_TO_BLOCKED, RouteAction, WorkflowDefinition, WorkflowTransition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # No agent can have such a name.
 _BACK, _PERSON, _END = "@back", "@person", "@end"
 _TITLES = {_BACK: "whoever was blocked", _PERSON: "a person", _END: "end of the run"}
 
-# A lane for each agent, a row for each report: the arrow says who comes next. Nothing crosses a word.
+# A lane for each agent, a row for each report: the arrow shows who comes next. Nothing crosses a word.
 _LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 110, 78
 _COLOURS = {
     RouteAction.SPAWN: "#1f6feb",
@@ -44,7 +41,7 @@ def _node(lane: str) -> str:
     return "n_" + lane.removeprefix("@")
 
 
-def svg(definition: WorkflowDefinition, notes: "Mapping[str, str]") -> str:
+def svg(definition: WorkflowDefinition, notes: Mapping[str, str]) -> str:
     """Draw the graph as SVG, with lanes for the agents and one arrow for each report; notes stand below the names of lanes."""
     lanes, steps = _lanes(definition), _steps(definition)
     width, height = _LEFT + _LANE * len(lanes) + 40, _TOP + _ROW * len(steps) + _FOOT
@@ -100,7 +97,7 @@ def _label(definition: WorkflowDefinition, agent: str) -> str:
     return f"{name} ({model})" if model else name
 
 
-def _arrow_heads() -> "Iterator[str]":
+def _arrow_heads() -> Iterator[str]:
     yield "<defs>"
     for colour in sorted(set(_COLOURS.values())):
         yield (
@@ -110,8 +107,8 @@ def _arrow_heads() -> "Iterator[str]":
     yield "</defs>"
 
 
-def _bands(steps: list[WorkflowTransition], width: int) -> "Iterator[str]":
-    """Shade every second agent's rows, and name the agent beside its first one."""
+def _bands(steps: list[WorkflowTransition], width: int) -> Iterator[str]:
+    """Shade every second agent's rows, and name the agent next to its first one."""
     agents = list(dict.fromkeys(step.agent for step in steps))
     for number, agent in enumerate(agents):
         rows = [index for index, step in enumerate(steps) if step.agent == agent]
@@ -122,7 +119,7 @@ def _bands(steps: list[WorkflowTransition], width: int) -> "Iterator[str]":
             yield f'<text x="12" y="{top + 16 + 14 * line}" font-weight="600" fill="#24292f">{escape(word)}</text>'
 
 
-def _lane(definition: WorkflowDefinition, lane: str, x: int, height: int) -> "Iterator[str]":
+def _lane(definition: WorkflowDefinition, lane: str, x: int, height: int) -> Iterator[str]:
     words = _wrapped(_TITLES.get(lane, lane))
     for line, word in enumerate(words):
         yield f'<text x="{x}" y="{24 + 15 * line}" text-anchor="middle" font-weight="600" fill="#24292f">{escape(word)}</text>'
@@ -147,7 +144,7 @@ def _wrapped(name: str) -> list[str]:
     return lines
 
 
-def _arrow(step: WorkflowTransition, y: int, places: dict[str, int]) -> "Iterator[str]":
+def _arrow(step: WorkflowTransition, y: int, places: dict[str, int]) -> Iterator[str]:
     colour, start, end = _COLOURS[step.action], places[step.agent], places[_target(step)]
     yield f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end" font-size="11" fill="#24292f">{escape(_report(step))}</text>'
     yield f'<circle cx="{start}" cy="{y}" r="3.5" fill="{colour}"/>'
@@ -174,7 +171,7 @@ def _report(step: WorkflowTransition) -> str:
     return step.status + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _legend(y: int) -> "Iterator[str]":
+def _legend(y: int) -> Iterator[str]:
     shown = {
         "spawn": RouteAction.SPAWN,
         "respawn": RouteAction.RESPAWN,

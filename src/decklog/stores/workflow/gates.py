@@ -3,19 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, filled, moment
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-
-# Each time in a row that a try comes to nothing the next is twice as far away, up to so many times.
+# Each time in a row that a try comes to nothing the next is twice as far away, up to this many times.
 MOST_DOUBLINGS = 5
 
 
@@ -24,10 +20,7 @@ class GateState(StrEnum):
     CLOSED = "closed"
 
 
-if TYPE_CHECKING:
-    GateStateLike = GateState | Literal["open", "closed"]
-else:
-    GateStateLike = GateState
+GateStateLike = GateState | Literal["open", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,20 +124,10 @@ class Gates(Store):
         return self._set(name, GateState.OPEN, f"opened: {reason}" if reason else "opened", changes)
 
     def _locked(self, name: str) -> Gate | None:
-        found = self._select(Gate, "select * from gates where name = :name for update", name=name)
-        return found[0] if found else None
+        return self._first(Gate, "select * from gates where name = :name for update", name=name)
 
-    def _set(self, name: str, state: GateState, note: str, changes: "dict[str, object]") -> Gate:
-        assignments = ", ".join(f"{column} = :new_{column}" for column in changes)
-        return self._change(
-            Gate,
-            name,
-            f"update gates set state = :new_state, {assignments}, updated_at = :now where name = :name returning *",
-            note=note,
-            now=self._now(),
-            new_state=state,
-            **{f"new_{column}": value for column, value in changes.items()},
-        )
+    def _set(self, name: str, state: GateState, note: str, changes: dict[str, object]) -> Gate:
+        return self._update(Gate, name, {"state": state, **changes}, note=note)
 
     @reads
     def get(self, name: str) -> Gate:
@@ -154,8 +137,7 @@ class Gates(Store):
     @reads
     def find(self, *, state: GateStateLike | None = None, limit: int = 20, after: str | None = None) -> Page[Gate]:
         """List gates by their names."""
-        where = Where(Gate)
-        where.equal(state=state and enum_of(GateState, state, "state"))
+        where = Where(Gate, state=state)
         return self._page(Gate, where, order=("name",), limit=limit, after=after)
 
 

@@ -3,17 +3,14 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where
 from decklog.records.fork_rules import left_out
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 
 class MendState(StrEnum):
@@ -37,26 +34,23 @@ class MendState(StrEnum):
         return self in (MendState.CLOSED, MendState.DROPPED)
 
 
-if TYPE_CHECKING:
-    MendStateLike = (
-        MendState
-        | Literal[
-            "filed",
-            "triaged",
-            "located",
-            "planned",
-            "fixing",
-            "fixed",
-            "proven",
-            "cleared",
-            "published",
-            "verified",
-            "closed",
-            "dropped",
-        ]
-    )
-else:
-    MendStateLike = MendState
+MendStateLike = (
+    MendState
+    | Literal[
+        "filed",
+        "triaged",
+        "located",
+        "planned",
+        "fixing",
+        "fixed",
+        "proven",
+        "cleared",
+        "published",
+        "verified",
+        "closed",
+        "dropped",
+    ]
+)
 
 
 class MendWait(StrEnum):
@@ -71,10 +65,7 @@ class MendWait(StrEnum):
     PERSON = "person"
 
 
-if TYPE_CHECKING:
-    MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
-else:
-    MendWaitLike = MendWait
+MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +138,7 @@ class Mends(Store):
         return within_lease(self._db, lambda: self._once(lambda: self._open_of(feedback_id, repo), add))
 
     def _open_of(self, feedback_id: str, repo: str) -> Mend | None:
-        found = self._select(
+        return self._first(
             Mend,
             """
             select * from mends
@@ -158,7 +149,6 @@ class Mends(Store):
             feedback_id=feedback_id,
             repo=repo,
         )
-        return found[0] if found else None
 
     def move(self, known: Mend, state: MendState | None = None, **changes: Any) -> Mend:
         """Take a mend on from exactly what the caller saw; when somebody else has moved it since, nothing changes.
@@ -172,20 +162,10 @@ class Mends(Store):
         if known.state.is_end:
             raise Conflict(f"mend {known.id} is {known.state}", hint="File what is still wrong anew.", state=known.state)
         given = {"waits_for": None, "reason": "", **changes, "state": to}
-        assignments = ", ".join(f"{name} = :new_{name}" for name in given)
         waits = f", waits for {given['waits_for']}: {given['reason']}" if given["waits_for"] else ""
+        unmoved: dict[str, Any] = {"condition": "moves = :moves", "moves": known.moves}
         return within_lease(
-            self._db,
-            lambda: self._change(
-                Mend,
-                known.id,
-                f"update mends set {assignments}, moves = moves + 1, updated_at = :now"
-                " where id = :id and moves = :moves returning *",
-                note=f"{to}{waits}",
-                moves=known.moves,
-                now=self._now(),
-                **{f"new_{name}": value for name, value in given.items()},
-            ),
+            self._db, lambda: self._update(Mend, known.id, given, counting="moves", note=f"{to}{waits}", **unmoved)
         )
 
     @reads
@@ -207,12 +187,12 @@ class Mends(Store):
         after: str | None = None,
     ) -> Page[Mend]:
         """List mends, newest first; `open_only` leaves out those that are closed or dropped."""
-        where = Where(Mend)
-        where.equal(
+        where = Where(
+            Mend,
             feedback_id=feedback_id,
             repo=repo,
-            state=state and enum_of(MendState, state, "state"),
-            waits_for=waits_for and enum_of(MendWait, waits_for, "waits_for"),
+            state=state,
+            waits_for=waits_for,
         )
         if open_only:
             where.add("state <> 'closed' and state <> 'dropped'")

@@ -1,10 +1,11 @@
 """Reviews: what the gate said of a change, bound to its tree and its patch."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
@@ -12,12 +13,7 @@ from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
-from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from decklog.stores.base import StoreParts
+from decklog.stores.base import Store, StoreParts
 
 
 class Grants(Protocol):
@@ -27,7 +23,7 @@ class Grants(Protocol):
 
 
 class ReviewVerdict(StrEnum):
-    """What the gate says. `block` and `unproven` keep a change from being published."""
+    """What the gate states. `block` and `unproven` keep a change from being published."""
 
     PASS = "pass"
     REQUEST_CHANGES = "request-changes"
@@ -40,10 +36,7 @@ class ReviewVerdict(StrEnum):
         return self in (ReviewVerdict.BLOCK, ReviewVerdict.UNPROVEN)
 
 
-if TYPE_CHECKING:
-    ReviewVerdictLike = ReviewVerdict | Literal["pass", "request-changes", "block", "unproven"]
-else:
-    ReviewVerdictLike = ReviewVerdict
+ReviewVerdictLike = ReviewVerdict | Literal["pass", "request-changes", "block", "unproven"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +69,8 @@ class Review(Record):
     feedback_id: str | None = None
 
     @property
-    def about(self) -> "dict[str, str]":
-        """What a person is asked about who may let it pass: exactly this change, with exactly this verdict on it."""
+    def about(self) -> dict[str, str]:
+        """What a person decides about who may let it pass: exactly this change, with exactly this verdict on it."""
         return {"publish": self.tree, "patch": self.patch, "verdict": self.verdict.value, "review": self.id}
 
 
@@ -102,8 +95,8 @@ R = TypeVar("R", Review, ReviewPass)
 
 
 def _digest(record: Review | ReviewPass) -> str:
-    told = {name: value for name, value in record.as_dict().items() if name != "already"}
-    return hashlib.sha256(to_json(told).encode()).hexdigest()
+    details = {name: value for name, value in record.as_dict().items() if name != "already"}
+    return hashlib.sha256(to_json(details).encode()).hexdigest()
 
 
 class Reviews(Store):
@@ -111,7 +104,7 @@ class Reviews(Store):
 
     records = (Review, ReviewPass)
 
-    def __init__(self, parts: "StoreParts", *, approvals: "Callable[[], Grants]") -> None:
+    def __init__(self, parts: StoreParts, *, approvals: Callable[[], Grants]) -> None:
         super().__init__(parts)
         self._approvals = approvals
         # Digests of the reviews and passes that this process recorded, by their ids.
@@ -145,8 +138,8 @@ class Reviews(Store):
                 raise Invalid(f"a review needs its {name}", field=name)
         said = enum_of(ReviewVerdict, verdict, "verdict")
         whose = {"run_id": run_id, "task_id": task_id, "feedback_id": feedback_id}
-        told = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
-        given: dict[str, Any] = {**bound, **whose, **told, "verdict": said}
+        details = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
+        given: dict[str, Any] = {**bound, **whose, **details, "verdict": said}
 
         def add() -> Review:
             note = f"{said} on {tree[:12]}"

@@ -1,11 +1,13 @@
 """The router: who comes next after a report, decided from the workflow and the facts alone. Pure functions."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Unpack
 
 from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.stores.results.workflow import GroupSpawn, RouteExtras
 from decklog.stores.workflow.records import (
     RETURN_TO_BLOCKED,
     RouteAction,
@@ -13,12 +15,6 @@ from decklog.stores.workflow.records import (
     WorkflowRuleName,
     WorkflowTransition,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal, Unpack
-
-    from decklog.stores.results.workflow import GroupSpawn, RouteExtras
 
 _BATCH = 4
 _PLAIN, _MANAGER, _TESTER, _REVIEWER = "developer", "project_manager", "qa_expert", "tech_lead"
@@ -34,10 +30,7 @@ class TestingMode(StrEnum):
     DISABLED = "disabled"
 
 
-if TYPE_CHECKING:
-    TestingModeLike = TestingMode | Literal["full", "minimal", "disabled"]
-else:
-    TestingModeLike = TestingMode
+TestingModeLike = TestingMode | Literal["full", "minimal", "disabled"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +66,7 @@ class GroupFacts:
 
 @dataclass(kw_only=True)
 class RouteQuestion:
-    """What the router is asked, with the facts it may use."""
+    """What the router is called with, with the facts it may use."""
 
     definition: WorkflowDefinition
     agent: str
@@ -89,14 +82,14 @@ class RouteQuestion:
     def group(self) -> GroupFacts | None:
         return next((group for group in self.groups if group.id == self.group_id), None)
 
-    def rule(self, name: WorkflowRuleName) -> "Mapping[str, Any] | None":
+    def rule(self, name: WorkflowRuleName) -> Mapping[str, Any] | None:
         found = self.definition.rules.get(name)
         return found.config if found else None
 
 
 @dataclass(kw_only=True)
 class RoutingDecision:
-    """The answer as it takes shape; every rule that bends it says why."""
+    """The answer as it takes shape; every rule that bends it shows why."""
 
     applied_status: str
     next_agent: str | None
@@ -105,7 +98,7 @@ class RoutingDecision:
     more: "RouteExtras"
     reasons: list[str] = field(default_factory=list)
 
-    def to(self, agent: str, why: str, action: str | None = None, **more: "Unpack[RouteExtras]") -> None:
+    def to(self, agent: str, why: str, action: str | None = None, **more: Unpack[RouteExtras]) -> None:
         self.next_agent, self.action = agent, action or self.action
         self.reasons.append(why)
         self.more.update(more)
@@ -219,7 +212,7 @@ def _protect(question: RouteQuestion, decision: RoutingDecision) -> None:
 
 
 def _hand_out(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision, but: str | None = None) -> None:
-    """Name the groups to start, oldest first. Nothing is claimed here: whoever starts a group marks it in progress."""
+    """Name the groups to start, oldest first. Nothing is claimed here: the one that starts a group marks it in progress."""
     pending = [group for group in in_order(question.groups) if group.status == "pending" and group.id != but]
     rule, most = question.rule(WorkflowRuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
     spawns: list[GroupSpawn] = []
@@ -240,7 +233,7 @@ def _hand_out(question: RouteQuestion, step: WorkflowTransition, decision: Routi
         decision.next_agent = agents.pop()
 
 
-def _spawn(question: RouteQuestion, group: GroupFacts, agent: str) -> "GroupSpawn":
+def _spawn(question: RouteQuestion, group: GroupFacts, agent: str) -> GroupSpawn:
     rule = question.rule(WorkflowRuleName.SECURITY_SENSITIVE)
     forced = rule is not None and agent == _PLAIN and is_security(group, rule)
     agent = rule["force_agent"] if forced and rule else agent
@@ -295,19 +288,19 @@ def _assign_model(question: RouteQuestion, step: WorkflowTransition, decision: R
 
 
 def in_order(groups: list[GroupFacts]) -> list[GroupFacts]:
-    """Order groups by age and then by id, the same whoever asks."""
+    """Order groups by age and then by id, the same for every caller."""
     return sorted(groups, key=lambda group: (group.created_at, group.id))
 
 
-def is_security(group: GroupFacts, rule: "Mapping[str, Any]") -> bool:
-    """Return whether a group is about security: it is marked so, or a whole word of its name says so."""
+def is_security(group: GroupFacts, rule: Mapping[str, Any]) -> bool:
+    """Return whether a group is about security: it is marked so, or a whole word of its name states so."""
     return group.security_sensitive or _has_word(group.name, rule.get("words", ()))
 
 
-def is_research(group: GroupFacts, rule: "Mapping[str, Any]") -> bool:
+def is_research(group: GroupFacts, rule: Mapping[str, Any]) -> bool:
     return group.task_type == "research" or (group.task_type is None and _has_word(group.name, rule.get("words", ())))
 
 
-def _has_word(name: str, words: "Any") -> bool:
+def _has_word(name: str, words: Any) -> bool:
     """Look for whole words, also in user_auth and UserAuth: an author page is not about auth."""
     return not {part.lower() for part in _WORD.findall(name)}.isdisjoint(words)

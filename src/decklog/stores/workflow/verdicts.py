@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
@@ -11,9 +11,6 @@ from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 
 class CheckOutcome(StrEnum):
@@ -26,10 +23,7 @@ class CheckOutcome(StrEnum):
     NOT_RUN = "not-run"
 
 
-if TYPE_CHECKING:
-    CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
-else:
-    CheckOutcomeLike = CheckOutcome
+CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +85,8 @@ class Verdicts(Store):
                 raise Invalid(f"a verdict needs its {field_name}", field=field_name)
         said = enum_of(CheckOutcome, outcome, "outcome")
         whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
-        told = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
-        given: dict[str, Any] = {**bound, **whose, **told}
+        details = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
+        given: dict[str, Any] = {**bound, **whose, **details}
 
         def add() -> CheckVerdict:
             note = f"{name}: {said} on {tree[:12]}"
@@ -103,7 +97,7 @@ class Verdicts(Store):
     @reads
     def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
         """Get the verdict that counts for a tree, a definition and an environment; none is null."""
-        found = self._select(
+        return self._first(
             CheckVerdict,
             """
             select * from verdicts
@@ -116,7 +110,6 @@ class Verdicts(Store):
             definition=definition,
             environment=environment,
         )
-        return found[0] if found else None
 
     @reads
     def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:

@@ -1,14 +1,16 @@
 """The workflow: who comes next after each report, which rules bend that, and what prompts must say."""
 
 import re
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
+from decklog.stores.results.workflow import PromptCheck, RouteDecision, WorkflowReadiness
 from decklog.stores.workflow.document import completed, digest_of, records_of, shipped
 from decklog.stores.workflow.records import (
     PARTS,
@@ -21,24 +23,19 @@ from decklog.stores.workflow.records import (
 )
 from decklog.stores.workflow.router import GroupFacts, RouteQuestion, RoutingDecision, TestingMode, TestingModeLike, decide
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, Literal, Protocol
 
-    from decklog.stores.base import StoreParts
-    from decklog.stores.results.workflow import PromptCheck, RouteDecision, WorkflowReadiness
+class KnownGroup(Protocol):
+    """A group of a run, with what `router.Group` names."""
 
-    class KnownGroup(Protocol):
-        """A group of a run, with what `router.Group` names."""
+    @property
+    def group_id(self) -> str: ...
+    def as_dict(self) -> dict[str, Any]: ...
 
-        @property
-        def group_id(self) -> str: ...
-        def as_dict(self) -> dict[str, Any]: ...
 
-    class GroupLookup(Protocol):
-        """Knows the groups of a run."""
+class GroupLookup(Protocol):
+    """Knows the groups of a run."""
 
-        def of_run(self, run_id: str) -> Iterable[KnownGroup]: ...
+    def of_run(self, run_id: str) -> Iterable[KnownGroup]: ...
 
 
 class WorkflowDrawing(StrEnum):
@@ -46,10 +43,7 @@ class WorkflowDrawing(StrEnum):
     SVG = "svg"
 
 
-if TYPE_CHECKING:
-    WorkflowDrawingLike = WorkflowDrawing | Literal["mermaid", "svg"]
-else:
-    WorkflowDrawingLike = WorkflowDrawing
+WorkflowDrawingLike = WorkflowDrawing | Literal["mermaid", "svg"]
 
 
 class Workflow(Store):
@@ -57,7 +51,7 @@ class Workflow(Store):
 
     records = (WorkflowVersion, *PARTS)
 
-    def __init__(self, parts: "StoreParts", *, groups: "Callable[[], GroupLookup]") -> None:
+    def __init__(self, parts: StoreParts, *, groups: Callable[[], GroupLookup]) -> None:
         super().__init__(parts)
         self._known_groups = groups
 
@@ -134,8 +128,7 @@ class Workflow(Store):
         return self._select(part, f"select * from {part.table} order by {', '.join(part.identity)}")
 
     def _version(self) -> WorkflowVersion | None:
-        found = self._select(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
-        return found[0] if found else None
+        return self._first(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
 
     def _definition(self) -> WorkflowDefinition:
         if self._version() is None:
@@ -254,7 +247,7 @@ class Workflow(Store):
         return drawing.svg(definition, notes or {}) if kind is WorkflowDrawing.SVG else drawing.mermaid(definition)
 
 
-def _answer(run_id: str | None, question: RouteQuestion, decision: RoutingDecision) -> "RouteDecision":
+def _answer(run_id: str | None, question: RouteQuestion, decision: RoutingDecision) -> RouteDecision:
     return {
         "run_id": run_id,
         "agent": question.agent,
@@ -274,5 +267,5 @@ def _key(record: Record) -> tuple[str, ...]:
 
 
 def _holds(text: str, word: str) -> bool:
-    """Look for a marker that stands by itself: PASS is not in PASSWORD, nor APPROVED in APPROVED_WITH_NOTES."""
+    """Look for a marker that is alone: PASS is not in PASSWORD, nor APPROVED in APPROVED_WITH_NOTES."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None

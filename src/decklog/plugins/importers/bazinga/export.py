@@ -11,7 +11,7 @@ from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
 from decklog.stores.tasks.plans import PhaseStatus, Plan
-from decklog.stores.workflow.context_package import ContextConsumption
+from decklog.stores.workflow.context import ContextConsumption
 
 if TYPE_CHECKING:
     from datetime import datetime

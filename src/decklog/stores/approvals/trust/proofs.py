@@ -3,11 +3,12 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Unavailable, Unproven
@@ -20,21 +21,15 @@ from decklog.records.values import to_json
 from decklog.stores.approvals.trust.records import TrustContract
 from decklog.stores.approvals.trust.replay import Contracts
 from decklog.stores.approvals.trust.signatures import Prover, fingerprint, is_signed
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, TypeVar
-
-    from decklog.stores.base import StoreParts
-
-    T = TypeVar("T")
-    P = TypeVar("P", bound=Any)
-    Image = dict[str, Any]
+T = TypeVar("T")
+P = TypeVar("P", bound=Any)
+Image = dict[str, Any]
 
 _PURPOSE = "decklog-proof-1"
 
-prover: "ContextVar[Prover | None]" = ContextVar("decklog_prover", default=None)
+prover: ContextVar[Prover | None] = ContextVar("decklog_prover", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +53,7 @@ class Proofs(Store):
 
     records = (Proof,)
 
-    def __init__(self, parts: "StoreParts") -> None:
+    def __init__(self, parts: StoreParts) -> None:
         super().__init__(parts)
         self._contracts = Contracts(parts.db)
 
@@ -70,13 +65,12 @@ class Proofs(Store):
     @reads
     def find(self, *, operation: str | None = None, limit: int = 20, after: str | None = None) -> Page[Proof]:
         """List what the manager proved, newest first; an operation is named like budgets.set."""
-        where = Where(Proof)
-        where.equal(operation=operation)
+        where = Where(Proof, operation=operation)
         return self._page(Proof, where, order=("proved_at", "nonce"), limit=limit, after=after, descending=True)
 
     # Proving
 
-    def under(self, operation: str, arguments: "Mapping[str, Any]", act: "Callable[[], T]") -> "T":
+    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
         """Do what only the manager may. Where one is bound, sign what it changed, in the same transaction."""
         contract = self._contracts.present(for_update=True)
         if contract is None:
@@ -96,9 +90,9 @@ class Proofs(Store):
         self,
         contract: TrustContract,
         operation: str,
-        arguments: "Mapping[str, Any]",
+        arguments: Mapping[str, Any],
         done: OwnerAct,
-        sign: "Callable[[str], str]",
+        sign: Callable[[str], str],
     ) -> None:
         now = self._now()
         statement = to_json(
@@ -155,7 +149,7 @@ class Proofs(Store):
             before = after
         return is_proven
 
-    def checked(self, record: "P") -> "P":
+    def checked(self, record: P) -> P:
         """Return a record as it is shown: without its `proof` where that does not hold, or can't be checked here."""
         if record.proof is None:
             return record
@@ -165,20 +159,20 @@ class Proofs(Store):
             holds = False
         return record if holds else replace(record, proof=None)
 
-    def audit(self, record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Name each thing that the manager did not do: steps of trust without a signature, changes without a proof."""
-        told = self._contracts.replayed()
-        if told.problem is not None:
-            yield {"what": told.problem, "stream": TrustContract.home, "seq": told.seq, "table": TrustContract.table}
-        yield from told.strays
-        if not told.images:
+        replay = self._contracts.replayed()
+        if replay.problem is not None:
+            yield {"what": replay.problem, "stream": TrustContract.home, "seq": replay.seq, "table": TrustContract.table}
+        yield from replay.strays
+        if not replay.images:
             return
         check = _Check(self)
         for record_class in record_classes.values():
             if record_class.is_managed:
-                yield from self._unproven(record_class, told.heads, check)
+                yield from self._unproven(record_class, replay.heads, check)
 
-    def _unproven(self, record_class: type[Record], heads: "dict[str, int]", check: "_Check") -> "Iterator[dict[str, Any]]":
+    def _unproven(self, record_class: type[Record], heads: dict[str, int], check: "_Check") -> Iterator[dict[str, Any]]:
         sql = """
             select record_id, stream, seq, refs, payload
               from entries
@@ -221,7 +215,7 @@ class _Check:
         return None
 
     def _changes(self, nonce: str) -> list[str]:
-        """List the changes that a proof tells of; none when it does not hold."""
+        """List the changes that a proof records; none when it does not hold."""
         row = self._db.one(
             """
             select seq, payload
@@ -245,12 +239,12 @@ class _Check:
         return list(said["changes"]) if is_meant else []
 
 
-def _is_astray(record_class: type[Record], stream: str, image: "Image") -> bool:
+def _is_astray(record_class: type[Record], stream: str, image: Image) -> bool:
     """Return whether an entry about a record is in another stream than the record's own."""
     return record_class.stream_of(record_class.upcast(image)) != stream
 
 
-def signer_for(contract: TrustContract, operation: str) -> "Callable[[str], str]":
+def signer_for(contract: TrustContract, operation: str) -> Callable[[str], str]:
     """Return what signs for the manager in this context, or refuse."""
     given = prover.get()
     if given is None:

@@ -3,12 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 
 class SignedChange(StrEnum):
@@ -21,10 +18,7 @@ class SignedChange(StrEnum):
     REVIEWERS = "reviewers"
 
 
-if TYPE_CHECKING:
-    SignedChangeLike = SignedChange | Literal["promote", "hand-over", "auto-merge", "dev-mode", "reviewers"]
-else:
-    SignedChangeLike = SignedChange
+SignedChangeLike = SignedChange | Literal["promote", "hand-over", "auto-merge", "dev-mode", "reviewers"]
 
 
 class ChangeKind(StrEnum):
@@ -37,10 +31,7 @@ class ChangeKind(StrEnum):
     REVIEWERS = "reviewers"
 
 
-if TYPE_CHECKING:
-    ChangeKindLike = ChangeKind | Literal["bind", "promote", "demote", "hand-over", "auto-merge", "dev-mode", "reviewers"]
-else:
-    ChangeKindLike = ChangeKind
+ChangeKindLike = ChangeKind | Literal["bind", "promote", "demote", "hand-over", "auto-merge", "dev-mode", "reviewers"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,19 +10,15 @@ Invariants:
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Damaged
+from decklog.db.base import Database
 from decklog.records.values import to_json
 from decklog.stores.approvals.trust.records import ChangeKind, TrustChange, TrustContract, TrustProposal
 from decklog.stores.approvals.trust.signatures import fingerprint, is_signed
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database
-
-    Image = dict[str, Any]
+Image = dict[str, Any]
 
 _TOLD_OF = f"record_table in ('{TrustContract.table}', '{TrustChange.table}', '{TrustProposal.table}')"
 _ENTRIES = f"select stream, seq, at, record_table, record_id, payload from entries where {_TOLD_OF} order by seq"
@@ -66,7 +62,7 @@ class Replay:
         return None
 
 
-def replay(db: "Database") -> Replay:
+def replay(db: Database) -> Replay:
     """Replay the signatures from the binding on; stop at the first step that nobody could have made."""
     rows = db.rows(_ENTRIES, {})[1]
     steps = [TrustStep(stream, seq, at, table, record_id, json.loads(image)) for stream, seq, at, table, record_id, image in rows]
@@ -108,7 +104,7 @@ def _objection(found: Replay, step: TrustStep, proposal: TrustStep | None) -> tu
     return f"was changed in {', '.join(sorted(changed))} without a signature of {before['handle']}", None
 
 
-def _permits(said: "dict[str, Any]", before: "Image", after: "Image", changed: set[str], at: str) -> bool:
+def _permits(said: dict[str, Any], before: Image, after: Image, changed: set[str], at: str) -> bool:
     """Return whether a statement was written for exactly this step, and had not expired."""
     meant = (before["revision"], before["id"], fingerprint(before["public_key"]))
     if "terms" not in said or (said["revision"], said["log"], said["key"]) != meant:
@@ -118,7 +114,7 @@ def _permits(said: "dict[str, Any]", before: "Image", after: "Image", changed: s
     return fits and said["expires_at"] > at
 
 
-def _replay_changes(found: Replay, changes: "list[TrustStep]", nonces: "dict[int, str | None]") -> None:
+def _replay_changes(found: Replay, changes: list[TrustStep], nonces: dict[int, str | None]) -> None:
     """Match each revision with the change that follows it, and take the heads from that of the binding."""
     expected: dict[int, Image] = {}
     tier = 0
@@ -140,16 +136,16 @@ def _replay_changes(found: Replay, changes: "list[TrustStep]", nonces: "dict[int
             found.strays.append({"what": what, "stream": TrustContract.home, "seq": seq - 1, "table": TrustContract.table})
 
 
-def _stray(step: TrustStep, what: str) -> "dict[str, Any]":
+def _stray(step: TrustStep, what: str) -> dict[str, Any]:
     where = {"stream": step.stream, "seq": step.seq, "table": step.table, "record_id": step.record_id}
     return {"what": f"{step.table} {step.record_id} was written in entry {step.stream}:{step.seq}, {what}", **where}
 
 
-def _changed(before: "Image", after: "Image") -> set[str]:
+def _changed(before: Image, after: Image) -> set[str]:
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} - _MOVES
 
 
-def _is_lower(before: "Image", after: "Image") -> bool:
+def _is_lower(before: Image, after: Image) -> bool:
     """Return whether a step only takes trust away, which needs no signature."""
     return (
         _changed(before, after) <= _LOWERED
@@ -159,7 +155,7 @@ def _is_lower(before: "Image", after: "Image") -> bool:
     )
 
 
-def _columns(said: "dict[str, Any]") -> "Image":
+def _columns(said: dict[str, Any]) -> Image:
     """Return the terms of a statement as the contract's columns hold them."""
     terms = {
         name: int(value) if isinstance(value, bool) else to_json(value) if isinstance(value, list) else value
@@ -171,7 +167,7 @@ def _columns(said: "dict[str, Any]") -> "Image":
 class Contracts:
     """Reads the contract, and vouches that it is what its signatures make of it."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         # The last replay, with the number of entries that it read: most calls find nothing new.
         self._seen: tuple[int, Replay] | None = None
@@ -195,19 +191,19 @@ class Contracts:
     def look(self, *, for_update: bool = False) -> tuple[TrustContract | None, str | None]:
         """Return the contract's row, and what is wrong with it."""
         while True:
-            told = self.replayed()
-            row, problem = self._held_against(told, for_update)
+            replay = self.replayed()
+            row, problem = self._held_against(replay, for_update)
             # Who reads what is committed may read an older contract's entries and a newer one's row.
-            if problem is None or self.replayed() is told:
+            if problem is None or self.replayed() is replay:
                 return row, problem
 
-    def _held_against(self, told: Replay, for_update: bool) -> tuple[TrustContract | None, str | None]:
+    def _held_against(self, replay: Replay, for_update: bool) -> tuple[TrustContract | None, str | None]:
         names, rows = self._db.rows(f"select * from trust_contract{' for update' if for_update else ''}", {})
-        if told.problem is not None:
-            return None, told.problem
-        if not told.images:
+        if replay.problem is not None:
+            return None, replay.problem
+        if not replay.images:
             return None, "trust_contract is in no entry" if rows else None
-        image = TrustContract.upcast(told.images[-1][1])
+        image = TrustContract.upcast(replay.images[-1][1])
         if not rows:
             return None, f"trust_contract {image['id']} is gone"
         row = dict(zip(names, rows[0], strict=True))

@@ -3,24 +3,21 @@
 import base64
 import binascii
 import os
+from collections.abc import Mapping
 from hashlib import scrypt, sha256
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import Any
 
 from decklog.core.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.core.extras import install_hint
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import ModuleType
-    from typing import Any
 
 _KIND = b"ssh-ed25519"
 # What is signed starts with these words, so that nothing signed for another purpose can be passed off as a statement.
 _PURPOSE = b"decklog trust statement\n"
 
 
-# What scrypt costs whoever tries passwords: 32 MiB and about a tenth of a second each.
+# What scrypt costs for each password that is tried: 32 MiB and about a tenth of a second each.
 _SCRYPT = (2**15, 8, 1)
 SHORTEST_PASSWORD = 12
 
@@ -28,7 +25,7 @@ SHORTEST_PASSWORD = 12
 class Signer:
     """A private key, ready to sign."""
 
-    def __init__(self, key: "Any") -> None:
+    def __init__(self, key: Any) -> None:
         self._key = key
 
     @property
@@ -54,7 +51,7 @@ class Prover:
         self._made: dict[str | None, Signer] = {}
 
     def signer(self, phrase: str | None) -> Signer:
-        """Return the key that signs; `phrase` says how the manager's password is made into one."""
+        """Return the key that signs; `phrase` shows how the manager's password is made into one."""
         if phrase not in self._made:
             if self._path is not None:
                 made = signer_of_file(self._path, self._passphrase)
@@ -67,7 +64,7 @@ class Prover:
 
 
 def new_phrase() -> str:
-    """Return how a new password is made into a key: the parameters of scrypt and a salt of its own."""
+    """Return how a new password is made into a key: the parameters of scrypt and a separate salt."""
     return " ".join(map(str, ("scrypt", *_SCRYPT, os.urandom(16).hex())))
 
 
@@ -107,13 +104,13 @@ def make_key_file(path: str, passphrase: str | None) -> str:
     return public
 
 
-def sign(statement: "str | Mapping[str, Any]", private_key_path: str, passphrase: str | None = None) -> str:
+def sign(statement: str | Mapping[str, Any], private_key_path: str, passphrase: str | None = None) -> str:
     """Sign a statement with an OpenSSH private key file of kind ed25519; give the signature as base64 text."""
     text = statement if isinstance(statement, str) else to_json(dict(statement))
     return signer_of_file(private_key_path, passphrase).sign(text)
 
 
-def _private_key(content: bytes, path: str, passphrase: str | None) -> "Any":
+def _private_key(content: bytes, path: str, passphrase: str | None) -> Any:
     serialization = _cryptography("hazmat.primitives.serialization")
     ed25519 = _cryptography("hazmat.primitives.asymmetric.ed25519")
     unsupported = _cryptography("exceptions").UnsupportedAlgorithm
@@ -176,11 +173,11 @@ def _blob(text: str) -> bytes:
 
 
 def _head() -> bytes:
-    """Return what stands before the 32 bytes of a key."""
+    """Return what is before the 32 bytes of a key."""
     return len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
 
 
-def _cryptography(name: str) -> "ModuleType":
+def _cryptography(name: str) -> ModuleType:
     """Import a part of the package only when somebody signs or checks: it costs more than all of ours."""
     from importlib import import_module
 

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Denied, Invalid
@@ -11,9 +11,6 @@ from decklog.records.values import to_json
 from decklog.stores.approvals.trust import tiers
 from decklog.stores.approvals.trust.records import SignedChange, TrustContract, TrustProposal
 from decklog.stores.approvals.trust.signatures import fingerprint, public_key_of
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _PURPOSE = "decklog-trust-1"
 # Plain ASCII: two handles that look the same must be the same.
@@ -50,12 +47,12 @@ def handle_of(text: str) -> str:
 
 
 def is_same_handle(one: str, other: str) -> bool:
-    """Compare handles whatever their case; text outside of ASCII is never the same as a handle."""
+    """Compare handles in any case; text outside of ASCII is never the same as a handle."""
     one = one.strip().removeprefix("@")
     return one.isascii() and one.lower() == other.lower()
 
 
-def terms_of(change: SignedChange, contract: TrustContract, given: "dict[str, Any]") -> "dict[str, Any]":
+def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any]) -> dict[str, Any]:
     """Check what a change was given and write its terms, or refuse what no signature could permit."""
     known = {name: value for name, value in given.items() if value is not None}
     unknown = [name for name in known if name not in _TAKES[change]]
@@ -78,7 +75,7 @@ def terms_of(change: SignedChange, contract: TrustContract, given: "dict[str, An
 
 
 def _next_tier(present: int, wanted: int | None) -> int:
-    """Promotion goes one tier at a time: each step is a decision of its own."""
+    """Promotion goes one tier at a time: each step is a separate decision."""
     wanted = present + 1 if wanted is None else wanted
     if wanted != present + 1 or wanted > tiers.HIGHEST:
         raise Denied(
@@ -100,7 +97,7 @@ def _listable(classes: list[str]) -> list[str]:
     return sorted(set(classes))
 
 
-def _new_manager(contract: TrustContract, known: "dict[str, Any]") -> "dict[str, Any]":
+def _new_manager(contract: TrustContract, known: dict[str, Any]) -> dict[str, Any]:
     handle, key = handle_of(known["handle"]), public_key_of(known["public_key"])
     if not known["channel"].strip():
         raise Invalid("a manager needs a channel", field="channel")
@@ -110,8 +107,8 @@ def _new_manager(contract: TrustContract, known: "dict[str, Any]") -> "dict[str,
 
 
 def statement_of(
-    change: SignedChange, contract: TrustContract, terms: "dict[str, Any]", *, reason: str, nonce: str, expires_at: datetime
-) -> "dict[str, Any]":
+    change: SignedChange, contract: TrustContract, terms: dict[str, Any], *, reason: str, nonce: str, expires_at: datetime
+) -> dict[str, Any]:
     """Word a change so that its signature holds for this log, this contract and this change alone."""
     return {
         "purpose": _PURPOSE,
@@ -129,11 +126,11 @@ def statement_of(
     }
 
 
-def check(contract: TrustContract, proposal: TrustProposal, said: "dict[str, Any]", now: datetime) -> None:
+def check(contract: TrustContract, proposal: TrustProposal, said: dict[str, Any], now: datetime) -> None:
     """Refuse a statement that was used, is too old, or was written for another contract than the present one."""
     if proposal.applied_at is not None:
         raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)
-    # The signed text decides, not the row beside it.
+    # The signed text decides, not its row.
     if to_text(now) >= said["expires_at"]:
         raise Denied(f"this statement expired at {said['expires_at']}; propose the change again", nonce=proposal.nonce)
     if said["log"] != contract.id:

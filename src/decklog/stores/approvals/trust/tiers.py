@@ -2,16 +2,12 @@
 
 import json
 import os
+from collections.abc import Collection
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Any
-
-    from decklog.stores.results.approvals import ActionPermission, TierExplanation
+from decklog.stores.results.approvals import ActionPermission, TierExplanation
 
 _FILE = os.path.join(os.path.dirname(__file__), "tiers.json")
 HIGHEST = 5
@@ -34,7 +30,7 @@ def listable_classes() -> list[str]:
     return list(_data()["auto_merge_classes"])
 
 
-def explain(tier: int) -> "TierExplanation":
+def explain(tier: int) -> TierExplanation:
     """Return what a tier permits, what it adds to the one below, and what it does not permit yet."""
     found, actions = _tier(tier), _data()["actions"]
     return {
@@ -54,9 +50,9 @@ def decide(
     *,
     is_approved: bool = False,
     is_dev_mode: bool = False,
-    listed: "Collection[str]" = (),
+    listed: Collection[str] = (),
     fix_class: str | None = None,
-) -> "ActionPermission":
+) -> ActionPermission:
     """Answer whether an action is permitted, with the reason; what is not known is not permitted."""
     rule = _data()["actions"].get(action)
     needed = rule and rule["tier"]
@@ -72,7 +68,7 @@ def decide(
 
 
 def _objection(
-    action: str, rule: "dict[str, Any] | None", tier: int, is_approved: bool, is_dev_mode: bool, is_listed: bool
+    action: str, rule: dict[str, Any] | None, tier: int, is_approved: bool, is_dev_mode: bool, is_listed: bool
 ) -> str | None:
     if rule is None:
         return f"{action} is not an action that any tier knows"
@@ -90,7 +86,7 @@ def _objection(
     return None
 
 
-def _tier(tier: int) -> "dict[str, Any]":
+def _tier(tier: int) -> dict[str, Any]:
     if not 0 <= tier <= HIGHEST:
         raise Invalid(f"there is no tier {tier}; tiers go from 0 to {HIGHEST}", field="tier")
     found: dict[str, Any] = _data()["tiers"][tier]

@@ -1,8 +1,9 @@
 """Trust: who the manager is, how far the agents are trusted, and the manager's signature under every step up."""
 
 import os
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, Refused
@@ -23,22 +24,17 @@ from decklog.stores.approvals.trust.records import (
     TrustProposal,
 )
 from decklog.stores.approvals.trust.replay import Contracts
-from decklog.stores.base import Store
+from decklog.stores.base import Store, StoreParts
+from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Protocol, TypeVar
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
-    from decklog.stores.base import StoreParts
-    from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
-    F = TypeVar("F", bound=Callable[..., Any])
-    T = TypeVar("T")
+class ApprovalReader(Protocol):
+    """Uses up what was granted for an action; the approvals store does."""
 
-    class Approvals(Protocol):
-        """Uses up what was granted for an action; the approvals store does."""
-
-        def use_for(self, approval_id: str, action: str) -> bool: ...
+    def use_for(self, approval_id: str, action: str) -> bool: ...
 
 
 _QUESTION = "Who is the engineering manager of this log? Bind a handle, a channel and an ed25519 public key."
@@ -52,7 +48,7 @@ class Trust(Store):
 
     records = (TrustContract, TrustProposal, TrustChange)
 
-    def __init__(self, parts: "StoreParts", *, approvals: "Callable[[], Approvals]") -> None:
+    def __init__(self, parts: StoreParts, *, approvals: Callable[[], ApprovalReader]) -> None:
         super().__init__(parts)
         self._approvals = approvals
         self._contracts = Contracts(parts.db)
@@ -93,8 +89,7 @@ class Trust(Store):
     @reads
     def history(self, *, kind: ChangeKindLike | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
-        where = Where(TrustChange)
-        where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
+        where = Where(TrustChange, kind=kind)
         return self._page(TrustChange, where, order=("revision",), limit=limit, after=after)
 
     @reads
@@ -143,7 +138,7 @@ class Trust(Store):
             )
         return {**answer, "approval_id": approval_id} if answer["needs_approval"] else answer
 
-    def _answer(self, action: str, fix_class: str | None, *, is_approved: bool) -> "ActionPermission":
+    def _answer(self, action: str, fix_class: str | None, *, is_approved: bool) -> ActionPermission:
         contract, problem = self._contracts.look()
         answer = tiers.decide(
             action,
@@ -185,7 +180,7 @@ class Trust(Store):
         asked = {"handle": handle, "channel": channel, **made}
         return self._attempt("bind", asked, lambda: self._bind(asked, persona_name))
 
-    def _bind(self, asked: "dict[str, Any]", persona_name: str | None) -> TrustContract:
+    def _bind(self, asked: dict[str, Any], persona_name: str | None) -> TrustContract:
         self._refuse_second_bind()
         if not asked["channel"].strip():
             raise Invalid("a manager needs a channel, such as gh-comment or email", field="channel")
@@ -208,7 +203,7 @@ class Trust(Store):
         self._remember(contract, ChangeKind.BIND, 0, note, by=contract.handle, details={"heads": self._heads()})
         return contract
 
-    def _heads(self) -> "dict[str, int]":
+    def _heads(self) -> dict[str, int]:
         """Return how far each stream has come with what only the manager may change: from here on that takes a proof."""
         managed = [table for table, record_class in self._journal.record_classes().items() if record_class.is_managed]
         bound = {f"t{place}": table for place, table in enumerate(managed)}
@@ -267,12 +262,12 @@ class Trust(Store):
         asked = {"change": change.value, "reason": reason, **{name: value for name, value in given.items() if value is not None}}
         return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, expires_in_seconds, by))
 
-    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", seconds: int, by: str | None) -> TrustProposal:
+    def _propose(self, change: SignedChange, reason: str, given: dict[str, Any], seconds: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
         terms = self._without_secrets(statements.terms_of(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
-        told, _ = self._db.values.text("reason", reason)
-        text = to_json(statements.statement_of(change, contract, terms, reason=told, nonce=nonce, expires_at=expires))
+        stored_reason, _ = self._db.values.text("reason", reason)
+        text = to_json(statements.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
         # What others wrote is redacted by now. The rest is random letters of ours, and the text must be kept as it is signed.
         for made in (nonce, text):
             self._db.values.vouch(made)
@@ -288,12 +283,12 @@ class Trust(Store):
             expires_at=expires,
         )
 
-    def _without_secrets(self, terms: "dict[str, Any]") -> "dict[str, Any]":
+    def _without_secrets(self, terms: dict[str, Any]) -> dict[str, Any]:
         values = self._db.values
         if "public_key" in terms:
             values.vouch(terms["public_key"])
 
-        def redacted(name: str, term: "Any") -> "Any":
+        def redacted(name: str, term: Any) -> Any:
             if isinstance(term, list):
                 return [redacted(name, one) for one in term]
             return values.text(name, term)[0] if isinstance(term, str) else term
@@ -305,7 +300,7 @@ class Trust(Store):
         return signatures.sign(statement, private_key_path, passphrase)
 
     def make_key(self, path: str, passphrase: str | None) -> str:
-        """Make a key file for a manager, which only its user can read, and its public half beside it; give the public key."""
+        """Make a key file for a manager, which only its user can read, and its public half next to it; give the public key."""
         return signatures.make_key_file(path, passphrase)
 
     @writes_in_steps(manager_only=True)
@@ -329,19 +324,14 @@ class Trust(Store):
         for proven in (signature, said["terms"].get("public_key")):
             if proven is not None:
                 self._db.values.vouch(proven)
-        self._change(
+        self._update(
             TrustProposal,
             proposal.nonce,
-            """
-            update trust_proposals set signature = :signature, applied_at = :now
-             where nonce = :nonce and applied_at is null
-            returning *
-            """,
+            {"signature": signature, "applied_at": self._now()},
+            condition="applied_at is null",
             note=f"signed by {contract.handle}",
-            signature=signature,
-            now=self._now(),
         )
-        # Who takes over has a key of their own, whatever the one before was made of.
+        # Who takes over has a key of their own, no matter how the former key was made.
         terms = {**said["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else said["terms"]
         changed = self._set(contract, terms, f"{said['change']}: {said['reason']}")
         self._remember(
@@ -355,7 +345,7 @@ class Trust(Store):
         )
         return changed
 
-    def _proposal(self, statement: str) -> "tuple[TrustProposal, dict[str, Any]]":
+    def _proposal(self, statement: str) -> tuple[TrustProposal, dict[str, Any]]:
         """Find the proposal a statement was written for."""
         try:
             said = from_json(statement)
@@ -411,23 +401,11 @@ class Trust(Store):
             raise Denied("no manager is bound, so nothing can be changed", hint="decklog trust bind HANDLE CHANNEL PUBLIC_KEY")
         return contract
 
-    def _set(self, contract: TrustContract, terms: "dict[str, Any]", note: str) -> TrustContract:
-        assignments = ", ".join(f"{name} = :new_{name}" for name in terms)
-        return self._change(
-            TrustContract,
-            contract.id,
-            f"""
-            update trust_contract set {assignments}, revision = revision + 1, updated_at = :now
-             where id = :id and revision = :revision
-            returning *
-            """,
-            note=note,
-            revision=contract.revision,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in terms.items()},
-        )
+    def _set(self, contract: TrustContract, terms: dict[str, Any], note: str) -> TrustContract:
+        unchanged: dict[str, Any] = {"condition": "revision = :revision", "revision": contract.revision}
+        return self._update(TrustContract, contract.id, terms, counting="revision", note=note, **unchanged)
 
-    def _remember(self, contract: TrustContract, kind: ChangeKind, from_tier: int, reason: str, **more: "Any") -> None:
+    def _remember(self, contract: TrustContract, kind: ChangeKind, from_tier: int, reason: str, **more: Any) -> None:
         self._add(
             TrustChange,
             note=f"{kind}: {reason}",
@@ -443,7 +421,7 @@ class Trust(Store):
             **more,
         )
 
-    def _last_moves(self) -> "dict[ChangeKind, dict[str, Any]]":
+    def _last_moves(self) -> dict[ChangeKind, dict[str, Any]]:
         """Return the last step up and the last step down."""
         sql = """
             select *
@@ -453,8 +431,8 @@ class Trust(Store):
         found = self._select(TrustChange, sql, up=ChangeKind.PROMOTE, down=ChangeKind.DEMOTE)
         return {change.kind: change.as_dict() for change in found}
 
-    def _attempt(self, verb: str, asked: "dict[str, Any]", job: "Callable[[], T]") -> "T":
-        """Do the job, all or nothing; a refusal goes on record in a transaction of its own."""
+    def _attempt(self, verb: str, asked: dict[str, Any], job: Callable[[], T]) -> T:
+        """Do the job, all or nothing; a refusal goes on record in a separate transaction."""
         try:
             return self._db.write(job)
         except Denied as refusal:
@@ -462,12 +440,12 @@ class Trust(Store):
             self._db.write(lambda: self._record_refusal(verb, asked, why))
             raise
 
-    def _record_refusal(self, verb: str, asked: "dict[str, Any]", why: str) -> None:
+    def _record_refusal(self, verb: str, asked: dict[str, Any], why: str) -> None:
         payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
         self._journal.append("@desk", f"refused to {verb}: {why}", kind=EntryKind.EVENT, subtype="trust.refused", payload=payload)
 
 
-def _key_of(password: str) -> "dict[str, Any]":
+def _key_of(password: str) -> dict[str, Any]:
     """Make a manager's key of a password, which is nowhere kept."""
     if len(password) < signatures.SHORTEST_PASSWORD:
         raise Invalid(f"a password has at least {signatures.SHORTEST_PASSWORD} characters", field="password")
@@ -475,7 +453,7 @@ def _key_of(password: str) -> "dict[str, Any]":
     return {"public_key": signatures.signer_of_password(password, phrase).public_key, "phrase": phrase}
 
 
-def _status(contract: TrustContract | None, problem: str | None) -> "TrustStatus":
+def _status(contract: TrustContract | None, problem: str | None) -> TrustStatus:
     tier = contract.tier if contract else 0
     is_bound = contract is not None or problem is not None
     known: TrustStatus = {"is_bound": is_bound, "tier": tier, "tier_name": tiers.name_of(tier)}
@@ -484,7 +462,7 @@ def _status(contract: TrustContract | None, problem: str | None) -> "TrustStatus
     return {**known, "manager": contract.handle, "has_password": contract.phrase is not None}
 
 
-def _unbound(problem: str | None) -> "TrustDetails":
+def _unbound(problem: str | None) -> TrustDetails:
     """Show tier 0: nobody is the manager, or the contract does not count."""
     tier = tiers.explain(0)
     name, may, may_not_yet = tier["name"], tier["may"], tier["may_not_yet"]

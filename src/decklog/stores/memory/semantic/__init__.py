@@ -1,4 +1,1 @@
-"""Search by meaning: a small sentence model that runs with numpy alone, from weights that a command puts into the user's folder.
-
-Nothing here is imported before somebody recalls a lesson, and nothing is fetched but by `decklog memory model install`.
-"""
+"""Semantic search: a small sentence model that runs on numpy. Only `decklog memory model install` fetches anything."""

@@ -6,7 +6,7 @@ from decklog.journal.entry import EntryKind
 from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, Desk, answers, check, one_of, stamp
 from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import CONSUMING_AGENTS, validate_scope_global_or_group, validate_scope_group_only
-from decklog.stores.workflow.context_package import ConsumingAgent, ContextConsumption
+from decklog.stores.workflow.context import ConsumingAgent, ContextConsumption
 
 if TYPE_CHECKING:
     from typing import Any

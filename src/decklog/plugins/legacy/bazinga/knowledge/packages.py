@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.plugins.legacy.bazinga.base import CallRefused, Desk, answers, check, filled, one_of
 from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
 from decklog.plugins.legacy.bazinga.rules import AGENTS, validate_scope_global_or_group, validate_task_group_id
-from decklog.stores.workflow.context_package import ContextAgent, ContextPackage, PackagePriority, PackageType
+from decklog.stores.workflow.context import ContextAgent, ContextPackage, PackagePriority, PackageType
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,20 +1,155 @@
-"""Where proposals come from: checks, attempts, blockers, fixes, reviews and what people said, read from entries."""
+"""Proposed lessons: the record, and what in the journal shows one."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, TypeGuard
 
+from decklog.db.base import Database
+from decklog.journal.entry import Entry
 from decklog.journal.rows import COLUMNS, load, load_all
+from decklog.records.record import Record
 from decklog.records.values import from_json
-from decklog.stores.memory.error_signatures import signature
-from decklog.stores.memory.proposals.proposal import Observation, ProposalKind, ShownBy
-from decklog.stores.memory.tokens import words_of
+from decklog.stores.memory.text import signature, words_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, TypeGuard
 
-    from decklog.db.base import Database
-    from decklog.journal.entry import Entry
+class ProposalKind(StrEnum):
+    """From what a lesson is proposed."""
+
+    CHECK = "check"
+    ATTEMPT = "attempt"
+    BLOCKER = "blocker"
+    FIX = "fix"
+    REVIEW = "review"
+    CORRECTION = "correction"
+
+
+ProposalKindLike = ProposalKind | Literal["check", "attempt", "blocker", "fix", "review", "correction"]
+
+
+class ProposalState(StrEnum):
+    """What became of it: `gathering` has too little proof to be shown, and `known` shows what a lesson states already."""
+
+    GATHERING = "gathering"
+    OPEN = "open"
+    KNOWN = "known"
+    ACCEPTED = "accepted"
+    DISMISSED = "dismissed"
+
+
+ProposalStateLike = ProposalState | Literal["gathering", "open", "known", "accepted", "dismissed"]
+
+
+class ShownBy(StrEnum):
+    """What shows that a lesson is true, each time it was seen."""
+
+    SIGNED = "signed"
+    RED_THEN_GREEN = "red-then-green"
+    TESTED = "tested"
+    RECOGNISED = "recognised"
+    CHECKED = "checked"
+    UNPROVEN = "unproven"
+    STOPPED = "stopped"
+    SAID = "said"
+
+
+# How sure one sighting makes a lesson, by what shows it. What an agent alone said is not enough to be proposed.
+_WORTH = {
+    ShownBy.SIGNED: (80, "the manager signed it"),
+    ShownBy.RED_THEN_GREEN: (70, "the same check was red, then green"),
+    ShownBy.TESTED: (65, "a regression test holds it"),
+    ShownBy.RECOGNISED: (65, "said by the manager or a reviewer"),
+    ShownBy.CHECKED: (60, "a check passed afterwards"),
+    ShownBy.UNPROVEN: (50, "said by somebody whose name nothing proves"),
+    ShownBy.STOPPED: (30, "work was stopped by it"),
+    ShownBy.SAID: (30, "a worker said so"),
+}
+_EACH_FURTHER, _SUREST = 20, 95
+ENOUGH = 50
+# What is seen more often than this is no surer.
+MOST_EVIDENCE = 20
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One time that something showed a lesson. `about` is what makes two of them the same."""
+
+    kind: ProposalKind
+    topic: str
+    about: str
+    body: str
+    proof: ShownBy
+    refs: "tuple[str, ...]"
+    work: str
+    by: str | None = None
+    payload: "dict[str, Any]" = field(default_factory=dict)
+    run_id: str | None = None
+    task_id: str | None = None
+
+    def evidence(self) -> dict[str, Any]:
+        """Tell it as one piece of the evidence of a proposal."""
+        stated = {"proof": self.proof.value, "refs": list(self.refs), "work": self.work, "by": self.by}
+        return {name: value for name, value in stated.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal(Record):
+    """A lesson that is proposed. `evidence` names the entries that show it, and `because` explains its confidence."""
+
+    table = "proposals"
+    home = "@memory"
+
+    id: str
+    kind: ProposalKind
+    subject: str
+    topic: str
+    body: str
+    payload: dict[str, object] = field(default_factory=dict)
+    state: ProposalState
+    confidence: int
+    because: str
+    evidence: list[dict[str, object]] = field(default_factory=list)
+    run_id: str | None = None
+    task_id: str | None = None
+    lesson_id: str | None = None
+    proposed_at: datetime
+    seen_at: datetime
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+
+    @property
+    def refs(self) -> list[str]:
+        """The entries that show it, in the order in which they were seen."""
+        named: list[Any] = [ref for one in self.evidence for ref in one["refs"]]  # type: ignore[attr-defined]
+        return list(dict.fromkeys(named))
+
+
+def confidence_of(evidence: Sequence[dict[str, Any]]) -> int:
+    """Return how sure some evidence makes a lesson: by its strongest piece, and by how often it was seen independently."""
+    return min(max(_WORTH[ShownBy(one["proof"])][0] for one in evidence) + _EACH_FURTHER * (_independent(evidence) - 1), _SUREST)
+
+
+def _independent(evidence: Sequence[dict[str, Any]]) -> int:
+    """Count what was seen independently: in other work or by others; of what workers only said, both must differ."""
+    works, sayers = {one["work"] for one in evidence}, {one.get("by") for one in evidence}
+    is_only_said = all(one["proof"] == ShownBy.SAID for one in evidence)
+    return min(len(works), len(sayers)) if is_only_said else max(len(works), len(sayers))
+
+
+def because(evidence: Sequence[dict[str, Any]]) -> str:
+    """Say in words why a lesson is as sure as it is."""
+    strongest = max(evidence, key=lambda one: _WORTH[ShownBy(one["proof"])][0])
+    works = len({one["work"] for one in evidence})
+    return _WORTH[ShownBy(strongest["proof"])][1] + (f"; seen in {works} pieces of work" if works > 1 else "")
+
+
+def is_computed(evidence: Sequence[dict[str, Any]]) -> bool:
+    """Return whether the proof needs nobody's word: a check was red and then green, and that in two pieces of work."""
+    return len({one["work"] for one in evidence if one["proof"] == ShownBy.RED_THEN_GREEN}) > 1
+
 
 _LONGEST = 400
 _MOST_LOOKED_AT = 50
@@ -27,7 +162,7 @@ _ADVICE = re.compile(
     r"|needs? to|ha(?:s|ve) to)\b",
     re.IGNORECASE,
 )
-# Of tasks, what ended badly or ended well after it had not; what is kept beside its entry is looked at too. Nothing here is
+# Of tasks, what ended badly or ended well after it had not; what is kept next to its entry is looked at too. Nothing here is
 # indexed by the table's name alone: so both engines read the entries between the positions.
 _TELLING = f"""
 select {", ".join(f"e.{name}" for name in COLUMNS)}
@@ -44,7 +179,7 @@ select {", ".join(f"e.{name}" for name in COLUMNS)}
 class ProposalSources:
     """Reads what happened for what shows a lesson."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Iterable[Observation | None]]] = {
             "verdicts": _alone(self._of_verdict),
@@ -55,7 +190,7 @@ class ProposalSources:
             "reviews": self._of_review,
         }
 
-    def between(self, start: int, end: int) -> "Iterator[Observation]":
+    def between(self, start: int, end: int) -> Iterator[Observation]:
         """Yield what the entries after one position up to another show."""
         for row in self._db.rows(_TELLING, {"start": start, "end": end})[1]:
             entry = load(self._db, row)
@@ -64,13 +199,13 @@ class ProposalSources:
                 seen = self._read[str(entry.record_table)](entry, image, self._before(entry))
                 yield from (one for one in seen if one is not None)
 
-    def _before(self, entry: "Entry") -> "dict[str, Any]":
+    def _before(self, entry: Entry) -> dict[str, Any]:
         """Return what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
         found = self._entries(str(entry.record_table), str(entry.record_id), "and e.seq < :seq", {"seq": entry.seq}, 1)
         before: Any = found[0].payload if found else None
         return before if isinstance(before, dict) else {}
 
-    def _entries(self, table: str, record_id: str, also: str, bound: "dict[str, Any]", limit: int) -> "list[Entry]":
+    def _entries(self, table: str, record_id: str, also: str, bound: dict[str, Any], limit: int) -> list[Entry]:
         """List entries of a record, the newest first."""
         _, rows = self._db.rows(
             f"""
@@ -86,7 +221,7 @@ class ProposalSources:
 
     # What checks saw
 
-    def _of_verdict(self, entry: "Entry", verdict: "dict[str, Any]", _before: "dict[str, Any]") -> Observation | None:
+    def _of_verdict(self, entry: Entry, verdict: dict[str, Any], _before: dict[str, Any]) -> Observation | None:
         """Return what was red in the same piece of work before a check was green."""
         if verdict["outcome"] != "pass" or (work := self._work_of(verdict.get("task_id"))) is None:
             return None
@@ -109,7 +244,7 @@ class ProposalSources:
             task_id=verdict["task_id"],
         )
 
-    def _red_before(self, verdict: "dict[str, Any]", work: str) -> "tuple[str, str] | None":
+    def _red_before(self, verdict: dict[str, Any], work: str) -> tuple[str, str] | None:
         """Find the last time that a check was red in a piece of work, and what it said first."""
         _, rows = self._db.rows(
             f"""
@@ -143,7 +278,7 @@ class ProposalSources:
 
     # What the gate said
 
-    def _of_review(self, entry: "Entry", review: "dict[str, Any]", _before: "dict[str, Any]") -> "Iterator[Observation]":
+    def _of_review(self, entry: Entry, review: dict[str, Any], _before: dict[str, Any]) -> Iterator[Observation]:
         """Yield what the gate turned a change down for before it let the same work pass."""
         held = self._held_before(review) if review["verdict"] == "pass" else None
         if held is None:
@@ -158,7 +293,7 @@ class ProposalSources:
                 f"{finding['kind']}: {signature(text)}",
                 f"The review turns this down ({finding['kind']}): {_line(text)}"
                 + (f". What mends it: {_line(remedy)}" if remedy else ""),
-                # That a model says nothing of it any more is less than a rule that does not.
+                # That a model states nothing of it any more is less than a rule that does not.
                 ShownBy.RED_THEN_GREEN if finding["pass"] in computed else ShownBy.CHECKED,
                 (*(one.id for one in first), entry.id),
                 work,
@@ -167,7 +302,7 @@ class ProposalSources:
                 task_id=review.get("task_id"),
             )
 
-    def _held_before(self, review: "dict[str, Any]") -> "tuple[str, str, list[dict[str, Any]], set[int]] | None":
+    def _held_before(self, review: dict[str, Any]) -> tuple[str, str, list[dict[str, Any]], set[int]] | None:
         """Find when the gate last turned the same work down: its id, the work, what was found, and which no model said."""
         _, rows = self._db.rows(
             f"""
@@ -181,14 +316,14 @@ class ProposalSources:
         # A change that belongs to no task is known by the commit that it begins at.
         work = self._work_of(review.get("task_id")) or review["base"]
         for review_id, task_id, passes, findings in rows:
-            told = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
-            if told and (self._work_of(task_id) or review["base"]) == work:
-                return review_id, work, told, {one["pass"] for one in from_json(passes) if not one["by"]}
+            stated = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
+            if stated and (self._work_of(task_id) or review["base"]) == work:
+                return review_id, work, stated, {one["pass"] for one in from_json(passes) if not one["by"]}
         return None
 
     # What attempts showed
 
-    def _of_task(self, entry: "Entry", task: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_task(self, entry: Entry, task: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if before.get("state") != "running":
             return None
         worker = before.get("worker")
@@ -201,8 +336,8 @@ class ProposalSources:
             ProposalKind.BLOCKER, entry, task, worker, why, f"Work like this was stopped by: {_line(why)}", ShownBy.STOPPED, ()
         )
 
-    def _overcome(self, entry: "Entry", task: "dict[str, Any]", worker: str | None) -> Observation | None:
-        """Return what got a task done that had failed before, where whoever did it said what."""
+    def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Observation | None:
+        """Return what got a task done that had failed before, where the one that did it said what."""
         also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
         last: Any = failed[0].payload if failed else {}
@@ -226,13 +361,13 @@ class ProposalSources:
     def _observed(
         self,
         kind: ProposalKind,
-        entry: "Entry",
-        task: "dict[str, Any]",
+        entry: Entry,
+        task: dict[str, Any],
         worker: str | None,
         why: str,
         body: str,
         proof: ShownBy,
-        refs: "list[str] | tuple[str, ...]",
+        refs: list[str] | tuple[str, ...],
     ) -> Observation:
         return Observation(
             kind,
@@ -250,7 +385,7 @@ class ProposalSources:
 
     # What people said
 
-    def _of_approval(self, entry: "Entry", asked: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_approval(self, entry: Entry, asked: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         why = asked.get("rationale")
         is_turned_down = asked["state"] == "denied" and before.get("state") != "denied" and asked.get("decided_by")
         if not is_turned_down or not _is_telling(why):
@@ -270,12 +405,12 @@ class ProposalSources:
             asked.get("task_id"),
         )
 
-    def _of_message(self, entry: "Entry", message: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_message(self, entry: Entry, message: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if before or message["severity"] == "question":
             return None
         return self._correction(entry, message, self._whose(bool(message["is_authorised"])))
 
-    def _of_feedback(self, entry: "Entry", feedback: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+    def _of_feedback(self, entry: Entry, feedback: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if not before and feedback.get("message_id") is None:
             return self._correction(entry, feedback, self._whose(False))
         cause, test = feedback.get("root_cause"), feedback.get("regression_test_path")
@@ -299,7 +434,7 @@ class ProposalSources:
             },
         )
 
-    def _correction(self, entry: "Entry", said: "dict[str, Any]", proof: ShownBy) -> Observation | None:
+    def _correction(self, entry: Entry, said: dict[str, Any], proof: ShownBy) -> Observation | None:
         body = said["body"]
         if not _is_telling(body) or not _ADVICE.search(body) or len(body) > _LONGEST:
             return None
@@ -325,14 +460,14 @@ class ProposalSources:
 
 
 def _alone(
-    read: "Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None]",
-) -> "Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]":
+    read: Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None],
+) -> Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]:
     """Make what shows one lesson at most give a list, as what shows several does."""
     return lambda entry, image, before: [read(entry, image, before)]
 
 
-def _is_telling(text: str | None) -> "TypeGuard[str]":
-    """Return whether a text says enough to be followed."""
+def _is_telling(text: str | None) -> TypeGuard[str]:
+    """Return whether a text states enough to be followed."""
     return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
 
 

@@ -1,26 +1,22 @@
-"""Proposing: lessons are found in what happened, kept with their proof, and taken up or dismissed.
+"""Verbs of proposed lessons: gathered from the journal, accepted or dismissed by a person."""
 
-Every stream has a mark up to which it was looked through, so that no write waits for it: whoever looks, moves the marks.
-"""
-
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict
 from decklog.db.where import Where, enum_of
 from decklog.journal.rows import STREAM_SIZE
 from decklog.records.operations import reads_in_steps, writes, writes_in_steps
-from decklog.records.record import Page
+from decklog.records.record import Page, Record
 from decklog.stores.memory import similarity
-from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import Lesson
-from decklog.stores.memory.proposals.proposal import (
+from decklog.stores.memory.proposals import (
     ENOUGH,
     MOST_EVIDENCE,
     Observation,
     Proposal,
-    ProposalKind,
     ProposalKindLike,
     ProposalState,
     ProposalStateLike,
@@ -28,18 +24,13 @@ from decklog.stores.memory.proposals.proposal import (
     confidence_of,
     is_computed,
 )
+from decklog.stores.memory.text import signature
 from decklog.stores.memory.upkeep import LessonUpkeep
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.records.record import Record
-
 MARKS = "proposal_marks"
-# So many entries are looked through in one transaction.
+# This many entries are looked through in one transaction.
 _BATCH = 2000
-# Whoever accepts what has a computed proof.
+# Accepts lessons with a computed proof.
 BY_PROOF = "proof"
 _SAYS_THE_SAME = 0.8
 _COMPARED = 200
@@ -83,8 +74,7 @@ class LessonProposals(LessonUpkeep):
     ) -> Page[Proposal]:
         """List lessons that are proposed, each with the entries that show it; the surest first."""
         self.propose()
-        where = Where(Proposal)
-        where.equal(state=enum_of(ProposalState, state, "state"), kind=kind and enum_of(ProposalKind, kind, "kind"))
+        where = Where(Proposal, state=enum_of(ProposalState, state, "state"), kind=kind)
         order = ("confidence", "proposed_at", "id")
         return self._db.read(lambda: self._page(Proposal, where, order=order, limit=limit, after=after, descending=True))
 
@@ -125,15 +115,15 @@ class LessonProposals(LessonUpkeep):
 
     # Looking through what happened
 
-    def _behind(self, run_id: str | None) -> "list[tuple[str, int, int, int]]":
+    def _behind(self, run_id: str | None) -> list[tuple[str, int, int, int]]:
         """List the streams that have entries after their mark: name, number, mark and newest entry."""
         some, bound = (" and s.name in (:run_id, '@desk')", {"run_id": run_id}) if run_id is not None else ("", {})
         _, rows = self._db.rows(f"select * from ({_BEHIND}{some}) b where b.newest > b.mark order by b.no", bound)
         return [(name, number, mark, newest) for name, number, mark, newest in rows]
 
     def _step(self, run_id: str | None) -> list[Proposal]:
-        """Look through so many entries, of however many streams."""
-        from decklog.stores.memory.proposals.sources import ProposalSources
+        """Look through this many entries, of however many streams."""
+        from decklog.stores.memory.proposals import ProposalSources
 
         self._alone()
         changed, left, sources = [], _BATCH, ProposalSources(self._db)
@@ -174,7 +164,7 @@ class LessonProposals(LessonUpkeep):
         return proposal
 
     def _proposed(self, seen: Observation) -> Proposal | None:
-        """Find the proposal that says this already, in whatever words."""
+        """Find the proposal that states this already, in any words."""
         found = self._select(Proposal, "select * from proposals where subject = :subject", subject=_subject(seen))
         if found:
             return found[0]
@@ -216,7 +206,7 @@ class LessonProposals(LessonUpkeep):
         )
 
     def _known_lesson(self, seen: Observation) -> Lesson | None:
-        """Find the lesson that says this already, whether it holds or was put aside."""
+        """Find the lesson that states this already, whether it holds or was put aside."""
         body, _ = self._db.values.text("body", seen.body)
         if (same := self._same(seen.topic, None, body)) is not None:
             return same
@@ -229,28 +219,25 @@ class LessonProposals(LessonUpkeep):
         is_shown = known.state is ProposalState.GATHERING and confidence >= ENOUGH
         if known.state is ProposalState.ACCEPTED and known.lesson_id is not None:
             self._confirm(self._fetch(Lesson, known.lesson_id), seen)
-        return self._change(
+        return self._update(
             Proposal,
             known.id,
-            """
-            update proposals
-               set evidence = :evidence, confidence = :confidence, because = :because, seen_at = :now, state = :state
-             where id = :id and state = :was
-            returning *
-            """,
+            {
+                "evidence": evidence,
+                "confidence": confidence,
+                "because": because(evidence),
+                "seen_at": self._now(),
+                "state": ProposalState.OPEN if is_shown else known.state,
+            },
+            condition="state = :was",
             note="seen again",
-            evidence=evidence,
-            confidence=confidence,
-            because=because(evidence),
-            now=self._now(),
-            state=ProposalState.OPEN if is_shown else known.state,
             was=known.state,
         )
 
     # Taking up
 
     def _learn(self, proposal: Proposal, body: str, topic: str) -> Lesson:
-        """Learn what a proposal says, with the entries that show it."""
+        """Learn what a proposal states, with the entries that show it."""
         payload = proposal.payload if topic == proposal.topic else {}
         return self.remember(
             topic,
@@ -285,27 +272,19 @@ class LessonProposals(LessonUpkeep):
     def _decide_proposal(
         self, proposal: Proposal, state: ProposalState, by: str | None, reason: str | None, lesson_id: str | None
     ) -> Proposal:
-        return self._change(
+        return self._update(
             Proposal,
             proposal.id,
-            """
-            update proposals set state = :state, decided_at = :now, decided_by = :by, reason = :reason, lesson_id = :lesson_id
-             where id = :id and state = :was
-            returning *
-            """,
+            {"state": state, "decided_at": self._now(), "decided_by": by, "reason": reason, "lesson_id": lesson_id},
+            condition="state = :was",
             note=reason or f"{state}",
-            state=state,
-            now=self._now(),
-            by=by,
-            reason=reason,
-            lesson_id=lesson_id,
             was=proposal.state,
         )
 
     # What is derived
 
-    def audit(self, record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
-        """Name marks that stand at no entry of the journal, and whatever is wrong with the lessons."""
+    def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+        """Name marks that stand at no entry of the journal, and what is wrong with the lessons."""
         yield from super().audit(record_classes)
         strange = f"""
             select m.stream from {MARKS} m

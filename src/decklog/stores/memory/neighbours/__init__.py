@@ -1,1 +1,0 @@
-"""Which lessons are near a question in what they mean: vectors of texts, kept in the process and compared there."""
