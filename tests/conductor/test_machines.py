@@ -12,12 +12,22 @@ import pytest
 
 from decklog import Conflict, Decklog
 from decklog.conductor import forking, kill_points, starting
-from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
+from decklog.conductor.overlaps import OverlapProbe
 from decklog.conductor.results.cleaning import Cleaner
-from decklog.conductor.site import RunContext
 from tests.conductor.hosts import Host, why_not
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, piece, states, target_of
+from tests.conductor.plans import (
+    SETTINGS,
+    Work,
+    landed,
+    landed_titles,
+    make_checked_repository,
+    piece,
+    start_plan,
+    states,
+    target_of,
+)
 from tests.conductor.repositories import consent, git
 from tests.waiting import wait_until
 
@@ -57,7 +67,7 @@ class World:
 
     def _begin(self, content: bytes) -> None:
         with Decklog.open(self.target) as log:
-            starting.start(log, content, is_json=True, cwd=self.a.clone, state=self.a.state, say=lambda _: None)
+            start_plan(log, content, cwd=self.a.clone, state=self.a.state, say=lambda _: None)
 
     def work(self, host: Host, point: str | None = None) -> None:
         """Have a machine work on the run, which loses its power at a point."""

@@ -1,16 +1,16 @@
-"""A fork of a run: from what had landed at an entry, with money of its own, and nobody's leases."""
+"""Fork a run: from what had landed at an entry, with its own budget, and without leases."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import starting
-from decklog.conductor.machines.tips import home_of, tips_of
+from decklog.conductor.git.refs import home_of, run_refs
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import RunContext
     from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
@@ -28,7 +28,7 @@ def fork(
     new_run_id: str | None = None,
     budget_microdollars: int | None = None,
 ) -> "RunContext":
-    """Fork a run of this repository as it was at an entry or a time; with the id of a fork that there is, go on with it."""
+    """Fork a run of this repository at an entry or a time; with the id of an existing fork, go on with it."""
     if new_run_id is not None and (known := _known(log, new_run_id)) is not None:
         if known.parent_run_id != run_id:
             raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
@@ -41,9 +41,9 @@ def fork(
         replace(site, run_id=made.id).stages.ask_about_blocked()
         if limit is not None:
             log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)
-        # Inside of the transaction: a fork that is on record has its commits.
+        # Inside of the transaction: a recorded fork has its commits.
         site.repository.set_refs(_refs(log, made, site))
-        tips_of(site.repository, made.id, site.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
+        run_refs(site.repository, made.id, site.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
     return starting.resume(log, made.id, cwd=cwd, state=state)
 
 
@@ -55,7 +55,7 @@ def _known(log: "Decklog", run_id: str) -> "Run | None":
 
 
 def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
-    """Refuse a fork in which there is nothing to do yet, or any more."""
+    """Raise Conflict for a fork in which there is nothing to do yet, or any more."""
     then: Any = log.journal.at("runs", run_id, str(made.parent_seq))
     status, when = then.status.value, f"run {run_id} at entry {made.parent_seq}"
     if status == "planning":
@@ -67,13 +67,13 @@ def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
 
 
 def _refs(log: "Decklog", made: "Run", site: "RunContext") -> dict[str, str]:
-    """Name the refs of a fork: its target, and what its open tasks go on from, so that the first run's may go."""
+    """Return the refs of a fork: its target, and the commits of its open tasks, so that the parent's may be removed."""
     tasks = list(all_tasks(log, made.id))
     landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]
     still_open = [task.inputs for task in tasks if task.state not in ("done", "abandoned")]
     named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _NAMED if inputs.get(name))
     repository = site.repository
-    site.tips.bring((*landed, *named))
+    site.tips.fetch_missing((*landed, *named))
     for commit in (*landed, *named):
         if repository.resolve(commit) is None:
             raise NotFound(

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.settings import consent
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.settings import NAME, require_consent
 from decklog.conductor.stages import all_tasks
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
@@ -148,7 +147,7 @@ def _by_model(mending: "FixLoop", run_id: str, text: str) -> tuple[str, int, str
     repository = mending.repository
     base = newest_base(repository, mending.cwd)
     settings = review_settings.read(repository.read(base, NAME))
-    consent.require(repository, base)
+    require_consent(repository, base)
 
     def read(path: str) -> bytes | None:
         return repository.read(base, path)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import starting
 from decklog.conductor.checks.examination import Examination
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.settings.plan import WorkItem, WorkPlan
-from decklog.conductor.standing import standing
+from decklog.conductor.plan import WorkItem, WorkPlan
+from decklog.conductor.status import run_status
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
 from decklog.fixes.ground import newest_base
 from decklog.fixes.message import committed
@@ -19,7 +19,7 @@ from decklog.stores.workflow.mends import MendState, MendWait
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import RunContext
     from decklog.fixes.ground import FixContext
     from decklog.stores.tasks.task import Task
     from decklog.stores.workflow.mends import Mend
@@ -72,10 +72,10 @@ def given_up(ground: "FixContext", reason: str) -> None:
 def _by_agent(ground: "FixContext") -> "Mend":
     site = _site(ground)
     ground = replace(ground, mend=_noted(ground, site))
-    stands = standing(ground.log, site.run_id)
+    stands = run_status(ground.log, site.run_id)
     if stands.outcome != "landed":
         Conductor(site).run()
-        stands = standing(ground.log, site.run_id)
+        stands = run_status(ground.log, site.run_id)
     log, mend = ground.log, ground.mend
     if stands.outcome == "landed":
         head = committed(ground, site.target_commit(), str(mend.plan["task"]))
@@ -83,7 +83,7 @@ def _by_agent(ground: "FixContext") -> "Mend":
             # What has landed there is in the fix: nobody goes on with that run.
             log.runs.finish(site.run_id, summary=f"fixed as {head[:12]}")
             return log.mends.move(mend, MendState.FIXED, head=head)
-    told = "; ".join(piece.told() for piece in stands.pieces)
+    told = "; ".join(piece.described() for piece in stands.pieces)
     waits = {"needs you": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
     asked = [one.id for one in log.approvals.find(site.run_id, state="open")]
     triage = {**mend.triage, "approval": asked[0]} if asked else mend.triage

@@ -6,12 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decklog.conductor.acts import Acts
 from decklog.conductor.checks.running import Runner
-from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
-from decklog.conductor.settings import consent
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.git.workspaces import remove_folder
+from decklog.conductor.settings import NAME, require_consent
+from decklog.conductor.side_effects import SideEffects
 from decklog.fixes import settings as mend_settings
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
@@ -75,12 +74,12 @@ class FixContext:
 
     @cached_property
     def _settings(self) -> bytes | None:
-        consent.require(self.repository, self.base)
+        require_consent(self.repository, self.base)
         return self.repository.read(self.base, NAME)
 
     @property
-    def acts(self) -> Acts:
-        return Acts(self.log, self.mend.run_id)
+    def acts(self) -> SideEffects:
+        return SideEffects(self.log, self.mend.run_id)
 
     @property
     def change(self) -> Change:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.settings import NAME
 from decklog.core.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
 from decklog.fixes import dropping, telling
 from decklog.fixes.fix_plan import approve, plan

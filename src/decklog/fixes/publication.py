@@ -4,9 +4,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points
-from decklog.conductor.git.remote import Remote
+from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import ref_part
-from decklog.conductor.results.forges import GITHUB, Request
+from decklog.conductor.results.pull_request import GITHUB, Request
 from decklog.core.errors import Conflict, NotFound
 from decklog.fixes import telling
 from decklog.guard.calls.tool import EffectCheck

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from decklog.conductor.settings.document import load
+from decklog.conductor.settings import load
 from decklog.core.errors import Invalid
 
 WAYS = ("branch", "pr", "patch")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.conductor.checks.report import PASSED
+from decklog.conductor.checks.running import PASSED
 from decklog.core.errors import NotFound
 from decklog.fixes import telling
 from decklog.review.change import Change

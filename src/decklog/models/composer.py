@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
-from decklog.conductor.settings.document import load
+from decklog.conductor.settings import load
 from decklog.core.errors import Invalid, NotFound
 from decklog.models.prompt import Prompt, PromptPart, as_data, marked
 from decklog.redaction import redact

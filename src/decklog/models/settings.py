@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
-from decklog.conductor.settings.document import load
+from decklog.conductor.settings import load
 from decklog.core.errors import Invalid
 
 PROVIDERS = ("agent", "anthropic", "openai", "scripted")

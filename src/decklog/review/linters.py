@@ -18,7 +18,7 @@ from typing import Any
 
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.changes import LINK, SUBMODULE
-from decklog.conductor.settings.check import Check
+from decklog.conductor.settings import Check
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.result import Finding, Severity

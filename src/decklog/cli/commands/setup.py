@@ -243,11 +243,11 @@ def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
     from decklog.cli.short.talking import is_a_person
     from decklog.cli.terminal import written_out
     from decklog.conductor.git.repository import Repository, starting_commit
-    from decklog.conductor.settings import consent
+    from decklog.conductor.settings import consent_request, record_consent
     from decklog.guard.toolbox.toolbox import state_home
 
     repository = Repository.find(Path(folder), state_home())
-    asked = consent.wanted(repository, starting_commit(repository, commit, cwd=Path(folder)))
+    asked = consent_request(repository, starting_commit(repository, commit, cwd=Path(folder)))
     facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
     if not asked.settings or asked.is_given:
         return show({**facts, "accepted": True}, as_json=call.json)
@@ -258,7 +258,7 @@ def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
         raise Denied("consent to settings takes a person at a terminal", hint="Run the same command in a terminal of your own.")
     if not click.confirm("Consent to this version of the file?", err=True):
         raise Denied("you did not consent; nothing was recorded")
-    consent.give(repository, asked)
+    record_consent(repository, asked)
     return show({**facts, "accepted": True}, as_json=call.json)
 
 

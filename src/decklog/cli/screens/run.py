@@ -10,7 +10,7 @@ from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_sh
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from decklog.conductor.standing import ConductorStatus, PieceStanding
+    from decklog.conductor.status import ConductorStatus, ItemStatus
 
 _STYLES = {"landed": GOOD, "needs you": LOUD, "blocked": BAD, "given up": BAD, "waits": DIM, "ready": DIM, "queued": PLAIN}
 # What has landed is only counted once there are more pieces than fit; what is under way is always shown.
@@ -29,9 +29,9 @@ def frame(stands: "ConductorStatus", places: int, height: int) -> list[Line]:
     return [clipped(line, places) for line in lines]
 
 
-def _line(piece: "PieceStanding") -> Line:
+def _line(piece: "ItemStatus") -> Line:
     style = _STYLES.get(piece.state, BUSY)
-    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.told()}")]
+    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.described()}")]
 
 
 class RunScreen:

@@ -97,7 +97,7 @@ def _told(call: "Invocation", outcome: "MessageOutcome") -> int:
 def voices_here(log: "Decklog") -> "Voices":
     """Return the models that the repository of this folder names in its newest commit; without one there are none."""
     from decklog.conductor.git.repository import Repository
-    from decklog.conductor.settings import consent
+    from decklog.conductor.settings import require_consent
     from decklog.core.errors import DecklogError
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.models.asking import nobody, voices_of
@@ -112,5 +112,5 @@ def voices_here(log: "Decklog") -> "Voices":
         return nobody()
     voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")
     if voices.models.models:
-        consent.require(repository, commit)
+        require_consent(repository, commit)
     return voices

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
-from decklog.conductor.agents.reset_times import stated
-from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader
+from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
 from decklog.conductor.commands import Command, Running
-from decklog.conductor.git import skeleton
-from decklog.conductor.git.places import remove_folder
+from decklog.conductor.git.repository import write_git_directory
+from decklog.conductor.git.workspaces import remove_folder
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.output import read_output
@@ -59,7 +58,7 @@ class AgentModel:
         agent, told = self.description, scratch / "prompt.md"
         told.write_text(text, encoding="utf-8", errors="replace")
         # Some programs work in nothing but a repository; this one is empty, and nobody's.
-        skeleton.write(scratch / "tree/.git", branch="none", commit=None, borrowed=None)
+        write_git_directory(scratch / "tree/.git", branch="none")
         if agent.prompt == "argument" and len(text.encode(errors="replace")) > LONGEST_ARGUMENT:
             return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
@@ -114,7 +113,7 @@ class AgentModel:
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
             said = _ENDINGS.get(str(ended["reason"]), "failed")
             how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
-            if beside := self.description.files_beside:
+            if beside := self.description.local_files:
                 how += f" (it is started in an empty folder: say where {beside[0]} is by its whole path)"
             return ModelReply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
         return ModelReply(text=self._answer(events), **common)
@@ -127,7 +126,7 @@ class AgentModel:
 
     def _seconds(self, error: StreamEvent) -> float | None:
         now = self.clock.now()
-        until = stated(error.taken.get("until") or error.taken.get("text"), now)
+        until = parse_reset_time(error.taken.get("until") or error.taken.get("text"), now)
         return None if until is None else (until - now).total_seconds()
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.conductor.conductor import Conductor
-    from decklog.conductor.site import RunContext
-    from decklog.conductor.standing import ConductorStatus
+    from decklog.conductor.context import RunContext
+    from decklog.conductor.status import ConductorStatus
     from decklog.log import Decklog
 
 EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
@@ -107,12 +107,12 @@ class ProgressPrinter:
         self._view = RunScreen() if not call.json and are_shown() else None
 
     def tell(self, trouble: str | None = None) -> "ConductorStatus":
-        from decklog.conductor.standing import standing
+        from decklog.conductor.status import run_status
 
         if trouble is not None and trouble != self._trouble:
             self._trouble = trouble
             say_aside(trouble)
-        stands = standing(self._log, self._run_id)
+        stands = run_status(self._log, self._run_id)
         if self._view is not None:
             self._view.draw(stands)
             return stands

@@ -12,8 +12,8 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say
 
 if TYPE_CHECKING:
+    from decklog.conductor.context import RunContext
     from decklog.conductor.items.item import Item
-    from decklog.conductor.site import RunContext
     from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from decklog.conductor.context import RunContext
     from decklog.conductor.results.landing import LandingPlan
-    from decklog.conductor.site import RunContext
-    from decklog.conductor.standing import ConductorStatus
     from decklog.conductor.starting import RunRequest
+    from decklog.conductor.status import ConductorStatus
     from decklog.log import Decklog
 
 
@@ -119,7 +119,7 @@ def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
 
 
 def _start_tasks(call: Invocation, run_id: str, given: "Mapping[str, Any]") -> int:
-    from decklog.conductor.planning.from_tasks import plan_of
+    from decklog.conductor.planning import plan_of
     from decklog.conductor.starting import RunRequest
 
     def wanted(log: "Decklog") -> RunRequest:
@@ -163,7 +163,7 @@ def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: "
 
 
 def _start(call: Invocation, path: Path, given: "Mapping[str, Any]") -> int:
-    from decklog.conductor.settings.plan import parse
+    from decklog.conductor.plan import parse
     from decklog.conductor.starting import RunRequest
 
     try:
@@ -206,14 +206,14 @@ def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
     Without a name it is the newest run of this repository. Of a work item (ITEM of that run, or RUN.ITEM) you see the steps of
     its agents as they come, the files that it changes so far, and what it cost.
     """
-    from decklog.conductor.standing import standing
+    from decklog.conductor.status import run_status
 
     if name is not None and not _is_run(call, name):
         return watch_item(call, name, follow=not no_follow)
     with call.open(writing=False) as log:
         run_id = _meant(log, name)
         if no_follow:
-            stands = standing(log, run_id)
+            stands = run_status(log, run_id)
             _show(call, stands)
             return 0
         told = ProgressPrinter(call, log, run_id)
@@ -405,7 +405,7 @@ def rescue(call: Invocation, run_id: str | None) -> int:
     To have one back: git branch NAME COMMIT
     """
     from decklog.conductor.git.repository import Repository
-    from decklog.conductor.results.rescue import kept
+    from decklog.conductor.results.cleaning import kept
     from decklog.guard.toolbox.toolbox import state_home
 
     rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]

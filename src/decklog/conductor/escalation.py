@@ -1,8 +1,7 @@
-"""Who works on a piece: one agent after the other by the ladder of escalation, or several at once in a race.
+"""The agents of a work item: one after the other by escalation levels, or several at once in a race.
 
-The same trouble again goes to the next agent, then to a person, each rung once. In a race each agent has tasks of its own,
-and the first whose change passes the checks lands it. An agent that fails while others still work drops out; the last one
-goes on as if it had been alone. What the others cost stays on record.
+The same trouble twice goes to the next agent, and after the last one to a person. In a race each agent has its own tasks, and the
+first whose change passes the checks lands it. An agent that fails while others still work drops out; the last one goes on alone.
 """
 
 import hashlib
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
     from decklog.stores.tasks.claim import Claim
     from decklog.stores.tasks.task import Task
 
-# So often an agent may end in the same trouble: the second time it had been told.
+# Times that an agent may end in the same trouble: its second brief names the first.
 REPEATS = 2
-# What makes two findings the same; a check's output differs with every run.
+# The fields that make two findings the same; a check's output differs with every run.
 _SAME = ("check", "kind", "tests", "paths")
-# What else is true of every round of a piece: how often a person let it go on, and who is to work on it.
+# Inputs of every round: the rounds that a person added, and the agents that the plan names.
 RACER = "racer"
 _KEPT = ("more_rounds", "yeses", "wanted_agent", "wanted_model", RACER)
 OUTRUN = "another agent was faster"
@@ -31,31 +30,31 @@ _IN_RACE = ("pending", "running", "waiting", "paused")
 START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
-def climb(inputs: Mapping[str, object], trouble: str, rungs: int, *, at_once: bool = False) -> dict[str, object] | None:
-    """Return where a piece stands on the ladder after this trouble, as inputs of its next attempt; None above the last rung.
+def climb(inputs: Mapping[str, object], trouble: str, levels: int, *, at_once: bool = False) -> dict[str, object] | None:
+    """Return the escalation inputs of the next attempt after this trouble; None above the last level.
 
-    With `at_once` the next agent is wished for: it comes without a second try, if there is one.
+    With `at_once` the next level follows without a second try, if there is one.
     """
     repeats = int(str(inputs.get("repeats", 0))) + 1 if trouble == inputs.get("trouble") else 1
-    rung = rung_of(inputs) + 1
-    if repeats < REPEATS and not (at_once and rung < rungs):
+    level = level_of(inputs) + 1
+    if repeats < REPEATS and not (at_once and level < levels):
         return {"trouble": trouble, "repeats": repeats}
-    return {**START, "rung": rung} if rung < rungs else None
+    return {**START, "rung": level} if level < levels else None
 
 
-def rung_of(inputs: Mapping[str, object]) -> int:
-    """Say on which rung a piece stands."""
+def level_of(inputs: Mapping[str, object]) -> int:
+    """Return the escalation level of a work item."""
     return int(str(inputs.get("rung", 0)))
 
 
 def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Name what was found, so that the same again has the same name."""
+    """Return a digest of findings: the same trouble has the same digest."""
     kept = [{name: finding.get(name) for name in _SAME} for finding in findings]
     return hashlib.sha256(to_json(kept).encode()).hexdigest()[:16]
 
 
-def standing(inputs: Mapping[str, object]) -> dict[str, object]:
-    """Take what says where a piece stands out of its inputs, for the next round."""
+def level_inputs(inputs: Mapping[str, object]) -> dict[str, object]:
+    """Return the inputs that the next round keeps: the escalation, and the wanted agents."""
     return {name: inputs[name] for name in (*START, *_KEPT) if name in inputs}
 
 
@@ -63,7 +62,7 @@ def standing(inputs: Mapping[str, object]) -> dict[str, object]:
 
 
 def racing_with(log: "Decklog", task: "Task") -> "list[Task]":
-    """List the tasks of other agents that still race with the one of a task."""
+    """List the tasks of other agents in the race of a task."""
     racer = task.inputs.get(RACER)
     if racer is None:
         return []
@@ -75,7 +74,7 @@ def racing_with(log: "Decklog", task: "Task") -> "list[Task]":
 
 
 def end_race(log: "Decklog", landing: "Task", task: "Task") -> None:
-    """End a race: nobody waits for the others. Whoever still works finds out, and ends its agent."""
+    """End a race: the landing waits for no other, and running agents of others are ended."""
     for other in racing_with(log, task):
         log.tasks.undepend(landing.id, other.id)
         if other.state != "running":
@@ -91,7 +90,7 @@ def drop_out(log: "Decklog", claim: "Claim", landing: "Task", reason: str) -> No
 
 
 class RaceWatch:
-    """Tells an agent that races whether another has won."""
+    """Checks whether an agent has lost its race."""
 
     def __init__(self, log: "Decklog", landing_of: "Callable[[Task], Task]", task: "Task") -> None:
         self._log = log
@@ -101,7 +100,7 @@ class RaceWatch:
         self._is_lost = False
 
     def is_lost(self) -> bool:
-        """Check whether another agent has won; the log is asked once a second."""
+        """Check whether another agent has won, by a query once a second."""
         racer = self._task.inputs.get(RACER)
         if racer is None or self._task.role == "land" or self._is_lost or time.monotonic() < self._looked + _LOOK_SECONDS:
             return self._is_lost

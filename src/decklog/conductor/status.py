@@ -1,10 +1,10 @@
-"""How a run of the conductor stands, told from the log alone: by any process, about any run."""
+"""The status of a run of the conductor, read from the log alone."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import overlaps
-from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, newest_landing, piece_tag
+from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, item_name, newest_landing
 from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
@@ -13,51 +13,51 @@ if TYPE_CHECKING:
 
 _DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
 _LONGEST_BECAUSE = 60
-# In the order in which they are counted out.
+# In the order of the counts.
 STATES = ("landed", "landing", "queued", "check", "work", "plan", "ready", "waits", "needs you", "blocked", "given up")
 
 
 @dataclass(frozen=True)
-class PieceStanding:
-    """One piece: where it is, and what there is to say of that."""
+class ItemStatus:
+    """The status of one work item."""
 
     name: str
     state: str
     detail: str
     round: int
     attempts: int
-    # Other pieces that it does not merge with as it is, and where.
+    # Other work items that it does not merge with, and the paths.
     meets: tuple[str, ...] = ()
-    # What was found wrong with the round before.
+    # The findings of the round before.
     because: str = ""
 
-    def told(self) -> str:
-        """Return what there is to say of where it is."""
+    def described(self) -> str:
+        """Describe the state in a few words."""
         more = f"round {self.round}, " if self.round > 1 else ""
         words = self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
         words += f"; last found: {self.because}" if self.because else ""
         return f"{words}; meets {'; '.join(self.meets)}" if self.meets else words
 
     def line(self) -> str:
-        """Tell it in one line."""
-        return f"{self.name:<16} {self.state:<10} {' '.join(self.told().split())}"
+        """Return the status in one line."""
+        return f"{self.name:<16} {self.state:<10} {' '.join(self.described().split())}"
 
 
 @dataclass(frozen=True)
 class ConductorStatus:
-    """A run: its pieces, what it spent, and what has come of it."""
+    """The status of a run: its work items, its cost and its outcome."""
 
     run_id: str
     goal: str
     status: str
-    pieces: tuple[PieceStanding, ...]
+    pieces: tuple[ItemStatus, ...]
     spent_microdollars: int
-    # Attempts of agents that told of no price.
+    # Attempts of agents that reported no price.
     unpriced_calls: int = 0
 
     @property
     def outcome(self) -> str:
-        """Return what has come of it: `landed`, `needs you`, `blocked`, or `open` while something can go on."""
+        """The outcome: `landed`, `needs you`, `blocked`, or `open` while something can go on."""
         states = {piece.state for piece in self.pieces}
         if states <= {"landed"}:
             return "landed"
@@ -66,14 +66,14 @@ class ConductorStatus:
         return "needs you" if "needs you" in states else "blocked"
 
     def counts(self) -> str:
-        """Count the pieces by where they are."""
+        """Count the work items by state."""
         found = [(state, sum(piece.state == state for piece in self.pieces)) for state in STATES]
         return f"{len(self.pieces)} piece{'s' if len(self.pieces) != 1 else ''}: " + ", ".join(
             f"{count} {state}" for state, count in found if count
         )
 
     def spent(self) -> str:
-        """Return what it has spent, as far as that is known."""
+        """Return the known cost."""
         count = self.unpriced_calls
         unknown = f" and {count} call{'s' if count != 1 else ''} of unknown price" if count else ""
         return f"spent {dollars(self.spent_microdollars)}{unknown}"
@@ -83,24 +83,24 @@ class ConductorStatus:
         return {**vars(self), "pieces": pieces, "outcome": self.outcome}
 
 
-def standing(log: "Decklog", run_id: str) -> ConductorStatus:
-    """Return how a run stands."""
+def run_status(log: "Decklog", run_id: str) -> ConductorStatus:
+    """Return the status of a run."""
     run = log.runs.get(run_id)
     pieces: dict[str, list[Task]] = {}
-    planning: list[PieceStanding] = []
+    planning: list[ItemStatus] = []
     for task in all_tasks(log, run_id):
         if any(tag.startswith("piece:") for tag in task.tags):
-            pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
+            pieces.setdefault(item_name(task), []).append(task)
         elif task.role == PLAN and task.state != "done":
             planning.append(_planning(task))
     total = log.ledger.summary(run_id)["total"]
-    told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
+    items = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
     spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
-    return ConductorStatus(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)
+    return ConductorStatus(run.id, run.goal, run.status.value, (*planning, *items), spent, unknown)
 
 
-def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> list[PieceStanding]:
-    """Say of each piece that is open which other open ones it meets."""
+def _with_overlaps(log: "Decklog", run_id: str, pieces: list[ItemStatus]) -> list[ItemStatus]:
+    """Add to each open work item its overlaps with other open ones."""
     is_open = {one.name for one in pieces if one.state not in ("landed", "given up")}
     found = overlaps.known(log, run_id) if len(is_open) > 1 else []
     if not found:
@@ -110,23 +110,23 @@ def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> 
     ]
 
 
-def _planning(task: "Task") -> PieceStanding:
-    """Return how a plan stands that nobody has yet, as if it were a piece."""
+def _planning(task: "Task") -> ItemStatus:
+    """Return the status of planning, as of a work item."""
     state = {"running": "work", "pending": "ready", "waiting": "needs you"}.get(task.state.value, "blocked")
     detail = " ".join(part for part in (task.blocker or "", task.reason or "") if part)
-    return PieceStanding("plan", state, "" if state == "work" else detail, 1, task.attempts)
+    return ItemStatus("plan", state, "" if state == "work" else detail, 1, task.attempts)
 
 
-def _piece(name: str, tasks: "list[Task]") -> PieceStanding:
+def _piece(name: str, tasks: "list[Task]") -> ItemStatus:
     state, detail = _state(tasks)
     rounds = sum(task.role == WORK for task in tasks)
     attempts = sum(task.attempts for task in tasks if task.role == WORK)
     because = _because([task for task in tasks if task.role == WORK and task.state != "done"])
-    return PieceStanding(name, state, detail, rounds, attempts, because=because)
+    return ItemStatus(name, state, detail, rounds, attempts, because=because)
 
 
 def _because(open_work: "list[Task]") -> str:
-    """Say in a few words why a piece is worked on again; empty when it is not."""
+    """Return in a few words why a work item is worked on again; empty if it is not."""
     findings: Any = [one for task in open_work for one in task.inputs.get("findings") or ()]  # type: ignore[attr-defined]
     if not findings:
         return ""

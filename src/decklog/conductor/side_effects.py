@@ -1,4 +1,4 @@
-"""Acts on the world outside of the log: written down before, settled after, and looked for after a crash."""
+"""Side effects outside of the log: recorded before they happen, finalized after, and looked for after a crash."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
 
 
-class Acts:
-    """Does each step of a run once."""
+class SideEffects:
+    """Performs each step of a run once."""
 
     def __init__(self, log: "Decklog", run_id: str) -> None:
         self._log = log
@@ -30,7 +30,7 @@ class Acts:
         task_id: str | None,
         facts: dict[str, object] | None = None,
     ) -> Any:
-        """Act, or give what came of the step before. `look` says after a crash whether it happened."""
+        """Act, or return the earlier result of the step. `look` checks after a crash whether it happened."""
         tool = step.partition(":")[0]
         effect = self._log.effects.intend(
             self._run_id, step, f"conductor.{tool}", key=step, actor=self._actor, facts=facts, task_id=task_id
@@ -47,7 +47,7 @@ class Acts:
         return result
 
     def abandon(self, effect: "Effect") -> None:
-        """Say of a step that nobody will go on with that it came to nothing, unless somebody is at it."""
+        """Record that a step of a dead conductor was not done, unless another process is doing it."""
         if effect.is_settled or self._is_being_done(effect):
             return
         error: dict[str, object] = {"code": "abandoned", "message": "the conductor died before it was done"}
@@ -56,10 +56,10 @@ class Acts:
                 effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
             self._log.effects.settle(effect.id, actor=str(effect.actor), error=error)
         except (Conflict, Unproven):
-            return  # another conductor was faster, or only the owner can tell what came of it
+            return  # another conductor was faster, or only the owner knows whether it was done
 
     def _resolved(self, effect: "Effect", look: Callable[["Effect"], EffectCheck]) -> "Effect":
-        """Bring a step that was begun to where it is settled, or ours to do."""
+        """Return a step that was begun before as finalized, or as ours to do."""
         if effect.is_settled:
             return effect
         if effect.state == "intended" and self._is_being_done(effect):
@@ -71,5 +71,5 @@ class Acts:
         return self._log.effects.take_up(effect.id, actor=self._actor, **seen)
 
     def _is_being_done(self, effect: "Effect") -> bool:
-        # Only who holds the task's lease comes here, so what this process began and left is nobody's.
+        # Callers hold the task's lease, so nobody else works on steps that this process began.
         return effect.actor not in (None, self._actor) and bool(Identity.from_text(str(effect.actor)).is_alive())

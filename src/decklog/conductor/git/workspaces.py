@@ -1,31 +1,112 @@
-"""Keeps what an attempt left, whatever it did with git: commits, other branches, the stash, what was reset away, loose files.
+"""Workspaces: a folder for each attempt, with a repository of its own that reads the user's objects and nothing else of it.
 
-A place's own `.git` was an agent's to write, so no git is ever run in it: its refs are read as files, its objects are read by
-calls that know none of its settings, and whether a file changed is told by an index of ours.
+`keep` saves all that an attempt left: commits, other branches, the stash, commits that were reset away, and loose files. An agent
+may have written to the `.git` of its workspace, so no git runs in it. Its refs are read as files, its objects are read without its
+settings, and changed files are found by an index of ours.
 """
 
 import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from decklog.conductor.git import skeleton
-from decklog.conductor.git.places import BRANCH, Workspace
-from decklog.conductor.git.repository import Person, Repository
+from decklog.conductor import kill_points
+from decklog.conductor.git.repository import HOME, Person, Repository, borrow_objects, ref_part, write_git_directory
 from decklog.core.errors import DecklogError
 
+BRANCH = "work"
 LARGEST_IGNORED = 32 * 1024 * 1024
 MOST_LEFT = 50
 _LARGEST_FILE = 1024 * 1024
 
 
 @dataclass(frozen=True)
+class Workspace:
+    """The folder of one attempt at a task. The agent sees `tree`."""
+
+    folder: Path
+    refs: str = ""
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def git(self) -> Path:
+        return self.tree / ".git"
+
+    @property
+    def index(self) -> Path:
+        """The index from when the workspace was made: an agent can mark files as unchanged in its own."""
+        return self.folder / "index"
+
+    @property
+    def is_made(self) -> bool:
+        return self.tree.is_dir()
+
+
+def workspace(repository: Repository, run_id: str, task_id: str, fence: int) -> Workspace:
+    """Return the workspace of an attempt."""
+    run, task = ref_part(run_id), ref_part(task_id)
+    return Workspace(repository.state / run / f"{task}-{fence}", f"{HOME}/{run}/tasks/{task}/{fence}")
+
+
+def make(repository: Repository, place: Workspace, commit: str, person: Person) -> None:
+    """Make a workspace with the files of a commit; remove what a crash left half made."""
+    making = place.folder / "making"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True, mode=0o700)
+    place.index.unlink(missing_ok=True)
+    repository.populate(commit, making, place.index)
+    write_git_directory(
+        making / ".git",
+        branch=BRANCH,
+        commit=commit,
+        borrowed=repository.objects,
+        person=person,
+        is_sha256=repository.is_sha256,
+    )
+    # With its time, by which git finds files that changed in the second in which they were written.
+    shutil.copy2(place.index, making / ".git/index")
+    kill_points.reached("place:made")
+    making.rename(place.tree)
+
+
+def remove(place: Workspace) -> None:
+    """Remove a workspace with everything in it, also what an agent made unwritable."""
+    if place.tree.exists():
+        # A half removed workspace must not be used as one.
+        place.tree.rename(place.folder / "removing")
+    kill_points.reached("place:removing")
+    remove_folder(place.folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with everything in it, also what was made unwritable."""
+    shutil.rmtree(folder, onerror=_insist)
+
+
+def _insist(function: object, path: str, _problem: object) -> None:
+    """Try again after making the folder around a path writable."""
+    for folder in (os.path.dirname(path), path):
+        if os.path.isdir(folder) and not os.path.islink(folder):
+            os.chmod(folder, 0o700)
+    if function in (os.rmdir, os.unlink):
+        function(path)
+    elif os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+
+
+# What an attempt left
+
+
+@dataclass(frozen=True)
 class KeptAttempt:
     """What an attempt left: the commit on its branch, its folder as a commit without and with ignored files, and the rest.
 
-    `tip` is null when the branch is gone or what it names is not whole.
+    `tip` is None when the branch is gone or its commit is not complete.
     """
 
     tip: str | None
@@ -33,30 +114,34 @@ class KeptAttempt:
     folder: str
     is_clean: bool
     left: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         return {**vars(self), "left": list(self.left), "notes": list(self.notes)}
 
 
 def keep(repository: Repository, place: Workspace, start: str, person: Person, at: int) -> KeptAttempt:
-    """Hold everything that an attempt left by refs of our own. Doing it again gives the same."""
-    found = _Found(place)
-    whole = _brought_over(repository, found, start)
-    tip = found.tip if found.tip == start or found.tip in whole else None
+    """Save everything that an attempt left by refs of our own. Calling it again gives the same."""
+    found = _Named(place)
+    complete = _copied(repository, found, start)
+    tip = found.tip if found.tip == start or found.tip in complete else None
     changed = _as_commit(repository, place, tip or start, person, at, is_all=False)
-    folder, notes = _folder_as_commit(repository, place, changed, person, at)
-    nested = _nested(repository, place, person, at)
-    left = [sha for sha in whole if sha != tip] + nested
+    folder, notes = changed, list(found.notes)
+    ignored = _ignored_bytes(repository, place)
+    if ignored > LARGEST_IGNORED:
+        notes.append("ignored files are too large to be kept")
+    elif ignored:
+        folder = _as_commit(repository, place, changed, person, at, is_all=True)
+    left = [sha for sha in complete if sha != tip] + _nested(repository, place, person, at)
     refs = {f"{place.refs}/folder": folder, f"{place.refs}/changed": changed, **({f"{place.refs}/tip": tip} if tip else {})}
     repository.set_refs(refs | {f"{place.refs}/left/{number}": sha for number, sha in enumerate(left, 1)})
-    return KeptAttempt(tip, changed, folder, changed == (tip or start), tuple(left), (*found.notes, *notes))
+    return KeptAttempt(tip, changed, folder, changed == (tip or start), tuple(left), tuple(notes))
 
 
 def snapshot(
     repository: Repository, place: Workspace, start: str, person: Person, at: int, *, scratch: str = "index.looking"
 ) -> str:
-    """Make a commit of a place's files as they are now, ignored ones left out, while an agent works there; nothing holds it.
+    """Create a commit of a workspace's files, without ignored ones, while an agent works there; no ref holds it.
 
     Each process that looks needs a `scratch` index of its own.
     """
@@ -64,8 +149,8 @@ def snapshot(
     return start if tree == repository.tree(start) else repository.commit(tree, [start], "So far\n", person, at)
 
 
-class _Found:
-    """The commits that a place names, read from its files."""
+class _Named:
+    """The commits that a workspace names, read from its files."""
 
     def __init__(self, place: Workspace) -> None:
         self.notes: list[str] = []
@@ -73,7 +158,7 @@ class _Found:
         self.tip: str | None = None
         self.commits: list[str] = []
         if not _is_folder(place.git) or not _is_folder(place.git / "objects"):
-            self.notes.append("the place has no repository of its own any more")
+            self.notes.append("the workspace has no repository of its own any more")
             return
         self.objects = place.git / "objects"
         named = {**_packed(place.git), **_loose(place.git)}
@@ -82,23 +167,21 @@ class _Found:
         self.commits = [sha for sha in dict.fromkeys(everything) if set(sha) != {"0"}]
 
 
-def _brought_over(repository: Repository, found: _Found, start: str) -> list[str]:
-    """Copy the objects of what a place names into the repository; give those commits that are whole."""
+def _copied(repository: Repository, found: _Named, start: str) -> list[str]:
+    """Copy the objects of the commits that a workspace names into the repository; return the complete ones."""
     new = [sha for sha in found.commits if sha != start][-MOST_LEFT:]
     if found.objects is None or not new:
         return []
-    # What else the place may have been told to borrow is nobody's business here.
-    skeleton.borrow(found.objects.parent, repository.objects)
-    if (tip := found.tip) in new:
-        new.remove(str(tip))
-        new.insert(0, str(tip))
-    whole = [sha for sha in new if _fetched(repository, found.objects, sha, start)]
-    if len(whole) < len(new):
-        found.notes.append(f"{len(new) - len(whole)} of what the place names is not whole, or no commit that git takes")
-    return whole
+    # An agent may have made the workspace borrow from elsewhere.
+    borrow_objects(found.objects.parent, repository.objects)
+    new.sort(key=lambda sha: sha != found.tip)
+    complete = [sha for sha in new if _is_fetched(repository, found.objects, sha, start)]
+    if len(complete) < len(new):
+        found.notes.append(f"{len(new) - len(complete)} of the commits that the workspace names are not complete")
+    return complete
 
 
-def _fetched(repository: Repository, objects: Path, sha: str, start: str) -> bool:
+def _is_fetched(repository: Repository, objects: Path, sha: str, start: str) -> bool:
     if repository.has(sha):
         return True
     try:
@@ -107,18 +190,8 @@ def _fetched(repository: Repository, objects: Path, sha: str, start: str) -> boo
         repository.on_objects("unpack-objects", "-q", "--strict", given=pack)
         return repository.has(sha)
     except DecklogError:
-        # Damaged, half written, or made so that git refuses it: the folder's files are kept all the same.
+        # Damaged, half written, or refused by git. The folder's files are kept all the same.
         return False
-
-
-def _folder_as_commit(repository: Repository, place: Workspace, changed: str, person: Person, at: int) -> tuple[str, list[str]]:
-    """Make a commit of a place's files as they are, ignored ones too unless they are too large."""
-    size = _ignored_bytes(repository, place)
-    if size == 0:
-        return changed, []
-    if size > LARGEST_IGNORED:
-        return changed, ["ignored files are too large to be kept"]
-    return _as_commit(repository, place, changed, person, at, is_all=True), []
 
 
 def _as_commit(repository: Repository, place: Workspace, parent: str, person: Person, at: int, *, is_all: bool) -> str:
@@ -132,11 +205,11 @@ def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all
     own = folder.parent / scratch
     own.unlink(missing_ok=True)
     if index is not None and index.is_file():
-        # With its time: git tells by it which files may have changed in the second in which they were written.
+        # With its time, by which git finds files that changed in the second in which they were written.
         shutil.copy2(index, own)
     variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(own)}
     words = ("add", "--all", "--force", ".") if is_all else ("add", "--all", ".")
-    # A nested repository is added as a link to its commit, with advice on standard error; its files are kept apart.
+    # A nested repository is added as a link to its commit; its files are kept separately.
     repository.on_objects("-C", str(folder), *words, variables=variables)
     tree = repository.on_objects("write-tree", variables=variables).text
     own.unlink()
@@ -157,7 +230,7 @@ def _ignored_bytes(repository: Repository, place: Workspace) -> int:
 
 
 def _nested(repository: Repository, place: Workspace, person: Person, at: int) -> list[str]:
-    """Keep the files of repositories that were made inside of the place."""
+    """Keep the files of repositories that were made inside of the workspace."""
     found = []
     for folder, names, files in os.walk(place.tree):
         if folder != str(place.tree) and ".git" in (*names, *files):
@@ -167,7 +240,7 @@ def _nested(repository: Repository, place: Workspace, person: Person, at: int) -
     return found
 
 
-# What a place's files name
+# What the files of a workspace's repository name
 
 
 def _loose(git: Path) -> dict[str, str]:

@@ -1,26 +1,35 @@
-"""The settings of a run, read from `decklog.toml` in the commit that it starts from."""
+"""The settings of a run: `decklog.toml` in the commit that it starts from, its checks, and the consent to what it loosens.
+
+Consent is for one version of the file, by its digest, in one repository.
+"""
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import Description, describe
-from decklog.conductor.git.repository import Repository
-from decklog.conductor.settings import consent
-from decklog.conductor.settings.check import Check, define
-from decklog.conductor.settings.document import NAME, load
-from decklog.core.errors import Invalid, NotFound
+from decklog.conductor.loosening import Loosened, loosened
+from decklog.core.errors import Invalid, NotAccepted, NotFound
+from decklog.core.user_consents import give_consent, has_consent
 from decklog.guard.policy.policy import control_files
 from decklog.guard.sandbox.sandbox import SandboxKind
+from decklog.records.values import to_json
 
 if TYPE_CHECKING:
-    from decklog.conductor.settings.plan import WorkPlan
+    from decklog.conductor.git.repository import Repository
+    from decklog.conductor.plan import WorkPlan
     from decklog.stores.tasks.task import Task
 
-# Whoever changes one of these changes what is run, or what counts as good: a person decides.
+NAME = "decklog.toml"
+# Sections whose members are tables with names of their own.
+_NAMED = ("agents", "models")
+_CHECKS_HINT = 'Start each check with [[checks]] and give it a name, such as name = "tests".'
+REPORTS = ("junit", "none")
+# A person decides about changes to these: they define what is run and what passes.
 PROTECTED = (
     *control_files(),
     *("/decklog.toml", "/.github/", "/.gitlab-ci.yml", ".claude/", ".codex/", ".mcp.json", "AGENTS.md", "CLAUDE.md"),
@@ -36,9 +45,9 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tests": ("paths",),
     "protect": ("paths",),
 }
-# What others read in the same file: models and who asks them, prompts, the review of changes, the mending of feedback, redaction.
+# Sections of other rooms.
 _OF_OTHERS = ("models", "calls", "prompt", "review", "mend", "critique", "redaction")
-# Enough for a repository in Python, and what others change is easy to see.
+# Enough for a repository in Python.
 _SMALLEST = """
   [agents.worker]
   extends = "claude-code"    # others: decklog run agents
@@ -52,9 +61,90 @@ _SMALLEST = """
 """
 
 
+def load(content: bytes) -> dict[str, Any]:
+    """Parse settings. Raise Invalid for text that is not TOML and for sections of the wrong shape."""
+    try:
+        table = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise Invalid(f"{NAME} is not TOML: {problem}", hint="Fix it and commit it.") from problem
+    for name, section in table.items():
+        if name == "checks":
+            _check_list(section)
+        elif not isinstance(section, dict):
+            raise Invalid(f"{name} in {NAME} is a table", hint=f"Write it as [{name}].", field=name)
+    for section_name in _NAMED:
+        for name, member in table.get(section_name, {}).items():
+            if not isinstance(member, dict):
+                raise Invalid(
+                    f"{section_name}.{name} in {NAME} is a table", hint=f"Write it as [{section_name}.{name}].", field=name
+                )
+    return table
+
+
+def _check_list(checks: object) -> None:
+    if isinstance(checks, dict):
+        written = ", ".join(f"[checks.{name}]" for name in checks) or "[checks]"
+        raise Invalid(f"{NAME} has {written}, but checks is a list", hint=_CHECKS_HINT, field="checks")
+    if not isinstance(checks, list) or not all(isinstance(one, dict) for one in checks):
+        raise Invalid(f"checks in {NAME} is a list of tables", hint=_CHECKS_HINT, field="checks")
+
+
+# Checks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check: a command that passes or fails a tree by its exit code, and by its report if it writes one."""
+
+    name: str
+    command: tuple[str, ...]
+    report: str = "none"
+    gate: bool = True
+    minutes: float = 10.0
+    network: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    pass_env: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The digest of the definition."""
+        return hashlib.sha256(to_json(asdict(self)).encode()).hexdigest()
+
+    def arguments(self, *, report: str, changed: Sequence[str]) -> list[str]:
+        """Fill in the command; `{changed}` becomes one argument for each path."""
+        words: list[str] = []
+        for word in self.command:
+            words += list(changed) if word == "{changed}" else [word.replace("{report}", report)]
+        return words
+
+
+def define_check(table: Mapping[str, Any]) -> Check:
+    """Parse a check. Raise Invalid for missing and unknown settings."""
+    name = table.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise Invalid("a check needs a name", hint='[[checks]] name = "tests"', field="name")
+    known = {one.name for one in fields(Check)}
+    for key in table:
+        if key not in known:
+            raise Invalid(f"check {name}: there is no setting {key!r}", hint=f"There are {', '.join(sorted(known))}.", field=key)
+    command = table.get("command")
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+        raise Invalid(f"check {name} needs a command, as a list of texts", hint='command = ["pytest", "-q"]', field="command")
+    if table.get("report", "none") not in REPORTS:
+        raise Invalid(f"check {name}: report is {table['report']!r}", hint=f"Use one of {', '.join(REPORTS)}.", field="report")
+    if table.get("report") == "junit" and not any("{report}" in word for word in command):
+        raise Invalid(f"check {name} has a report without a path", hint='"--junitxml={report}"', field="command")
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return Check(**given)
+
+
+# A run
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What a run is done with. `digest` names the file that said so."""
+    """The settings of a run. `digest` is that of the file."""
 
     digest: str
     agents_at_once: int = 4
@@ -75,7 +165,7 @@ class Configuration:
     checks: tuple[Check, ...] = ()
     tests: tuple[str, ...] = TESTS
     protected: tuple[str, ...] = PROTECTED
-    # Tests that were red when the run began, which a person has allowed to stay so.
+    # Failing tests of the first commit that a person has allowed.
     known_red: frozenset[str] = frozenset()
 
     @property
@@ -83,22 +173,22 @@ class Configuration:
         """The checks that a tree must pass."""
         return tuple(check for check in self.checks if check.gate)
 
-    def ladder(self, inputs: Mapping[str, object] | None = None) -> list[Description]:
-        """List the agents that work on a piece, one after the other: those that its plan names first, then the other workers."""
+    def levels(self, inputs: Mapping[str, object] | None = None) -> list[Description]:
+        """List the agents of a work item by escalation level: first the one that its plan names, then the other workers."""
         wanted, model = (str((inputs or {}).get(name) or "") for name in ("wanted_agent", "wanted_model"))
         names = list(dict.fromkeys((*((wanted,) if wanted in self.agents else ()), *self.workers)))
         found = [self.agents[name] for name in names]
         return [replace(found[0], model=model), *found[1:]] if model else found
 
     def agents_for(self, task: "Task") -> list[Description]:
-        """List the agents that may be started for a task: those who plan, or those who work from its rung on."""
+        """List the agents that may be started for a task: the strategists, or the workers from its escalation level on."""
         if task.role == "plan":
             return [self.agents[name] for name in self.strategists]
-        ladder = self.ladder(task.inputs)
-        return ladder[min(int(str(task.inputs.get("rung", 0))), len(ladder) - 1) :]
+        levels = self.levels(task.inputs)
+        return levels[min(int(str(task.inputs.get("rung", 0))), len(levels) - 1) :]
 
     def check_plan(self, plan: "WorkPlan") -> None:
-        """Refuse a plan whose pieces name agents that are not described."""
+        """Raise Invalid for a plan that names agents that are not described."""
         for piece in plan.pieces:
             for name in piece.agents:
                 if name not in self.agents:
@@ -109,21 +199,21 @@ class Configuration:
                     )
 
 
-def read(repository: Repository, commit: str) -> Configuration:
-    """Read the settings that a commit has. Refuse a commit without any, and what loosens without this user's consent."""
+def read(repository: "Repository", commit: str) -> Configuration:
+    """Read the settings of a commit. Raise NotFound without any, and NotAccepted without consent to what they loosen."""
     content = repository.read(commit, NAME)
     if content is None:
         raise NotFound(
-            f"commit {commit[:12]} has no {NAME}, which says how to check a change and who works",
+            f"commit {commit[:12]} has no {NAME}, which sets checks and agents",
             hint=f"Add one and commit it, such as:{_SMALLEST.rstrip()}",
         )
     settings = parse(content)
-    consent.require(repository, commit)
+    require_consent(repository, commit)
     return settings
 
 
 def parse(content: bytes) -> Configuration:
-    """Read settings; an unknown name is refused with the nearest that there is."""
+    """Parse settings. Raise Invalid for an unknown name, with the closest known one."""
     table = load(content)
     _check_names(NAME, table, (*_SECTIONS, "agents", "checks", *_OF_OTHERS))
     for section, names in _SECTIONS.items():
@@ -142,7 +232,7 @@ def parse(content: bytes) -> Configuration:
         lease_seconds=float(_whole(run, "lease_seconds", 60, 3600)),
         agents=agents,
         workers=(workers := _named("worker", table.get("roles", {}), agents, list(agents)[:1])),
-        # The last of the ladder is the strongest that there is.
+        # The last worker is the strongest.
         strategists=_strategists(table.get("roles", {}), agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         is_reviewed="review" in table,
@@ -212,17 +302,59 @@ def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description
 
 
 def _strategists(roles: Mapping[str, Any], agents: Mapping[str, Description], otherwise: Sequence[str]) -> tuple[str, ...]:
-    """Name who plans. Nobody does where the list is empty: goals need a plan, and what is stuck is a person's at once."""
+    """Return the agents that plan. With an empty list, goals need a plan, and a person decides about stuck work items."""
     return () if roles.get("strategist") == [] else _named("strategist", roles, agents, otherwise)
 
 
 def _checks(tables: Any) -> tuple[Check, ...]:
     if not tables:
-        raise Invalid(f"{NAME} defines no check, so nothing could be found good", hint="Write one as [[checks]].", field="checks")
-    checks = tuple(define(table) for table in tables)
+        raise Invalid(f"{NAME} defines no check, so nothing could pass", hint="Write one as [[checks]].", field="checks")
+    checks = tuple(define_check(table) for table in tables)
     names = [check.name for check in checks]
     if len(set(names)) < len(names):
         raise Invalid("two checks have the same name", hint="Give each its own.", field="checks")
     if not any(check.gate for check in checks):
         raise Invalid("no check is a gate, so anything would land", hint="Set gate = true on one.", field="checks")
     return checks
+
+
+# Consent
+
+
+@dataclass(frozen=True)
+class LooseningRequest:
+    """The loosening settings of a commit, and whether this user consented to them."""
+
+    commit: str
+    digest: str
+    settings: Sequence[Loosened]
+    is_given: bool
+
+
+def consent_request(repository: "Repository", commit: str) -> LooseningRequest:
+    """Return the loosening settings of a commit."""
+    content = repository.read(commit, NAME) or b""
+    digest = hashlib.sha256(content).hexdigest()
+    settings = loosened(load(content))
+    return LooseningRequest(commit, digest, settings, bool(settings) and has_consent(str(repository.common), digest))
+
+
+def require_consent(repository: "Repository", commit: str) -> None:
+    """Raise NotAccepted if the settings of a commit loosen something that this user did not consent to.
+
+    Call it before anything that the settings name is run.
+    """
+    asked = consent_request(repository, commit)
+    if asked.settings and not asked.is_given:
+        raise NotAccepted(
+            f"{NAME} of commit {commit[:12]} loosens what protects you: {'; '.join(one.line() for one in asked.settings)}",
+            hint=f"If you trust it, a person can consent on a terminal: decklog accept --settings --commit {commit[:12]}",
+            commit=commit,
+            digest=asked.digest,
+            settings=[one.key for one in asked.settings],
+        )
+
+
+def record_consent(repository: "Repository", asked: LooseningRequest) -> None:
+    """Record the consent of this user."""
+    give_consent(str(repository.common), asked.digest)

@@ -1,4 +1,7 @@
-"""Weather: quota, login, overload and a full disk are nobody's fault, cost no attempt, and close a gate for all who share it."""
+"""Outages: quota, login, overload and a full disk use no attempt. The circuit breaker of an account opens for all its agents.
+
+The log stores a breaker as a gate: a closed gate is an open circuit.
+"""
 
 import shutil
 import subprocess
@@ -11,18 +14,18 @@ from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import SessionOutcome
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import RunContext
     from decklog.stores.workflow.gates import Gate
 
-# How long to wait before the next try where no time is stated; each time in a row twice as long.
+# The wait before the next try where no time is stated; it doubles each time in a row.
 RETRY_SECONDS = {"quota": 60.0, "overload": 20.0, "login": 30.0}
-# A try may take long; until it has said something, another may try so much later.
+# A try may take long; without an answer another may follow after this.
 HOLD_SECONDS = 60.0
 PROBE_SECONDS = 30.0
 
 
-class Weather:
-    """Knows which agents of a run can be started now; what it knows is the log's, so that all runs share it."""
+class Outages:
+    """Decides which agents of a run can be started now, by gates in the log that all runs share."""
 
     def __init__(self, site: "RunContext") -> None:
         self._site = site
@@ -41,7 +44,7 @@ class Weather:
         return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
 
     def chosen(self, agents: Sequence[Description]) -> Description | None:
-        """Choose the first of these agents that may be started now; none is null."""
+        """Return the first of these agents that may be started now; None if there is none."""
         closed = self.closed()
         for agent in agents:
             gate = closed.get(gate_name(agent))
@@ -52,7 +55,7 @@ class Weather:
         return None
 
     def opening(self, agents: Sequence[Description]) -> datetime | None:
-        """Return when the first of these agents may be tried again; null when that is for a person to say."""
+        """Return when the first of these agents may be tried again; None when a person decides."""
         closed = self.closed()
         gates = [closed.get(gate_name(agent)) for agent in agents]
         times = [self._site.log.clock.now() if gate is None else gate.opens_at for gate in gates]
@@ -66,23 +69,23 @@ class Weather:
     def _is_shut(self, gate: "Gate | None", agent: Description, now: datetime) -> bool:
         return gate is not None and (gate.is_shut(now) or _waits_for_probe(gate, agent))
 
-    # What agents met
+    # Reports of agents
 
     def met(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
-        """Close the gate of what an agent met, tell a person once; give when it may be tried again."""
+        """Close the gate of an agent after an outage, and inform a person once; return when it may be tried again."""
         kind, name = str(outcome.error_class), gate_name(agent)
-        # Without a program that can say whether somebody has logged in again, only a person can.
+        # Without a program that checks the login, only a person can open the gate.
         retry = None if kind == "login" and not agent.probe else RETRY_SECONDS[kind]
-        # A login does not come back by itself, whatever else was said.
+        # A stated time does not end a lost login.
         until = None if kind == "login" else outcome.until
         with self._site.log.transaction():
             gate = self._gates.close(name, kind, until=until, retry_seconds=retry, began_at=began_at)
             if gate.closed_at is not None and kind in ("quota", "login"):
-                self._tell(agent, gate, outcome.stderr)
+                self._inform(agent, gate, outcome.stderr)
         return gate.opens_at
 
-    def _tell(self, agent: Description, gate: "Gate", stderr: str) -> None:
-        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on by itself."
+    def _inform(self, agent: Description, gate: "Gate", stderr: str) -> None:
+        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on then."
         what = {"login": "is no longer logged in", "quota": "has met its quota"}[gate.reason]
         words = f"\n{stderr}" if stderr else ""
         self._site.log.inbox.post(
@@ -99,17 +102,17 @@ class Weather:
         if name in self.closed():
             self._gates.open(name, reason=f"{agent.name} was answered")
 
-    # What is tried without an agent
+    # Tries without an agent
 
     def person_came(self, agents: Sequence[Description]) -> None:
-        """Let what only a person can open be tried once: somebody has just started the run by hand."""
+        """Allow one try of the gates that only a person can open: somebody has just started the run."""
         closed = self.closed()
         for name in {gate_name(agent) for agent in agents} & closed.keys():
             if closed[name].opens_at is None:
                 self._gates.retry(name)
 
     def probe(self, agents: Sequence[Description]) -> None:
-        """Ask the programs that can say so whether somebody has logged in again."""
+        """Open the gates of agents whose program reports a login again."""
         with_probe = [agent for agent in agents if agent.probe]
         closed = self.closed() if with_probe else {}
         for agent in with_probe:
@@ -122,13 +125,13 @@ class Weather:
                 self._gates.close(gate.name, gate.reason, retry_seconds=RETRY_SECONDS["login"])
 
     def is_disk_full(self) -> bool:
-        """Return whether there is less room for places than a run needs."""
+        """Return whether the disk has less room than a run needs."""
         needed = self._site.configuration.free_megabytes
         return shutil.disk_usage(self._site.repository.state).free < needed * 1024 * 1024
 
 
 def gate_name(agent: Description) -> str:
-    """Name the gate of an agent: that of its account, which it may share with others."""
+    """Return the gate of an agent: that of its account, which it may share with others."""
     return f"account {agent.account or agent.name}"
 
 
