@@ -20,7 +20,7 @@ from decklog.conductor.loosening import RULES, loosened
 from decklog.conductor.outages import _is_logged_in
 from decklog.conductor.settings import Check, load
 from decklog.core.errors import NotAccepted
-from decklog.fixes.settings import MendSettings
+from decklog.fixes.context import MendSettings
 from decklog.models.composer import PromptSettings
 from decklog.models.settings import ModelChoice
 from decklog.review.change import between

@@ -13,7 +13,7 @@ from decklog.conductor.settings import NAME, require_consent
 from decklog.conductor.stages import all_tasks
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
-from decklog.fixes.ground import newest_base
+from decklog.fixes.context import newest_base
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
 from decklog.models.seam import ModelCall, Models

@@ -172,15 +172,15 @@ def _standing(call: Invocation, log: "Decklog") -> int:
 
 
 def _as_dict(log: "Decklog", mend: "Mend") -> "dict[str, Any]":
-    from decklog.fixes.gate_step import asked_about
-    from decklog.fixes.mend_states import STAGES, ways_out
+    from decklog.fixes.fixing import asked_about
+    from decklog.fixes.loop import STAGES, ways_out
 
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
 def _say_standing(log: "Decklog", mend: "Mend") -> None:
-    from decklog.fixes.gate_step import asked_about
-    from decklog.fixes.mend_states import STAGES, ways_out
+    from decklog.fixes.fixing import asked_about
+    from decklog.fixes.loop import STAGES, ways_out
 
     asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
@@ -191,7 +191,7 @@ def _say_standing(log: "Decklog", mend: "Mend") -> None:
 
 
 def _told(call: Invocation, log: "Decklog", mend: "Mend") -> int:
-    from decklog.fixes.gate_step import asked_about
+    from decklog.fixes.fixing import asked_about
 
     if call.json:
         show(_as_dict(log, mend), as_json=True)
