@@ -13,9 +13,9 @@ from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, load, require_consent
 from decklog.conductor.side_effects import SideEffects
 from decklog.core.errors import Invalid
+from decklog.models.client import Models
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
-from decklog.models.seam import Models
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between
 from decklog.stores.approvals.approval import ApprovalState, question_key

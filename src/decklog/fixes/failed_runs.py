@@ -14,9 +14,9 @@ from decklog.conductor.stages import all_tasks
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.fixes.context import newest_base
+from decklog.models.client import ModelCall, Models
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
-from decklog.models.seam import ModelCall, Models
 from decklog.review import settings as review_settings
 from decklog.stores.memory.error_signatures import signature
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from decklog.fixes.context import answer_merge_question, ask_about_plan, withdraw_plan_question
 from decklog.fixes.fixing import given_up
 from decklog.guard.files.gitignore import IgnoreFile
-from decklog.models.seam import ModelCall
+from decklog.models.client import ModelCall
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import MendState, MendWait
 
 if TYPE_CHECKING:
     from decklog.fixes.context import FixContext
-    from decklog.models.seam import ModelAnswer
+    from decklog.models.client import ModelAnswer
     from decklog.stores.workflow.mends import Mend
 
 FLOOR = 60
@@ -108,7 +108,7 @@ def _asked(context: "FixContext") -> "ModelAnswer":
     ]
     composed = composer.compose(SITE, data=[(name, text) for name, text in data if text])
     if not composed.fits:
-        from decklog.models.seam import ModelAnswer
+        from decklog.models.client import ModelAnswer
 
         return ModelAnswer(site=SITE, prompt_digest=composed.prompt.digest, why="what is to be told does not fit into a prompt")
     return models.ask(ModelCall(site=SITE, prompt=composed.prompt, schema=FORM))

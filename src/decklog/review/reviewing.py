@@ -9,10 +9,10 @@ from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, require_consent
+from decklog.models.client import Models
 from decklog.models.composer import Composer
 from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
-from decklog.models.seam import Models
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between, usual_base

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decklog import Decklog
     from decklog.cli.call import Invocation
     from decklog.models.asking import Voices
-    from decklog.models.conversation.talking import MessageOutcome
+    from decklog.models.conversation import MessageOutcome
 
 SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
 _PENDING = 7
@@ -45,7 +45,7 @@ def said(
     Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
     """
     from decklog.agents.context.agents import is_agent
-    from decklog.models.conversation.talking import Conversation
+    from decklog.models.conversation import Conversation
 
     if is_agent():
         raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")

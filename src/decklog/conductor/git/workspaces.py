@@ -1,7 +1,7 @@
 """Workspaces: a folder for each attempt, with a repository of its own that reads the user's objects and nothing else of it.
 
 `keep` saves all that an attempt left: commits, other branches, the stash, commits that were reset away, and loose files. An agent
-may have written to the `.git` of its workspace, so no git runs in it. Its refs are read as files, its objects are read without its
+may have written to the `.git` of its workspace, so no git runs in it. Its refs are read as files, its objects without its
 settings, and changed files are found by an index of ours.
 """
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
+from decklog.conductor.agents.launch import agent_command
 from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
-from decklog.conductor.commands import Command, Running
+from decklog.conductor.commands import Command
 from decklog.conductor.git.repository import write_git_directory
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.core.errors import DecklogError
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 # The one who asked is gone: nobody would hear the answer.
 _GRACE_SECONDS = 5.0
 _LONGEST_SAID = 300
-_KILL = [(9, 5.0)]
 _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
 
 
@@ -63,12 +63,9 @@ class AgentModel:
             return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
         try:
-            commands.start(self._command(scratch, told, text, mark, wish))
+            ended = commands.run(self._command(scratch, told, text, mark, wish), self.wanted_end)
         except (DecklogError, OSError) as problem:
             return ModelReply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
-        running = Running.find(mark, scratch / "command")
-        assert running is not None
-        ended = running.until_end(self.wanted_end, _KILL)
         reader = StreamReader(agent)
         lines = Follower(scratch / "command").rest()
         events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
@@ -78,22 +75,15 @@ class AgentModel:
         agent = self.description
         values = {"prompt": text, "prompt_file": told, "model": agent.model, "turns": agent.turns, "place": scratch / "tree"}
         kind = Sandbox(kind=self.sandbox).settled().kind
-        return Command(
-            argv=agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
+        return agent_command(
+            agent,
+            agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
+            kind=kind,
+            readable=(str(told),),
             mark=mark,
             root=scratch / "tree",
             folder=scratch / "command",
-            sandbox=Sandbox(
-                kind=kind,
-                network=agent.network,
-                readable=_expanded((str(told), *agent.reads)),
-                writable=_expanded(agent.writable),
-            ),
             log_file=self.log_file,
-            env=agent.env,
-            pass_env=agent.pass_env,
-            keeps_home=agent.keeps_home,
-            home=agent.home_files,
             input=_input(agent.prompt, told, text),
             timeout_seconds=wish.seconds,
             grace_seconds=_GRACE_SECONDS,
@@ -160,7 +150,3 @@ def _usage(events: Sequence[StreamEvent]) -> dict[str, int]:
         for name, value in (event.usage or {}).items():
             total[name] = total.get(name, 0) + value
     return total
-
-
-def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(os.path.expanduser(path) for path in paths)

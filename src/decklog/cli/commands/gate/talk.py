@@ -36,7 +36,7 @@ def critical(call: Invocation, /, text: str, key: str | None, from_: str | None,
 def standup(call: Invocation, prose: bool) -> int:
     """Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions."""
     from decklog.cli.short.talking import voices_here
-    from decklog.models.conversation.standup import prose_of, standup_of
+    from decklog.models.standup import prose_of, standup_of
 
     with call.open(writing=prose) as log:
         now = log.clock.now()

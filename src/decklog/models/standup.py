@@ -1,4 +1,4 @@
-"""The daily report: what was done yesterday, what is under way today, what is in the way, what it costs, what is asked."""
+"""The report of a day: what was done, what is in progress, obstacles, costs and open questions."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta

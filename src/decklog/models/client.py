@@ -1,16 +1,16 @@
-"""The seam: every call to a model goes through here, with money held before it and its answer on record after it."""
+"""The model client: one call with its limits, retries, charges and a checked answer in JSON."""
 
 import hashlib
+import json
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
-from decklog.models import answer
-from decklog.models.answer import NotAnAnswer
 from decklog.models.prompt import Prompt, PromptPart
 from decklog.models.provider import PASSING, WEATHER, ModelReply, ModelRequest, Provider
 
@@ -18,11 +18,102 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.models.settings import ModelChoice, ModelSettings
 
+LONGEST_ANSWER = 1024 * 1024
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
 MOST_TRIES = 3
 # Where nobody says how long a limit lasts; twice as long each time.
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_TEXT = 20_000
 _MICRO = 1_000_000
+
+
+class NotAnAnswer(ValueError):
+    """The reply does not match the schema."""
+
+
+def parse_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Parse an answer: one JSON object of the schema, alone or in one fence, without other text."""
+    if len(text) > LONGEST_ANSWER:
+        raise NotAnAnswer(f"it is longer than {LONGEST_ANSWER} characters")
+    stripped = text.strip()
+    fenced = _FENCE.fullmatch(stripped)
+    try:
+        found = json.loads(fenced[1] if fenced else stripped, object_pairs_hook=_once, parse_constant=_refuse)
+    except RecursionError:
+        raise NotAnAnswer("it is nested too deeply") from None
+    except NotAnAnswer:
+        raise
+    except ValueError as problem:
+        raise NotAnAnswer(f"it is not JSON alone: {problem}") from None
+    if not isinstance(found, dict):
+        raise NotAnAnswer("it is no JSON object")
+    fault = next(faults(found, schema), None)
+    if fault is not None:
+        raise NotAnAnswer(fault)
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise NotAnAnswer("it has the same name twice in one object")
+    return dict(pairs)
+
+
+def _refuse(word: str) -> Any:
+    raise NotAnAnswer(f"{word} is no JSON")
+
+
+def faults(value: object, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
+    """Yield the faults of a value by the part of JSON Schema that every provider supports."""
+    where = place or "it"
+    wanted = schema.get("type")
+    if wanted is not None and not _is_a(value, wanted):
+        yield f"{where} is no {wanted}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where} is {value!r:.60}, and not one of {', '.join(map(str, schema['enum']))}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            yield f"{where} is {value}, and goes from {schema.get('minimum')} to {schema.get('maximum')}"
+    elif isinstance(value, list):
+        yield from _list_faults(value, schema, where)
+    elif isinstance(value, dict):
+        yield from _object_faults(value, schema, place)
+
+
+def _is_a(value: object, wanted: "str | list[str]") -> bool:
+    words = [wanted] if isinstance(wanted, str) else wanted
+    # To Python a truth is a number.
+    return any(isinstance(value, _TYPES[word]) and (word == "boolean" or not isinstance(value, bool)) for word in words)
+
+
+def _list_faults(value: list[Any], schema: Mapping[str, Any], where: str) -> Iterator[str]:
+    if len(value) > schema.get("maxItems", len(value)):
+        yield f"{where} has {len(value)} items, and at most {schema['maxItems']} were asked for"
+    for number, one in enumerate(value):
+        yield from faults(one, schema.get("items", {}), f"{where}[{number}]")
+
+
+def _object_faults(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{place or 'it'} lacks {name}"
+    for name, one in value.items():
+        if name in properties:
+            yield from faults(one, properties[name], f"{place}.{name}" if place else name)
+        elif schema.get("additionalProperties") is False:
+            yield f"{place or 'it'} has {name!r:.60}, which was not asked for"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +168,6 @@ class Models:
         self._run_id = run_id
         self._task_id = task_id
         self._wait = wait
-
-    def name_for(self, site: str) -> str | None:
-        """Name the model that answers a call; none is null."""
-        choice = self._settings.choice_for(site)
-        return None if choice is None else choice.name
 
     def ask(self, call: ModelCall) -> ModelAnswer:
         """Ask the model of a call site. Whatever goes wrong on the way is told in the answer, which then has no data."""
@@ -154,7 +240,7 @@ class _Asking:
                 why = f"{self._choice.name} met {reply.error_class}: {reply.error}"
                 return self._answer(why=why, model=reply.model, is_weather=reply.error_class in WEATHER)
             try:
-                return self._answer(data=answer.read(reply.text, self._call.schema), model=reply.model)
+                return self._answer(data=parse_answer(reply.text, self._call.schema), model=reply.model)
             except NotAnAnswer as problem:
                 if repaired:
                     return self._answer(why=f"{self._choice.name} gave no answer that can be read: {problem}", model=reply.model)
