@@ -2,15 +2,13 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from decklog.cli.call import Invocation
 
 
-def main(arguments: list[str] | None = None) -> "NoReturn":
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run `decklog` as a program."""
     code = run(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -22,7 +20,7 @@ def main(arguments: list[str] | None = None) -> "NoReturn":
     sys.exit(code)
 
 
-def bazinga() -> "NoReturn":
+def bazinga() -> NoReturn:
     """Run `bazinga-db` as a program."""
     main(["bazinga", *sys.argv[1:]])
 

@@ -1,12 +1,11 @@
 """One call of the program: the words it was given, and the settings that every command shares."""
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from decklog.agents.spool import Spool
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
@@ -86,15 +85,15 @@ class Invocation:
 
         return self.agent is not None or is_agent()
 
-    def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
+    def take_agent(self, words: list[str], known: Container[str]) -> list[str]:
         """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""
         return self._take(_AGENT, words, known)
 
-    def take_key(self, words: list[str], known: "Container[str]") -> list[str]:
+    def take_key(self, words: list[str], known: Container[str]) -> list[str]:
         """Take the `--key` of a manager's proof out of a verb's words, where it is not an option of its own."""
         return self._take({"--key": "key"}, words, known)
 
-    def _take(self, settings: dict[str, str], words: list[str], known: "Container[str]") -> list[str]:
+    def _take(self, settings: dict[str, str], words: list[str], known: Container[str]) -> list[str]:
         rest: list[str] = []
         left = iter(words)
         for word in left:

@@ -1,23 +1,16 @@
 """Runs a store's verb straight from its signature."""
 
 import os
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.core.figures import dollars
-from decklog.log import store_class
+from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
 from decklog.records.record import Record
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from typing import Any
-
-    from decklog.log import Decklog
-
 
 # Accepted as well, because people type it.
 _ALSO = {"list": "find"}
@@ -91,7 +84,7 @@ def _unknown(store: str, verb: str) -> WrongUsage:
     return WrongUsage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
 
 
-def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "Any":
+def _told(log: Decklog, store: str, operation: Operation, result: Any) -> Any:
     """Return what is shown of a result: runs and tasks that somebody looks at come with the word for how they stand."""
     if store not in ("runs", "tasks") or operation.writes:
         return result
@@ -106,7 +99,7 @@ _AMOUNTS = {("prices", "quote")}
 _REASONS = {("tasks", "claim"): "why_none"}
 
 
-def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[str, Any]") -> "dict[str, Any] | None":
+def _reason(log: Decklog, store: str, operation: Operation, arguments: dict[str, Any]) -> dict[str, Any] | None:
     if (name := _REASONS.get((store, operation.name))) is None:
         return None
     taken = {parameter.name for parameter in parameters_of(operations(store)[name.replace("_", "-")])}
@@ -117,8 +110,8 @@ def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[s
 
 
 def _proving(
-    log: "Decklog", call: Invocation, store: str, operation: Operation, arguments: "dict[str, Any]"
-) -> "AbstractContextManager[None]":
+    log: Decklog, call: Invocation, store: str, operation: Operation, arguments: dict[str, Any]
+) -> AbstractContextManager[None]:
     if not operation.manager_only:
         return nullcontext()
     from decklog.cli.proving import proving
@@ -128,7 +121,7 @@ def _proving(
     return proving(log, call.key)
 
 
-def acting(log: "Decklog", call: Invocation) -> "AbstractContextManager[None]":
+def acting(log: Decklog, call: Invocation) -> AbstractContextManager[None]:
     """Attribute what is written to the agent that the call or the environment names."""
     names = ("agent", "agent_id", "group_id", "task_id")
     given: dict[str, Any] = {name: getattr(call, name, None) or os.environ.get(f"DECKLOG_{name.upper()}") for name in names}

@@ -1,22 +1,17 @@
 """From errors to exit codes, and how an error is shown."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.cli.call import WrongUsage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.shape import OutputShape
 from decklog.core import errors
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.cli.call import Invocation
 
 # How much of each record is shown. A process is one call, and whatever it prints has one shape.
 _shape = OutputShape()
 
 
-def use_shape_of(call: "Invocation") -> None:
+def use_shape_of(call: Invocation) -> None:
     """Show from here on what a call asks for, and as it asks for it."""
     global _shape
     _shape = OutputShape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
@@ -73,7 +68,7 @@ def report(problem: BaseException, *, as_json: bool) -> int:
     return exit_code(problem)
 
 
-def print_json(value: "Any") -> None:
+def print_json(value: Any) -> None:
     """Print one JSON value in the shape of this call."""
     import json
 
@@ -91,7 +86,7 @@ class Trouble(errors.Invalid):
     code = "trouble"
 
 
-def print_findings(data: "dict[str, object]", problem: errors.Invalid | None) -> int:
+def print_findings(data: dict[str, object], problem: errors.Invalid | None) -> int:
     """Print the data of a check; when something was found it is an error too, in the place where errors are."""
     envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
     if problem is not None:

@@ -1,12 +1,7 @@
 """What to do after an error that does not say so itself: a command that can be typed as it stands."""
 
-from typing import TYPE_CHECKING
-
-from decklog.cli.call import HAND_WRITTEN, WrongUsage
+from decklog.cli.call import HAND_WRITTEN, Invocation, WrongUsage
 from decklog.core import errors
-
-if TYPE_CHECKING:
-    from decklog.cli.call import Invocation
 
 # A hint with one of these already names something to type.
 _TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "pipx install", "uv tool install", "chmod", "git ")
@@ -17,7 +12,7 @@ _LISTED_BY = {"tasks": "tasks find --state running"}
 _LISTED = {"notify_rules": "notices rules", "contradictions": "memory contradictions"}
 
 
-def add_next_step(problem: BaseException, call: "Invocation") -> None:
+def add_next_step(problem: BaseException, call: Invocation) -> None:
     """Put a command behind the hint of an error that names nothing to type."""
     if not isinstance(problem, errors.DecklogError) or problem.retryable:
         return
@@ -26,7 +21,7 @@ def add_next_step(problem: BaseException, call: "Invocation") -> None:
         problem.hint = ". ".join(part for part in (said, _step(problem, call)) if part) or None
 
 
-def _step(problem: errors.DecklogError, call: "Invocation") -> str | None:
+def _step(problem: errors.DecklogError, call: Invocation) -> str | None:
     store, path = _command(call.words)
     if store is None and "path" in problem.details and isinstance(problem, (errors.NotFound, errors.Conflict)):
         # It is about a file, and what the log holds tells nothing of it.

@@ -2,13 +2,10 @@
 
 import os
 import sys
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from typing import Protocol
-
     from decklog.log import Decklog
 
     class Asking(Protocol):
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
         def __call__(self, what: str, *, hidden: bool) -> str: ...
 
 
-def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> "AbstractContextManager[None]":
+def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> AbstractContextManager[None]:
     """Ask for the manager's password, or for the passphrase of the key, where somebody can answer and one is needed."""
     ask = ask or _prompted
     if key is not None:

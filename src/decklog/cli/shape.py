@@ -1,10 +1,7 @@
 """What an answer leaves out, for readers who pay for every character: empty fields, or all but those that were asked for."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from collections.abc import Iterator
+from typing import Any
 
 # JSON of the users' own, in which an empty value may mean something: it is shown as it is.
 AS_IT_IS = frozenset(
@@ -31,7 +28,7 @@ AS_IT_IS = frozenset(
 class OutputShape:
     """How much of each record is shown; it remembers what was left out."""
 
-    def __init__(self, *, brief: bool = False, fields: "tuple[str, ...]" = ()) -> None:
+    def __init__(self, *, brief: bool = False, fields: tuple[str, ...] = ()) -> None:
         self.brief = brief
         self.fields = fields
         self._left_out: set[str] = set()
@@ -42,7 +39,7 @@ class OutputShape:
     def is_whole(self) -> bool:
         return not self.brief and not self.fields
 
-    def of_envelope(self, envelope: "dict[str, Any]") -> "dict[str, Any]":
+    def of_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
         """Return an envelope with its data in this shape, and what was left out of it."""
         shaped = {**envelope, "data": self.of_data(envelope["data"])} if "data" in envelope else dict(envelope)
         if self.warnings:
@@ -53,7 +50,7 @@ class OutputShape:
                 shaped["error"] = _filled(shaped["error"])
         return {**shaped, "left_out": said} if (said := self.left_out) else shaped
 
-    def of_data(self, data: "Any") -> "Any":
+    def of_data(self, data: Any) -> Any:
         """Give plain JSON values in this shape."""
         if self.fields:
             self._look_for_unknown(data)
@@ -69,7 +66,7 @@ class OutputShape:
             return f"{len(self._left_out)} other fields"
         return f"{len(self._left_out)} empty fields; --no-brief shows them"
 
-    def _without_empties(self, data: "Any") -> "Any":
+    def _without_empties(self, data: Any) -> Any:
         if isinstance(data, list):
             return [self._without_empties(item) for item in data]
         if not isinstance(data, dict):
@@ -78,7 +75,7 @@ class OutputShape:
         self._left_out |= data.keys() - kept.keys()
         return {name: value if name in AS_IT_IS else self._without_empties(value) for name, value in kept.items()}
 
-    def _chosen(self, data: "Any") -> "Any":
+    def _chosen(self, data: Any) -> Any:
         """Keep the fields that were asked for, of a record or of every record in lists beneath."""
         if isinstance(data, list):
             return [self._chosen(item) for item in data]
@@ -89,7 +86,7 @@ class OutputShape:
         self._left_out |= data.keys() - set(self.fields)
         return {name: data[name] for name in self.fields if name in data}
 
-    def _look_for_unknown(self, data: "Any") -> None:
+    def _look_for_unknown(self, data: Any) -> None:
         known = dict.fromkeys(_names(data))
         for name in self.fields:
             if known and name not in known:
@@ -99,15 +96,15 @@ class OutputShape:
                 self.warnings.append(f"there is no field {name} in this answer. {said}")
 
 
-def _is_empty(value: "Any") -> bool:
+def _is_empty(value: Any) -> bool:
     return value is None or value == "" or value == [] or value == {}
 
 
-def _filled(record: "dict[str, Any]") -> "dict[str, Any]":
+def _filled(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if not _is_empty(value)}
 
 
-def _names(data: "Any") -> "Iterator[str]":
+def _names(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
         yield from data
         for name, value in data.items():

@@ -1,19 +1,14 @@
 """Shows results: one JSON envelope for programs, plain text for people."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
 from decklog.cli.styles import DIM, PLAIN, STRONG, of_word, painted
 from decklog.cli.table import WORDS, cut, fitted, in_dollars, plain, readable
 from decklog.records.record import Page, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
 
 # `2026-11-15 12:00:00`, with which a line of an entry begins.
 _TIME = 19
@@ -24,7 +19,7 @@ _AMOUNTS = ("cost_dollars", "dollars", "limit_dollars", "ceiling")
 _WIDTH = 100
 
 
-def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, reason: "dict[str, Any] | None" = None) -> int:
+def show(result: Any, *, as_json: bool, warnings: list[str] | None = None, reason: dict[str, Any] | None = None) -> int:
     """Print a verb's result, or the reason why there is none; give the exit code."""
     if hasattr(result, "__next__"):
         return show_stream(result, as_json=as_json)
@@ -70,7 +65,7 @@ def confirm(verb: str, record: Record, warnings: list[str]) -> int:
     return 0
 
 
-def _shaped(result: "Any") -> "Any":
+def _shaped(result: Any) -> Any:
     """Return what a person asked to see of a result. Entries are lines and tables leave empty columns out as they are."""
     wanted = shape()
     if wanted.fields or (wanted.brief and not isinstance(result, list)):
@@ -78,7 +73,7 @@ def _shaped(result: "Any") -> "Any":
     return result
 
 
-def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool = False) -> int:
+def show_stream(entries: Iterator[Any], *, as_json: bool, of_one_stream: bool = False) -> int:
     """Print entries as they come, each at once."""
     for entry in entries:
         if as_json:
@@ -89,7 +84,7 @@ def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool 
     return 0
 
 
-def to_data(value: "Any") -> "Any":
+def to_data(value: Any) -> Any:
     """Return a result as plain JSON values."""
     if hasattr(value, "as_dict"):
         return value.as_dict()
@@ -102,7 +97,7 @@ def to_data(value: "Any") -> "Any":
     return value
 
 
-def as_text(result: "Any") -> tuple[str, list[str]]:
+def as_text(result: Any) -> tuple[str, list[str]]:
     """Write a result as a person's terminal may be sent it; name the columns of tables that found no room."""
     data = in_dollars(to_data(result))
     if data is None:
@@ -119,7 +114,7 @@ def as_text(result: "Any") -> tuple[str, list[str]]:
     return terminal.visible(f"{plain(data)}\n"), []
 
 
-def _of_dict(data: "dict[str, Any]") -> tuple[str, list[str]]:
+def _of_dict(data: dict[str, Any]) -> tuple[str, list[str]]:
     """Write a record as a line for each field, and tables beneath it for what has rows."""
     tables = {name: value for name, value in data.items() if _is_table(value)}
     size = max((len(name) for name in data if name not in tables), default=0)
@@ -132,21 +127,21 @@ def _of_dict(data: "dict[str, Any]") -> tuple[str, list[str]]:
     return text, left_out
 
 
-def _field(name: str, value: "Any", size: int) -> str:
+def _field(name: str, value: Any, size: int) -> str:
     said = readable(plain(value))
     style = of_word(value) if name in WORDS else PLAIN
     return f"{painted(terminal.visible(f'{name:<{size}}'), DIM)}  {painted(said, style)}"
 
 
-def _is_table(value: "Any") -> bool:
+def _is_table(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) and row for row in value)
 
 
-def _is_entry(value: "Any") -> bool:
+def _is_entry(value: Any) -> bool:
     return isinstance(value, Record) and value.table == "entries"
 
 
-def _untold(entry: "Any") -> str:
+def _untold(entry: Any) -> str:
     """Return what an entry without words is about: a call by its command and outcome, a charge by its amount, else its record."""
     if not entry.record_table:
         return _call_of(entry) if entry.kind == "tool" and entry.payload else plain(entry.payload)
@@ -159,13 +154,13 @@ def _untold(entry: "Any") -> str:
     return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
 
 
-def _call_of(entry: "Any") -> str:
+def _call_of(entry: Any) -> str:
     from decklog.transfer.report.words import told
 
     return told(entry.as_dict()).text
 
 
-def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
+def entry_line(entry: Any, *, of_one_stream: bool = False) -> str:
     """Write an entry as one line: when, where, who, what. On a terminal its number does where all are of one stream."""
     who = entry.agent or "-"
     what = f"{entry.record_table} {entry.record_id} {entry.subtype}" if entry.record_table else (entry.subtype or "")
@@ -177,7 +172,7 @@ def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
     return cut(line, terminal.width()) if terminal.is_terminal() else line
 
 
-def painted_entry(entry: "Any", *, of_one_stream: bool = False) -> str:
+def painted_entry(entry: Any, *, of_one_stream: bool = False) -> str:
     """Write an entry as one line whose time stands back."""
     line = entry_line(entry, of_one_stream=of_one_stream)
     return painted(line[:_TIME], DIM) + line[_TIME:]

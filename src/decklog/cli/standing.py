@@ -1,13 +1,11 @@
 """How the runs and tasks of an answer stand, in the one word that every surface has for it."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from decklog.records.record import Page, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from decklog.log import Decklog
 
 NAME = "stands"
@@ -17,7 +15,7 @@ _TASK = {"id", "title", "state"}
 _BATCH = 200
 
 
-def with_words(log: "Decklog", result: "Any") -> "Any":
+def with_words(log: "Decklog", result: Any) -> Any:
     """Give runs or tasks, one, a page of them or an answer made of several, as data with their words; any other as it is."""
     if isinstance(result, list):
         if not result or not _has_word(result[0]):
@@ -29,7 +27,7 @@ def with_words(log: "Decklog", result: "Any") -> "Any":
     return of_records(log, result.table, [result.as_dict()])[0] if _has_word(result) else result
 
 
-def _tasks(value: "Any") -> "Iterator[str]":
+def _tasks(value: Any) -> Iterator[str]:
     """Name the tasks in an answer that is made of several, as deep as they are."""
     if isinstance(value, dict) and value.keys() >= _TASK:
         yield value["id"]
@@ -37,7 +35,7 @@ def _tasks(value: "Any") -> "Iterator[str]":
         yield from _tasks(inner)
 
 
-def _told(value: "Any", words: "dict[str, str]") -> "Any":
+def _told(value: Any, words: dict[str, str]) -> Any:
     """Return the same answer with the word of each task after its id."""
     if isinstance(value, list):
         return [_told(inner, words) for inner in value]
@@ -47,17 +45,17 @@ def _told(value: "Any", words: "dict[str, str]") -> "Any":
     return {"id": value["id"], NAME: words.get(value["id"]), **inside} if value.keys() >= _TASK else inside
 
 
-def _has_word(value: "Any") -> bool:
+def _has_word(value: Any) -> bool:
     return isinstance(value, Record) and value.table in ("runs", "tasks")
 
 
-def of_records(log: "Decklog", table: str, records: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+def of_records(log: "Decklog", table: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give records of the runs or of the tasks, each with its word after its id."""
     found = {id: word for batch in _words(log, table, [record["id"] for record in records]) for id, word in batch.items()}
     return [{"id": record["id"], NAME: found.get(record["id"]), **record} for record in records]
 
 
-def _words(log: "Decklog", table: str, ids: "list[str]") -> "Iterator[dict[str, str]]":
+def _words(log: "Decklog", table: str, ids: list[str]) -> Iterator[dict[str, str]]:
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
         yield log.overview.words(run_ids=some)["runs"] if table == "runs" else log.overview.words(task_ids=some)["tasks"]

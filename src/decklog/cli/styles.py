@@ -1,12 +1,9 @@
 """The styles of words on a terminal: the one place that says what is coloured, how, and whether anybody wants it."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from decklog.cli import terminal
-
-if TYPE_CHECKING:
-    from typing import TextIO
 
 PLAIN, LOUD, STRONG, DIM, GOOD, BAD, BUSY = "plain", "loud", "strong", "dim", "good", "bad", "busy"
 # Amber is for what needs a person, and for nothing else.
@@ -36,7 +33,7 @@ def are_wanted() -> bool:
     return _is_wanted and not os.environ.get("NO_COLOR")
 
 
-def are_shown(stream: "TextIO | None" = None) -> bool:
+def are_shown(stream: TextIO | None = None) -> bool:
     """Return whether what is written there is coloured: never in a pipe or a file."""
     return terminal.is_terminal(stream) and are_wanted() and os.environ.get("TERM") != "dumb"
 
@@ -46,7 +43,7 @@ def of_word(word: object) -> str:
     return _STYLES.get(str(word), PLAIN)
 
 
-def painted(text: str, style: str, stream: "TextIO | None" = None) -> str:
+def painted(text: str, style: str, stream: TextIO | None = None) -> str:
     """Write a text in a style, where colours are shown; it holds nothing that a terminal obeys."""
     return coded(text, style) if are_shown(stream) else text
 

@@ -1,14 +1,11 @@
 """Tables for people. On a terminal: the columns that tell most, as many as fit."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.cli import terminal
 from decklog.cli.exits import shape
 from decklog.cli.styles import DIM, of_word, painted
 from decklog.core.lazy_regex import prepared
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _WIDEST = 60
 _NARROW = 24
@@ -67,7 +64,7 @@ _OF_UNIT = ("ceiling", "spent", "reserved", "left", "free", "asked")
 _TEXTS = frozenset({"title", "goal", "criterion", "question", "insight", "why", "body", "summary", "reason", "source"})
 
 
-def fitted(rows: "list[dict[str, Any]]") -> tuple[str, list[str]]:
+def fitted(rows: list[dict[str, Any]]) -> tuple[str, list[str]]:
     """Write rows as a table without empty columns; return it with the names of the columns that do not fit the terminal.
 
     Columns that `--fields` names are all written, in that order.
@@ -93,17 +90,17 @@ def fitted(rows: "list[dict[str, Any]]") -> tuple[str, list[str]]:
     return _written(kept, rows), [name for name in names if name not in kept]
 
 
-def _filled(rows: "list[dict[str, Any]]") -> list[str]:
+def _filled(rows: list[dict[str, Any]]) -> list[str]:
     names = dict.fromkeys(name for row in rows for name in row)
     return [name for name in names if not all(_is_empty(row.get(name)) for row in rows)] or list(names)[:1]
 
 
-def _is_empty(value: "Any") -> bool:
+def _is_empty(value: Any) -> bool:
     """Return whether a cell has nothing to show. Columns that somebody asked for are shown all the same."""
     return value in (None, "", {}, [], False)
 
 
-def _written(limits: dict[str, int], rows: "list[dict[str, Any]]") -> str:
+def _written(limits: dict[str, int], rows: list[dict[str, Any]]) -> str:
     cells = [[_cell(row.get(name), limit) for name, limit in limits.items()] for row in rows]
     widths = [max(len(name), *(len(row[place]) for row in cells)) for place, name in enumerate(limits)]
     head = [painted(terminal.visible(name).ljust(width), DIM) for name, width in zip(limits, widths, strict=True)]
@@ -115,7 +112,7 @@ def _styled(name: str, cell: str, width: int) -> str:
     return (painted(cell, of_word(cell)) if name in WORDS else cell) + " " * (width - len(cell))
 
 
-def _cell(value: "Any", limit: int) -> str:
+def _cell(value: Any, limit: int) -> str:
     text = " ".join(plain(value).split())
     return cut(readable(text), limit)
 
@@ -125,7 +122,7 @@ def readable(text: str) -> str:
     return terminal.visible(_TIME.sub(r"\1 \2", text)) if terminal.is_terminal() else text
 
 
-def in_dollars(value: "Any") -> "Any":
+def in_dollars(value: Any) -> Any:
     """Give data for people: amounts in micro-dollars, wherever they stand, as `$16.97` under the name of dollars."""
     if isinstance(value, list):
         return [in_dollars(item) for item in value]
@@ -135,7 +132,7 @@ def in_dollars(value: "Any") -> "Any":
     return {name.replace(_SMALL, "dollars"): _amount(name, item, name in of_unit) for name, item in value.items()}
 
 
-def _amount(name: str, value: "Any", is_of_unit: bool) -> "Any":
+def _amount(name: str, value: Any, is_of_unit: bool) -> Any:
     if type(value) is int and (is_of_unit or name.endswith((_SMALL, _PRICE))):
         from decklog.core.figures import dollars
 
@@ -148,7 +145,7 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def plain(value: "Any") -> str:
+def plain(value: Any) -> str:
     """Write one value: words with commas for a list of words, JSON for what has more parts, words for truth."""
     if isinstance(value, list) and all(isinstance(item, str) and item and "," not in item for item in value):
         return ", ".join(value)

@@ -2,13 +2,10 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import TextIO
+from typing import TextIO
 
 
-def is_terminal(stream: "TextIO | None" = None) -> bool:
+def is_terminal(stream: TextIO | None = None) -> bool:
     """Return whether a person looks at what is written there, stdout unless another stream is named."""
     return (stream or sys.stdout).isatty()
 
@@ -25,7 +22,7 @@ def width(otherwise: int = 120) -> int:
         return otherwise
 
 
-def visible(text: str, stream: "TextIO | None" = None) -> str:
+def visible(text: str, stream: TextIO | None = None) -> str:
     """Write out, on a terminal, the characters it would obey: what an agent wrote must not move the reader's cursor."""
     return written_out(text) if is_terminal(stream) else text
 

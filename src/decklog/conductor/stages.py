@@ -9,11 +9,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.conductor import escalation, kill_points
-from decklog.conductor.plan import read_back
+from decklog.conductor.plan import WorkItem, WorkPlan, read_back
 from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from decklog.conductor.plan import WorkItem, WorkPlan
     from decklog.conductor.settings import Configuration
     from decklog.log import Decklog
     from decklog.records.record import Page
@@ -50,7 +49,7 @@ class Stages:
         self._is_plan_asked = configuration.is_plan_asked
         self._has_strategist = bool(configuration.strategists)
 
-    def plan(self, plan: "WorkPlan", *, part_of: str | None = None) -> None:
+    def plan(self, plan: WorkPlan, *, part_of: str | None = None) -> None:
         """Add a plan as tasks, unless they exist. `part_of` names the work item that it replaces."""
         tasks: list[dict[str, object]] = []
         for piece in plan.pieces:
@@ -118,7 +117,7 @@ class Stages:
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
-    def planned(self, claim: "Claim", plan: "WorkPlan") -> None:
+    def planned(self, claim: "Claim", plan: WorkPlan) -> None:
         """Replace the task of planning by the work items of the plan."""
         with self._log.transaction():
             claim.finish(f"{len(plan.pieces)} pieces")
@@ -213,7 +212,7 @@ class Stages:
             self._suspend(claim, question, about, words, source="conductor", cause=cause)
 
     def _suspend(
-        self, claim: "Claim", question: str, about: "bytes | dict[str, Any]", what: str, *, source: str, cause: dict[str, str]
+        self, claim: "Claim", question: str, about: bytes | dict[str, Any], what: str, *, source: str, cause: dict[str, str]
     ) -> None:
         """Ask a person about exactly one thing, and suspend the task until there is an answer."""
         approval = self._log.approvals.ask(
@@ -326,7 +325,7 @@ class Stages:
             inputs=inputs,
         )
 
-    def _put_in_place(self, task: "Task", plan: "WorkPlan") -> None:
+    def _put_in_place(self, task: "Task", plan: WorkPlan) -> None:
         """Replace a stuck work item by others, within its own allowed paths."""
         stuck, landing = self._stuck_of(task), self.landing_of(task)
         if not stuck:
@@ -466,7 +465,7 @@ class Stages:
         return question.rationale or "a person said no"
 
 
-def _first_inputs(piece: "WorkItem") -> list[dict[str, object]]:
+def _first_inputs(piece: WorkItem) -> list[dict[str, object]]:
     """Return the inputs of the first round of a work item: one, or one for each agent of a race."""
     common: dict[str, object] = {"piece": piece.name, "round": 1}
     if piece.race:
@@ -475,7 +474,7 @@ def _first_inputs(piece: "WorkItem") -> list[dict[str, object]]:
     return [{**common, **{name: value for name, value in wanted.items() if value}}]
 
 
-def every_page(find: "Callable[..., Page[_T]]", *arguments: object, **filters: object) -> "Iterator[_T]":
+def every_page(find: "Callable[..., Page[_T]]", *arguments: object, **filters: object) -> Iterator[_T]:
     """Yield the records of all pages of a search."""
     after: str | None = None
     while True:
@@ -510,7 +509,7 @@ def item_name(task: "Task") -> str:
     return piece_tag(task).removeprefix("piece:")
 
 
-def _fresh(inputs: "Mapping[str, object]") -> dict[str, object]:
+def _fresh(inputs: Mapping[str, object]) -> dict[str, object]:
     """Return inputs for another stage, without the count of interruptions."""
     return {name: value for name, value in inputs.items() if name != _INTERRUPTIONS}
 

@@ -18,7 +18,7 @@ from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between
-from decklog.stores.approvals.approval import ApprovalState, question_key
+from decklog.stores.approvals.approval import Approval, ApprovalState, question_key
 from decklog.stores.approvals.inbox import MessageChannel, MessageSeverity, MessageState
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from decklog.models.provider import Provider
     from decklog.models.settings import ModelChoice
     from decklog.review.settings import ReviewSettings
-    from decklog.stores.approvals.approval import Approval
     from decklog.stores.approvals.feedback import Feedback
     from decklog.stores.workflow.mends import Mend
 
@@ -148,7 +147,7 @@ class FixContext:
             remove_folder(self.folder)
 
 
-def ask_about_plan(context: "FixContext", document: dict[str, Any]) -> "Approval":
+def ask_about_plan(context: FixContext, document: dict[str, Any]) -> Approval:
     """Ask for an approval of exactly this plan, with a message about it; an answer to one answers both."""
     log, mend = context.log, context.mend
     question = f"Mend {mend.feedback_id} by a large change ({document['large']})?"
@@ -160,14 +159,14 @@ def ask_about_plan(context: "FixContext", document: dict[str, Any]) -> "Approval
     return asked
 
 
-def withdraw_plan_question(context: "FixContext", reason: str) -> None:
+def withdraw_plan_question(context: FixContext, reason: str) -> None:
     """Withdraw an open question about the plan."""
     approval = context.mend.plan.get("approval")
     if approval is not None and context.log.approvals.get(str(approval)).state is ApprovalState.OPEN:
         context.log.approvals.withdraw(str(approval), reason=reason)
 
 
-def _of_plan(context: "FixContext", document: dict[str, Any], approval: str) -> str:
+def _of_plan(context: FixContext, document: dict[str, Any], approval: str) -> str:
     """Fill in the message about a plan in one pass, so that values are not taken for placeholders."""
     files = [f"- {one['path']}: about {one['lines']} lines" for one in document["files"]]
     files += [f"- {path}: named by triage, and not there" for path in document["missing"]]
@@ -176,7 +175,7 @@ def _of_plan(context: "FixContext", document: dict[str, Any], approval: str) -> 
     return Template(context.composer().instructions(PLAN)).safe_substitute({**document, **lists, "approval": approval}).strip()
 
 
-def ask_for_merge(context: "FixContext", address: str) -> str:
+def ask_for_merge(context: FixContext, address: str) -> str:
     """Ask for the merge of a fix, on the channel of its feedback; return the id of the message.
 
     It stays open until the fix is verified or given up.
@@ -192,7 +191,7 @@ def ask_for_merge(context: "FixContext", address: str) -> str:
     return message.id
 
 
-def answer_merge_question(context: "FixContext", answer: str) -> None:
+def answer_merge_question(context: FixContext, answer: str) -> None:
     """Answer the open question about a published fix, if there is one."""
     message_id = context.mend.published.get("message")
     if message_id is None:

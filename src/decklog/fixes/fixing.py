@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.plan import WorkItem, WorkPlan
 from decklog.conductor.status import run_status
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
-from decklog.fixes.context import answer_merge_question, newest_base
+from decklog.fixes.context import FixContext, answer_merge_question, newest_base
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.models.prompt import as_data
 from decklog.records.values import to_json
@@ -23,19 +24,14 @@ from decklog.review.publishing import pending_override, publish_block_reason
 from decklog.review.result import ACTIONABLE, had_outage
 from decklog.review.reviewing import review as reviewed
 from decklog.stores.approvals.feedback import FeedbackState
-from decklog.stores.workflow.mends import MendState, MendWait
-from decklog.stores.workflow.reviews import ReviewVerdict
+from decklog.stores.workflow.mends import Mend, MendState, MendWait
+from decklog.stores.workflow.reviews import Review, ReviewVerdict
 from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from decklog.conductor.context import RunContext
-    from decklog.fixes.context import FixContext
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
-    from decklog.stores.workflow.mends import Mend
-    from decklog.stores.workflow.reviews import Review
 
 _LONGEST_TITLE = 90
 _LONGEST_QUOTE = 2000
@@ -51,7 +47,7 @@ _ACCEPTANCE = (
 )
 
 
-def committed(context: "FixContext", tip: str, title: str) -> str:
+def committed(context: FixContext, tip: str, title: str) -> str:
     """Create one commit of a fix on its base, kept by a ref; the same fix gives the same commit."""
     repository, mend = context.repository, context.mend
     at = int(mend.created_at.timestamp())
@@ -61,7 +57,7 @@ def committed(context: "FixContext", tip: str, title: str) -> str:
     return head
 
 
-def _message(context: "FixContext", change: Change, title: str) -> str:
+def _message(context: FixContext, change: Change, title: str) -> str:
     mend, rules = context.mend, context.settings.rules
     quoted = "\n".join(f"> {line}" for line in _plain(context.feedback.body[:_LONGEST_QUOTE]).strip().split("\n"))
     tests = IgnoreFile(context.settings.tests)
@@ -90,7 +86,7 @@ def _plain(text: str) -> str:
     return "".join(sign for sign in text if sign in "\n\t" or sign.isprintable())
 
 
-def prove(context: "FixContext") -> "Mend":
+def prove(context: FixContext) -> Mend:
     """Prove the fix. Without proof it goes back to its agent while rounds are left, and then waits for a better one."""
     proof = proof_of(context, context.change)
     log, mend = context.log, context.mend
@@ -100,7 +96,7 @@ def prove(context: "FixContext") -> "Mend":
     return sent_back(context, [finding], MendWait.FIX, f"not proven, {proof.refused}: {proof.text}", proof=proof.as_dict())
 
 
-def sent_back(context: "FixContext", findings: list[Any], waits: MendWait, reason: str, **changes: Any) -> "Mend":
+def sent_back(context: FixContext, findings: list[Any], waits: MendWait, reason: str, **changes: Any) -> Mend:
     """Give a fix back to its agent with the findings; without an agent, or after the last round, it waits."""
     log, mend = context.log, context.mend
     if mend.branch is None and mend.rounds + 1 < context.rules.rounds:
@@ -109,7 +105,7 @@ def sent_back(context: "FixContext", findings: list[Any], waits: MendWait, reaso
     return log.mends.move(mend, waits_for=waits, reason=reason[:1000], findings=findings, **changes)
 
 
-def proof_of(context: "FixContext", change: Change) -> FixProof:
+def proof_of(context: FixContext, change: Change) -> FixProof:
     """Return the recorded proof of exactly these files, or try it now."""
     log, runner = context.log, context.runner()
     bound: dict[str, Any] = {"definition": _definition(context, change), "environment": environment_digest(runner)}
@@ -134,7 +130,7 @@ def proof_of(context: "FixContext", change: Change) -> FixProof:
     return proof
 
 
-def _definition(context: "FixContext", change: Change) -> str:
+def _definition(context: FixContext, change: Change) -> str:
     """Return a digest of the base and the rules that a proof depends on."""
     facts = [NAME, context.repository.tree(change.base), context.settings.digest]
     return hashlib.sha256(to_json(facts).encode()).hexdigest()
@@ -151,7 +147,7 @@ def _read(content: bytes) -> FixProof:
     )
 
 
-def review(context: "FixContext", *, again: bool) -> "Mend":
+def review(context: FixContext, *, again: bool) -> Mend:
     """Review the fix. Only a pass, or a person's approval of exactly it, lets it go on.
 
     A blocked fix is reviewed again only with `again`, and not while a question about it is open.
@@ -183,25 +179,25 @@ def review(context: "FixContext", *, again: bool) -> "Mend":
     return sent_back(context, _findings(found), MendWait.GATE, reason, review_id=found.id)
 
 
-def asked_about(log: "Decklog", mend: "Mend") -> str | None:
+def asked_about(log: "Decklog", mend: Mend) -> str | None:
     """Return the open question about a fix that the gate blocks; None if there is none."""
     if mend.waits_for is not MendWait.GATE or mend.review_id is None:
         return None
     return pending_override(log, log.reviews.get(mend.review_id))
 
 
-def _findings(review: "Review") -> list[dict[str, Any]]:
+def _findings(review: Review) -> list[dict[str, Any]]:
     found: list[Any] = [one for one in review.findings if one["severity"] in ACTIONABLE]  # type: ignore[index]
     return [{"kind": f"review.{one['pass']} {one['kind']}", "text": one["text"], "remedy": one["remedy"]} for one in found]
 
 
-def _words(review: "Review") -> str:
+def _words(review: Review) -> str:
     passes: list[Any] = review.passes
     unproven = [f"pass {one['pass']}: {one['why']}" for one in passes if one["status"] == "unproven"]
     return "; ".join([one["text"] for one in _findings(review)] or unproven) or "its score is too low"
 
 
-def verify(context: "FixContext", merged: str | None = None) -> "Mend":
+def verify(context: FixContext, merged: str | None = None) -> Mend:
     """Check whether a fix is merged, and run its test there. A failure needs a person."""
     log, mend = context.log, context.mend
     commit = _named(context, merged) if merged else merged_as(context)
@@ -223,7 +219,7 @@ def verify(context: "FixContext", merged: str | None = None) -> "Mend":
         return log.mends.move(mend, MendState.VERIFIED, merged=commit)
 
 
-def merged_as(context: "FixContext") -> str | None:
+def merged_as(context: FixContext) -> str | None:
     """Find the tip of the published branch that has the fix: in its history, or as a commit with the same change."""
     repository, head = context.repository, str(context.mend.head)
     named = context.settings.rules.base or "main"
@@ -238,7 +234,7 @@ def merged_as(context: "FixContext") -> str | None:
     return None
 
 
-def _is_taken_over(context: "FixContext", tip: str) -> bool:
+def _is_taken_over(context: FixContext, tip: str) -> bool:
     """Return whether a commit since the base has exactly the change of the fix, as a squashed or rebased one."""
     repository = context.repository
     if not repository.is_ancestor(context.base, tip):
@@ -248,14 +244,14 @@ def _is_taken_over(context: "FixContext", tip: str) -> bool:
     return any(Change(repository, f"{one}^", one).patch == context.change.patch for one in commits)
 
 
-def _named(context: "FixContext", name: str) -> str:
+def _named(context: FixContext, name: str) -> str:
     found = context.repository.resolve(name, cwd=context.cwd)
     if found is None:
         raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
     return found
 
 
-def _failing(context: "FixContext", commit: str) -> str:
+def _failing(context: FixContext, commit: str) -> str:
     """Run the check on a commit; describe the tests of the fix that do not pass there."""
     check = next(one for one in context.settings.functional_checks if one.report == "junit")
     said = context.runner().run(check, commit, f"{context.mend.run_id}:merged:{commit[:12]}")
@@ -263,7 +259,7 @@ def _failing(context: "FixContext", commit: str) -> str:
     return f"these do not pass: {', '.join(bad)} ({said.reason or said.outcome})" if bad else ""
 
 
-def fix(context: "FixContext") -> "Mend":
+def fix(context: FixContext) -> Mend:
     """Create the commit of the fix, or record what is missing for it."""
     if context.mend.branch is not None:
         return _by_person(context, context.mend.branch)
@@ -276,7 +272,7 @@ def fix(context: "FixContext") -> "Mend":
         return context.log.mends.move(context.log.mends.get(context.mend.id), waits_for=MendWait.FIX, reason=reason)
 
 
-def _by_person(context: "FixContext", branch: str) -> "Mend":
+def _by_person(context: FixContext, branch: str) -> Mend:
     repository, log = context.repository, context.log
     tip = repository.resolve(branch, cwd=context.cwd)
     if tip is None:
@@ -293,14 +289,14 @@ def _by_person(context: "FixContext", branch: str) -> "Mend":
 # By an agent
 
 
-def given_up(context: "FixContext", reason: str) -> None:
+def given_up(context: FixContext, reason: str) -> None:
     """End the run of an agent whose work is no longer wanted."""
     run_id = context.mend.fix_run_id
     if run_id is not None and context.log.runs.get(run_id).ended_at is None:
         context.log.runs.finish(run_id, status="cancelled", summary=reason[:500])
 
 
-def _by_agent(context: "FixContext") -> "Mend":
+def _by_agent(context: FixContext) -> Mend:
     site = _site(context)
     context = replace(context, mend=_noted(context, site))
     stands = run_status(context.log, site.run_id)
@@ -321,7 +317,7 @@ def _by_agent(context: "FixContext") -> "Mend":
     return log.mends.move(mend, waits_for=waits, reason=f"run {site.run_id} is {stands.outcome}: {details}"[:1000], triage=triage)
 
 
-def _site(context: "FixContext") -> "RunContext":
+def _site(context: FixContext) -> "RunContext":
     """Find the run of this round, or begin it; the proof replaces its review."""
     log, mend = context.log, context.mend
     given: dict[str, Any] = {"cwd": context.cwd, "state": context.state}
@@ -335,22 +331,22 @@ def _site(context: "FixContext") -> "RunContext":
     return replace(site, configuration=configuration, reviewer=_Proofs(context))
 
 
-def _say(context: "FixContext", text: str) -> None:
+def _say(context: FixContext, text: str) -> None:
     context.say(text)
 
 
-def _noted(context: "FixContext", site: "RunContext") -> "Mend":
+def _noted(context: FixContext, site: "RunContext") -> Mend:
     mend = context.mend
     return mend if mend.fix_run_id == site.run_id else context.log.mends.move(mend, fix_run_id=site.run_id)
 
 
-def _plan(context: "FixContext") -> WorkPlan:
+def _plan(context: FixContext) -> WorkPlan:
     mend = context.mend
     piece = WorkItem(name=_PIECE, title=f"Mend: {mend.plan['task']}", objective=brief(context), acceptance=_ACCEPTANCE)
     return WorkPlan(f"Mend: {mend.plan['task']}", (piece,))
 
 
-def brief(context: "FixContext") -> str:
+def brief(context: FixContext) -> str:
     """Build the brief of a fix: the feedback as data, what is known, and what was wrong with the last fix."""
     mend, plan = context.mend, context.mend.plan
     spots: list[Any] = mend.places
@@ -371,11 +367,11 @@ def brief(context: "FixContext") -> str:
 class _Proofs:
     """Replaces the review of a run: a fix without proof goes back to its agent, with the reason."""
 
-    def __init__(self, context: "FixContext") -> None:
+    def __init__(self, context: FixContext) -> None:
         self._context = context
 
     def __call__(
-        self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]"
+        self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None]
     ) -> Examination:
         del task, wanted_end
         try:

@@ -1,29 +1,25 @@
 """Publish a fix once, as a branch, a pull request or a patch file, and record the lessons of a verified one."""
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import kill_points
 from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import ref_part
 from decklog.conductor.results.pull_request import GITHUB, Request
 from decklog.core.errors import Conflict, NotFound
-from decklog.fixes.context import ask_for_merge
+from decklog.fixes.context import FixContext, ask_for_merge
 from decklog.guard.calls.tool import EffectCheck
 from decklog.review.publishing import publish_block_reason
 from decklog.review.result import STAGES
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.approvals.self_edits import PASSES
-from decklog.stores.workflow.mends import MendState
-
-if TYPE_CHECKING:
-    from decklog.fixes.context import FixContext
-    from decklog.stores.workflow.mends import Mend
+from decklog.stores.workflow.mends import Mend, MendState
 
 _LONGEST = 300
 
 
-def publish(context: "FixContext") -> "Mend":
+def publish(context: FixContext) -> Mend:
     """Publish exactly the fix that the gate let through. Raise Conflict if the gate blocks it by now."""
     log, mend = context.log, context.mend
     held = publish_block_reason(log, context.change)
@@ -46,19 +42,19 @@ def publish(context: "FixContext") -> "Mend":
         return log.mends.move(mend, MendState.PUBLISHED, published=published)
 
 
-def _test_path(mend: "Mend") -> str:
+def _test_path(mend: Mend) -> str:
     return ", ".join(str(name) for name in mend.tests)
 
 
 # A branch
 
 
-def branch_of(context: "FixContext") -> str:
+def branch_of(context: FixContext) -> str:
     """Return the name of the branch of a fix."""
     return f"mend/{ref_part(context.mend.feedback_id)}"
 
 
-def _branch(context: "FixContext") -> str:
+def _branch(context: FixContext) -> str:
     """Create the branch, or move it from an earlier fix of the same feedback. Raise Conflict for another's branch."""
     name, head = branch_of(context), str(context.mend.head)
     repository = context.repository
@@ -83,7 +79,7 @@ def _branch(context: "FixContext") -> str:
 # A patch file
 
 
-def _patch(context: "FixContext") -> str:
+def _patch(context: FixContext) -> str:
     """Write the fix as a file for `git am`."""
     text = context.repository.on_objects("format-patch", "-1", "--stdout", str(context.mend.head)).out
     folder = context.repository.state / "patches"
@@ -104,7 +100,7 @@ def _is_file(effect: Any) -> EffectCheck:
 # A pull request
 
 
-def _pull_request(context: "FixContext", branch: str) -> dict[str, Any]:
+def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
     """Push the branch and open a pull request; note why if that is not possible."""
     remote, head = Remote(context.repository, context.rules.remote), str(context.mend.head)
     try:
@@ -132,7 +128,7 @@ def _pull_request(context: "FixContext", branch: str) -> dict[str, Any]:
     return {"url": str(opened)}
 
 
-def learn(context: "FixContext") -> "Mend":
+def learn(context: FixContext) -> Mend:
     """Write down what the fix taught, close the feedback, let the run go on that it was for, and end."""
     log, mend = context.log, context.mend
     with log.transaction():
@@ -148,7 +144,7 @@ def learn(context: "FixContext") -> "Mend":
         return log.mends.move(mend, MendState.CLOSED)
 
 
-def _lessons(context: "FixContext") -> None:
+def _lessons(context: FixContext) -> None:
     log, mend = context.log, context.mend
     common: dict[str, Any] = {"fix_class": mend.fix_class, "merged_sha": mend.merged}
     where: dict[str, Any] = {"source_kind": "feedback", "source_id": mend.feedback_id, "run_id": mend.run_id}
@@ -179,7 +175,7 @@ def _lessons(context: "FixContext") -> None:
     )
 
 
-def _self_edit(context: "FixContext") -> None:
+def _self_edit(context: FixContext) -> None:
     """Record the change, an agent's or a person's branch, with the result of each review pass."""
     log, mend = context.log, context.mend
     review = log.reviews.get(str(mend.review_id))
@@ -197,9 +193,9 @@ def _self_edit(context: "FixContext") -> None:
     )
 
 
-def _first(context: "FixContext") -> str:
+def _first(context: FixContext) -> str:
     return " ".join(context.feedback.body.strip().split("\n", 1)[0].split())[:_LONGEST]
 
 
-def _test(mend: "Mend") -> str:
+def _test(mend: Mend) -> str:
     return ", ".join(str(name) for name in mend.tests)[:_LONGEST]

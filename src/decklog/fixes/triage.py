@@ -4,19 +4,14 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.fixes.context import answer_merge_question, ask_about_plan, withdraw_plan_question
+from decklog.fixes.context import FixContext, answer_merge_question, ask_about_plan, withdraw_plan_question
 from decklog.fixes.fixing import given_up
 from decklog.guard.files.gitignore import IgnoreFile
-from decklog.models.client import ModelCall
+from decklog.models.client import ModelAnswer, ModelCall
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
-from decklog.stores.workflow.mends import MendState, MendWait
-
-if TYPE_CHECKING:
-    from decklog.fixes.context import FixContext
-    from decklog.models.client import ModelAnswer
-    from decklog.stores.workflow.mends import Mend
+from decklog.stores.workflow.mends import Mend, MendState, MendWait
 
 FLOOR = 60
 SITE = "mend.triage"
@@ -52,7 +47,7 @@ _ALWAYS_LARGE = (FixClass.ARCHITECTURAL, FixClass.STATE_MACHINE)
 _CRITERION = "a test that fails without the fix by an assertion passes with it, and what was said no longer happens"
 
 
-def drop(context: "FixContext", reason: str, *, by: str = "mend", **changes: Any) -> "Mend":
+def drop(context: FixContext, reason: str, *, by: str = "mend", **changes: Any) -> Mend:
     """End a fix with a reason; reject feedback that was not verified with the same."""
     log, mend = context.log, context.mend
     with log.transaction():
@@ -69,7 +64,7 @@ def drop(context: "FixContext", reason: str, *, by: str = "mend", **changes: Any
     return dropped
 
 
-def triage(context: "FixContext") -> "Mend":
+def triage(context: FixContext) -> Mend:
     """Classify the feedback, by a model unless a person has done so."""
     feedback, mend, log = context.feedback, context.mend, context.log
     if feedback.state in (FeedbackState.REJECTED, FeedbackState.CLOSED, FeedbackState.VERIFIED):
@@ -84,7 +79,7 @@ def triage(context: "FixContext") -> "Mend":
     return _taken(context, answer.data, answer.model or "a model")
 
 
-def by_person(context: "FixContext", fix_class: FixClass, *, by: str) -> "Mend":
+def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
     """Set the class that a person has chosen."""
     log, mend = context.log, context.mend
     if fix_class is FixClass.OUT_OF_SCOPE:
@@ -95,7 +90,7 @@ def by_person(context: "FixContext", fix_class: FixClass, *, by: str) -> "Mend":
         return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, triage={"by": by})
 
 
-def _asked(context: "FixContext") -> "ModelAnswer":
+def _asked(context: FixContext) -> ModelAnswer:
     feedback = context.feedback
     models, composer = context.models()
     listed = context.repository.on_objects("ls-tree", "-r", "-z", "--name-only", context.base).out.split(b"\0")
@@ -114,13 +109,13 @@ def _asked(context: "FixContext") -> "ModelAnswer":
     return models.ask(ModelCall(site=SITE, prompt=composed.prompt, schema=FORM))
 
 
-def _earlier(context: "FixContext") -> list[str]:
+def _earlier(context: FixContext) -> list[str]:
     """Recall lessons from similar failures, as hints for the model."""
     found = context.log.memory.recall(context.feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
     return [f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in found]
 
 
-def _taken(context: "FixContext", data: Mapping[str, Any], by: str) -> "Mend":
+def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
     """Apply an answer of the model; drop the fix if it is unsure or out of scope."""
     log, mend = context.log, context.mend
     confidence, fix_class = int(data["confidence"]), FixClass(data["fix_class"])
@@ -146,7 +141,7 @@ class Spot:
     why: str
 
 
-def locate(context: "FixContext") -> "Mend":
+def locate(context: FixContext) -> Mend:
     """Locate the feedback: lines that it names first, then lines with the most of its words."""
     spots = list(_named(context))
     if not spots:
@@ -160,7 +155,7 @@ def words_of(text: str) -> list[str]:
     return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
 
 
-def _named(context: "FixContext") -> Iterator[Spot]:
+def _named(context: FixContext) -> Iterator[Spot]:
     """Yield the files and lines of the base that triage or the feedback names."""
     candidates = context.mend.triage.get("candidate_files")
     listed = candidates if isinstance(candidates, list) else []
@@ -177,7 +172,7 @@ def _named(context: "FixContext") -> Iterator[Spot]:
         yield from _lines_of(context, path, content, found["first"], found["last"], why)
 
 
-def missing(context: "FixContext") -> list[str]:
+def missing(context: FixContext) -> list[str]:
     """Return the files that triage names and the base does not have."""
     candidates = context.mend.triage.get("candidate_files")
     named = [_PLACE.match(str(one["path"])) for one in candidates] if isinstance(candidates, list) else []
@@ -185,7 +180,7 @@ def missing(context: "FixContext") -> list[str]:
     return [path for path in paths if context.repository.read(context.base, path) is None]
 
 
-def _lines_of(context: "FixContext", path: str, content: bytes, first: str | None, last: str | None, why: str) -> Iterator[Spot]:
+def _lines_of(context: FixContext, path: str, content: bytes, first: str | None, last: str | None, why: str) -> Iterator[Spot]:
     lines = content.decode(errors="replace").split("\n")
     if first is not None:
         start = min(int(first), len(lines))
@@ -198,7 +193,7 @@ def _lines_of(context: "FixContext", path: str, content: bytes, first: str | Non
         yield Spot(path, number, number, lines[number - 1][:_LONGEST_LINE], why)
 
 
-def _searched(context: "FixContext") -> list[Spot]:
+def _searched(context: FixContext) -> list[Spot]:
     """Search the base for the words; files with the most of them come first, tests last."""
     words = words_of(context.feedback.body)
     if not words:
@@ -227,7 +222,7 @@ def _words_in(hits: list[Spot], path: str, words: list[str]) -> set[str]:
     return {word for one in hits if one.path == path for word in words if word.lower() in one.text.lower()}
 
 
-def plan(context: "FixContext") -> "Mend":
+def plan(context: FixContext) -> Mend:
     """Record the plan, and ask a person about a large one."""
     log, mend = context.log, context.mend
     document = _document(context)
@@ -244,7 +239,7 @@ def plan(context: "FixContext") -> "Mend":
         )
 
 
-def approve(context: "FixContext") -> "Mend":
+def approve(context: FixContext) -> Mend:
     """Begin the fix; a large plan of an agent needs an approval, which is used up."""
     log, mend = context.log, context.mend
     approval = mend.plan.get("approval")
@@ -259,7 +254,7 @@ def approve(context: "FixContext") -> "Mend":
         return log.mends.move(mend, MendState.FIXING)
 
 
-def _unanswered(context: "FixContext", approval: str) -> "Mend":
+def _unanswered(context: FixContext, approval: str) -> Mend:
     found = context.log.approvals.get(approval)
     if found.state.value in ("denied", "expired"):
         return drop(context, f"the plan was not allowed: {found.rationale or found.state}")
@@ -268,7 +263,7 @@ def _unanswered(context: "FixContext", approval: str) -> "Mend":
     return context.log.mends.move(context.mend, waits_for=MendWait.APPROVAL, reason=f"approval {approval} is {found.state}")
 
 
-def _document(context: "FixContext") -> dict[str, Any]:
+def _document(context: FixContext) -> dict[str, Any]:
     mend, feedback, triage = context.mend, context.feedback, context.mend.triage
     files = _files(context)
     estimate = sum(files.values())
@@ -289,7 +284,7 @@ def _document(context: "FixContext") -> dict[str, Any]:
     }
 
 
-def _files(context: "FixContext") -> dict[str, int]:
+def _files(context: FixContext) -> dict[str, int]:
     """Estimate the changed lines of each file: the found ones, with a few around them."""
     found: dict[str, int] = {}
     for spot in context.mend.places:
@@ -299,7 +294,7 @@ def _files(context: "FixContext") -> dict[str, int]:
     return {path: max(lines, LEAST_LINES) for path, lines in found.items()}
 
 
-def _why_large(context: "FixContext", files: dict[str, int], estimate: int) -> str:
+def _why_large(context: FixContext, files: dict[str, int], estimate: int) -> str:
     """Return why a plan is large; empty if it is not. Only files that triage named count as components."""
     if context.mend.fix_class in _ALWAYS_LARGE:
         return f"it is {context.mend.fix_class}"

@@ -12,12 +12,11 @@ from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFoun
 from decklog.core.figures import counted, dollars
 from decklog.journal.entry import EntryKind
 from decklog.models.asking import Voices
-from decklog.stores.approvals.inbox import MessageState
+from decklog.stores.approvals.inbox import Message, MessageState
 from decklog.stores.runs.run import RunStatus
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
-    from decklog.stores.approvals.inbox import Message
 
 # Below this a model's guess counts as none.
 SURE_ENOUGH = 70
@@ -161,7 +160,7 @@ def from_answer(data: Mapping[str, Any], model: str) -> Understood:
 class Handler:
     """Does what one message wants; gives the answer to its sender. `skills` are the files that may be invoked, by path."""
 
-    def __init__(self, log: "Decklog", message: "Message", skills: Mapping[str, str]) -> None:
+    def __init__(self, log: "Decklog", message: Message, skills: Mapping[str, str]) -> None:
         self._log = log
         self._message = message
         self._skills = skills
@@ -326,7 +325,7 @@ class Handler:
 class MessageOutcome:
     """What became of a message: how it stands, what it was taken to mean, and why that was not done, if it was not."""
 
-    message: "Message"
+    message: Message
     understood: Understood
     refusal: DecklogError | None = None
 
@@ -341,7 +340,7 @@ class Conversation:
         self._log = log
         self._voices = voices
 
-    def hear(self, message: "Message", *, proving: Proving = nullcontext, with_model: bool = True) -> MessageOutcome:
+    def hear(self, message: Message, *, proving: Proving = nullcontext, with_model: bool = True) -> MessageOutcome:
         """Understand a message and do what it wants; one that was answered already is told as it is.
 
         `proving` asks for the manager's proof, and is called only where a manager's order is to be carried out. What is refused
@@ -359,7 +358,7 @@ class Conversation:
             self._record(message, understood, problem)
             return MessageOutcome(self._log.inbox.get(message.id), understood, problem)
 
-    def _done(self, message: "Message", understood: Understood, proving: Proving) -> "Message":
+    def _done(self, message: Message, understood: Understood, proving: Proving) -> Message:
         handler = Handler(self._log, message, self._skills())
         proof = proving() if understood.intent.is_for_the_manager and message.is_authorised else nullcontext()
         # What is done and what is answered are one fact: heard again after a crash, an order is not carried out twice.
@@ -375,7 +374,7 @@ class Conversation:
 
     # Understanding by a model
 
-    def _guessed(self, message: "Message", *, with_model: bool) -> Understood:
+    def _guessed(self, message: Message, *, with_model: bool) -> Understood:
         if not with_model or not self._voices.has(SITE):
             return Understood(intent=Intent.FREE_FORM, why="it is no exact command, and no model was asked")
         run_id = message.run_id or self._own_run(message)
@@ -388,11 +387,11 @@ class Conversation:
             return Understood(intent=Intent.FREE_FORM, by=answer.model or "nobody", why=answer.why)
         return from_answer(answer.data, answer.model or "a model")
 
-    def _own_run(self, message: "Message") -> str:
+    def _own_run(self, message: Message) -> str:
         title = " ".join(message.body.split())[:_LONGEST_TITLE]
         return self._log.runs.start(f"Understand: {title}", key=f"message:{message.id}").id
 
-    def _record(self, message: "Message", understood: Understood, problem: DecklogError | None = None) -> None:
+    def _record(self, message: Message, understood: Understood, problem: DecklogError | None = None) -> None:
         """Keep what a message was taken to mean before anything is done, and why it was not done."""
         refusal = {} if problem is None else {"refusal": problem.as_dict()}
         body = f"{message.id}: {understood.intent} by {understood.by}" if problem is None else f"{message.id}: {problem.message}"

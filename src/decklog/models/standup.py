@@ -1,5 +1,6 @@
 """The report of a day: what was done, what is in progress, obstacles, costs and open questions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -11,19 +12,15 @@ from decklog.models.asking import Voices
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.approvals.inbox import MessageSeverity, MessageState
-from decklog.stores.runs.run import RunStatus
-from decklog.stores.tasks.task import TaskState
+from decklog.stores.runs.run import Run, RunStatus
+from decklog.stores.tasks.task import Task, TaskState
 from decklog.stores.workflow.ci import CiConclusion
 from decklog.stores.workflow.gates import GateState
 from decklog.transfer.report.page import everything
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from decklog.log import Decklog
     from decklog.records.record import Page
-    from decklog.stores.runs.run import Run
-    from decklog.stores.tasks.task import Task
     from decklog.stores.workflow.reviews import Review
 
 SITE = "standup"
@@ -59,7 +56,7 @@ class Standup:
         """Write it out; the same log at the same moment gives the same text."""
         return "\n".join(self._lines()) + "\n"
 
-    def _lines(self) -> "Iterator[str]":
+    def _lines(self) -> Iterator[str]:
         yield f"# Standup, {self.day.day} {self.day:%B %Y}"
         for name, title in _SECTIONS.items():
             lines: list[str] = getattr(self, name)
@@ -110,13 +107,13 @@ class _Reader:
     def _of_run(self, run_id: str, state: TaskState, after: str | None) -> "Page[Task]":
         return self._log.tasks.find(run_id, state=state, limit=200, after=after)
 
-    def _changed(self, state: TaskState, begin: datetime, end: datetime) -> "list[Task]":
+    def _changed(self, state: TaskState, begin: datetime, end: datetime) -> list[Task]:
         """List the tasks that came into a state between two times, of runs under way and of those that ended since."""
         runs = [*self._under_way, *(str(run["id"]) for run in self._ended)]
         tasks = (task for run_id in runs for task in everything(partial(self._of_run, run_id, state)))
         return [task for task in tasks if begin <= task.updated_at < end]
 
-    def _standing(self, state: TaskState) -> "list[Task]":
+    def _standing(self, state: TaskState) -> list[Task]:
         return everything(lambda after: self._log.tasks.find(state=state, limit=200, after=after))
 
     # What was done, and what is
@@ -193,7 +190,7 @@ class _Reader:
         return told
 
 
-def _named(task: "Task") -> str:
+def _named(task: Task) -> str:
     return f"{_line(task.title)} ({task.id})"
 
 

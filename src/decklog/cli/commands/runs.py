@@ -1,6 +1,6 @@
 """Runs for a person: one screen that says how it stands, and who did what when."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from decklog.cli.styles import STRONG, painted
 from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
 from decklog.core.figures import counted, dollars
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _RECENT = 10
 _MOST = 50
@@ -53,15 +50,15 @@ def show(call: Invocation, run_id: str, at: str | None) -> int:
     return 0
 
 
-def _unpriced(spent: "dict[str, int]") -> str:
+def _unpriced(spent: dict[str, int]) -> str:
     return f"; the price of {spent['unpriced_calls']} is unknown" if spent["unpriced_calls"] else ""
 
 
-def _cut(rows: "list[Any]") -> str:
+def _cut(rows: list[Any]) -> str:
     return f" (the first {_MOST} of {len(rows):,}; --json has all)" if len(rows) > _MOST else ""
 
 
-def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Keep the columns that tell a person most."""
     kept = (
         "id",
@@ -107,7 +104,7 @@ def diff(call: Invocation, before: str, after: str) -> int:
     return 0
 
 
-def _value(value: "Any") -> str:
+def _value(value: Any) -> str:
     return "(nothing)" if value in (None, "", [], {}) else plain(value)
 
 

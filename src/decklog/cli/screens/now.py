@@ -1,5 +1,7 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from decklog.agents.interrupted import close_killed_sessions
@@ -10,9 +12,6 @@ from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.core.figures import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
     from decklog.cli.call import Invocation
 
@@ -48,7 +47,7 @@ def tell_now(call: "Invocation", limit: int = LISTED) -> int:
     return _PENDING if summary.decisions else 0
 
 
-def screen(summary: "Summary", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> list[Line]:
+def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] | None = None) -> list[Line]:
     """Write the whole summary for a width."""
     lines = [[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)]
     if summary.is_new:
@@ -71,13 +70,13 @@ def _more(count: int, command: str) -> list[Line]:
     return [[Piece(f"  and {count} more: {command}", DIM)]] if count > 0 else []
 
 
-def waiting_lines(item: "WaitingItem", now: "datetime", width: int) -> list[Line]:
+def waiting_lines(item: "WaitingItem", now: datetime, width: int) -> list[Line]:
     """Write what waits in two lines: the question, and who asks, since when, and what happens if nobody answers."""
     head = [Piece("▲ ", LOUD), Piece(fit(item.what, width - 2))]
     return [head, *([Piece("  " + fit(text, width - 2), DIM)] for text in (facts(item, now), item.command))]
 
 
-def facts(item: "WaitingItem", now: "datetime") -> str:
+def facts(item: "WaitingItem", now: datetime) -> str:
     """Say who asks, in which run, since when, until when, and what counts then."""
     who = [part for part in (item.by, item.run_id) if part]
     parts = [", ".join([*who, f"{span(now - item.since)} ago"])]
@@ -87,7 +86,7 @@ def facts(item: "WaitingItem", now: "datetime") -> str:
     return "; ".join(parts)
 
 
-def run_line(run: "RunOverview", now: "datetime", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> Line:
+def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str, Sequence[int]] | None = None) -> Line:
     """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
     word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
     figures = [

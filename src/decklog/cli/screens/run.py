@@ -2,14 +2,12 @@
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from decklog.conductor.status import ConductorStatus, ItemStatus
 
 _STYLES = {"landed": GOOD, "needs you": LOUD, "blocked": BAD, "given up": BAD, "waits": DIM, "ready": DIM, "queued": PLAIN}
@@ -37,7 +35,7 @@ def _line(piece: "ItemStatus") -> Line:
 class RunScreen:
     """Draws a run where it drew it last."""
 
-    def __init__(self, stream: "TextIO | None" = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._drawn = 0
         self._last: list[Line] = []

@@ -2,19 +2,17 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import WrongUsage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import Denied
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from decklog import Decklog
-    from decklog.cli.call import Invocation
     from decklog.models.asking import Voices
     from decklog.models.conversation import MessageOutcome
 
@@ -30,7 +28,7 @@ def is_a_person() -> bool:
 
 
 def said(
-    call: "Invocation",
+    call: Invocation,
     word: str,
     text: str,
     *,
@@ -72,13 +70,13 @@ def _own_name() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
-def _proof(log: "Decklog", call: "Invocation") -> "AbstractContextManager[None]":
+def _proof(log: "Decklog", call: Invocation) -> AbstractContextManager[None]:
     from decklog.cli.proving import proving
 
     return proving(log, call.key)
 
 
-def _told(call: "Invocation", outcome: "MessageOutcome") -> int:
+def _told(call: Invocation, outcome: "MessageOutcome") -> int:
     message, understood = outcome.message, outcome.understood
     if outcome.refusal is not None:
         outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}

@@ -1,8 +1,9 @@
 """Land a run on a branch of the user, by a person's command, as exactly one examined commit."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.context import RunContext
@@ -12,9 +13,6 @@ from decklog.core.errors import Conflict, DecklogError, Denied
 from decklog.core.figures import counted
 from decklog.guard.calls.tool import EffectCheck
 from decklog.stores.runs.run import ENDED
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 _SHOWN = 10
 
@@ -98,7 +96,7 @@ def examine(site: RunContext, landing: LandingPlan) -> None:
 
 
 def approve(
-    site: RunContext, question: str, about: dict[str, object], *, by: str, proof: "AbstractContextManager[object]", source: str
+    site: RunContext, question: str, about: dict[str, object], *, by: str, proof: AbstractContextManager[object], source: str
 ) -> str:
     """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to sign it."""
     log = site.log
@@ -119,7 +117,7 @@ def approve(
     return asked.id
 
 
-def land(site: RunContext, landing: LandingPlan, *, by: str, proof: "AbstractContextManager[object]") -> None:
+def land(site: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
     """Move the branch by a person's command, which records and uses an approval of exactly this move."""
     about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
     question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."

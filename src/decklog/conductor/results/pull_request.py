@@ -5,9 +5,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import changes
@@ -19,9 +20,6 @@ from decklog.conductor.status import run_status
 from decklog.core.errors import Conflict, Denied, TimedOut, Unavailable
 from decklog.core.figures import counted
 from decklog.guard.calls.tool import EffectCheck
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 _LONGEST_TITLE = 72
 _SECONDS = 120.0
@@ -178,7 +176,7 @@ def publish(
     wanted: Published,
     *,
     by: str,
-    proof: "AbstractContextManager[object]",
+    proof: AbstractContextManager[object],
     held: Callable[[Published], str | None],
 ) -> str:
     """Push the branch and open the pull request; return its address.

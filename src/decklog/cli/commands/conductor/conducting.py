@@ -3,23 +3,23 @@
 import signal
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
+from decklog.cli.proving import proving
 from decklog.cli.screens.run import RunScreen
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.status import ConductorStatus, run_status
+from decklog.review.conducting import review_attempt
 
 if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from decklog.conductor.conductor import Conductor
     from decklog.conductor.context import RunContext
-    from decklog.conductor.status import ConductorStatus
     from decklog.log import Decklog
 
 EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
@@ -32,9 +32,6 @@ def say_aside(text: str) -> None:
 
 def conduct(call: Invocation, site: "RunContext") -> int:
     """Work on a run until nothing is left to do, and return the exit code."""
-    from decklog.conductor.conductor import Conductor
-    from decklog.review.conducting import review_attempt
-
     site = replace(site, reviewer=review_attempt)
     told = ProgressPrinter(call, site.log, site.run_id)
     conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
@@ -49,10 +46,8 @@ def conduct(call: Invocation, site: "RunContext") -> int:
     return EXITS[stands.outcome]
 
 
-def _is_plan_taken(call: Invocation, site: "RunContext", conductor: "Conductor") -> bool:
+def _is_plan_taken(call: Invocation, site: "RunContext", conductor: Conductor) -> bool:
     """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
-    from decklog.cli.proving import proving
-
     waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
     asked = next((one for one in waiting if one.source == "conductor.plan"), None)
     if asked is None or call.json or conductor.is_interrupted:
@@ -77,14 +72,14 @@ def _is_plan_taken(call: Invocation, site: "RunContext", conductor: "Conductor")
     return True
 
 
-def _pieces_of(plan: object) -> "list[dict[str, Any]]":
+def _pieces_of(plan: object) -> list[dict[str, Any]]:
     return list(plan["pieces"]) if isinstance(plan, dict) else []
 
 
-def _hear_signals(conductor: "Conductor") -> None:
+def _hear_signals(conductor: Conductor) -> None:
     """Let the first interrupt stop new work, and the second end what runs."""
 
-    def interrupted(number: int, _frame: "FrameType | None") -> None:
+    def interrupted(number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGTERM or conductor.is_stopping:
             conductor.stop_now()
         else:
@@ -106,9 +101,7 @@ class ProgressPrinter:
         self._trouble: str | None = None
         self._view = RunScreen() if not call.json and are_shown() else None
 
-    def tell(self, trouble: str | None = None) -> "ConductorStatus":
-        from decklog.conductor.status import run_status
-
+    def tell(self, trouble: str | None = None) -> ConductorStatus:
         if trouble is not None and trouble != self._trouble:
             self._trouble = trouble
             say_aside(trouble)
@@ -124,7 +117,7 @@ class ProgressPrinter:
         return stands
 
 
-def _say_what_next(call: Invocation, site: "RunContext", stands: "ConductorStatus") -> None:
+def _say_what_next(call: Invocation, site: "RunContext", stands: ConductorStatus) -> None:
     if call.json:
         commit = site.repository.ref(site.target)
         print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})
