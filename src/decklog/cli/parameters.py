@@ -172,7 +172,7 @@ def _read_object(text: str) -> Any:
 
 
 def _read_list(text: str) -> Any:
-    """Read a list as JSON, or as words with commas between them; a sentence is one item, whatever its commas."""
+    """Parse a list as JSON, or as words separated by commas; a sentence with commas is one item."""
     if text == "-" or text.startswith(("[", "@")):
         return _read_json(text)
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -242,10 +242,7 @@ _READERS: dict[Any, Callable[[str], Any]] = {
 
 
 def parameters_of(operation: Operation) -> list[Parameter]:
-    """List the parameters of a verb, as they are written.
-
-    Read off the function itself: `inspect` takes as long to import as all that a short call does.
-    """
+    """List the parameters of a verb, as they are written."""
     return parameters_in(operation.function)
 
 

@@ -1,38 +1,26 @@
-"""What an answer leaves out, for readers who pay for every character: empty fields, or all but those that were asked for."""
+"""The shape of an answer: without empty fields, or with chosen fields only."""
 
 from collections.abc import Iterator
 from typing import Any
 
-# JSON of the users' own, in which an empty value may mean something: it is shown as it is.
+# JSON of users, in which an empty value may mean something.
 AS_IT_IS = frozenset(
     (
         *("arguments", "command", "config", "content", "details", "document", "error", "evidence_files", "extra", "facts"),
-        *(
-            "findings",
-            "inputs",
-            "metadata",
-            "notes",
-            "payload",
-            "result",
-            "review_passes",
-            "scope",
-            "signature",
-            "snapshot",
-            "template_values",
-            "value",
-        ),
+        *("findings", "inputs", "metadata", "notes", "payload", "result", "review_passes", "scope", "signature", "snapshot"),
+        *("template_values", "value"),
     )
 )
 
 
 class OutputShape:
-    """How much of each record is shown; it remembers what was left out."""
+    """Which fields of records are shown; it remembers the omitted ones."""
 
     def __init__(self, *, brief: bool = False, fields: tuple[str, ...] = ()) -> None:
         self.brief = brief
         self.fields = fields
         self._left_out: set[str] = set()
-        # Fields that were asked for and that no record of the answer has. What was written is written: it is no error.
+        # Chosen fields that no record of the answer has. That is no error, since the command is done.
         self.warnings: list[str] = []
 
     @property
@@ -40,7 +28,7 @@ class OutputShape:
         return not self.brief and not self.fields
 
     def of_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """Return an envelope with its data in this shape, and what was left out of it."""
+        """Return an envelope with its data in this shape, and what it omits."""
         shaped = {**envelope, "data": self.of_data(envelope["data"])} if "data" in envelope else dict(envelope)
         if self.warnings:
             shaped["warnings"] = [*shaped.get("warnings", ()), *self.warnings]
@@ -51,7 +39,7 @@ class OutputShape:
         return {**shaped, "left_out": said} if (said := self.left_out) else shaped
 
     def of_data(self, data: Any) -> Any:
-        """Give plain JSON values in this shape."""
+        """Return JSON values in this shape."""
         if self.fields:
             self._look_for_unknown(data)
             data = self._chosen(data)
@@ -59,7 +47,7 @@ class OutputShape:
 
     @property
     def left_out(self) -> str | None:
-        """Return what was left out, and how to see it."""
+        """Describe the omitted fields, and how to see them."""
         if not self._left_out:
             return None
         if self.fields:
@@ -76,7 +64,7 @@ class OutputShape:
         return {name: value if name in AS_IT_IS else self._without_empties(value) for name, value in kept.items()}
 
     def _chosen(self, data: Any) -> Any:
-        """Keep the fields that were asked for, of a record or of every record in lists beneath."""
+        """Keep the chosen fields of a record, or of all records in nested lists."""
         if isinstance(data, list):
             return [self._chosen(item) for item in data]
         if not isinstance(data, dict):

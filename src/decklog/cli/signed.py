@@ -1,4 +1,4 @@
-"""Shows the owner what a command signs, before the password or the key is asked for."""
+"""Show the owner what a command signs, before the password or the key is asked for."""
 
 import sys
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _LONGEST = 2_000
 
 
-def tell_signed(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> None:
-    """Write what the owner is about to sign to the terminal; nothing where no owner is bound or nobody looks."""
+def show_signed(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> None:
+    """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
         return
     for line in [*_thing(log, operation, arguments), _words(operation, arguments)]:

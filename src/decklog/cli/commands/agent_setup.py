@@ -1,4 +1,4 @@
-"""Setting agents' programs and editors up, so that what they do is on record; answering and standing between them."""
+"""Set up coding agents and editors to be recorded; serve MCP and ACP."""
 
 import os
 from typing import TYPE_CHECKING

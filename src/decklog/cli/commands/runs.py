@@ -1,4 +1,4 @@
-"""Runs for a person: one screen that says how it stands, and who did what when."""
+"""Runs for a person: the status of a run on one screen, and its timeline."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import click
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Invocation
+from decklog.cli.derived import of_records
 from decklog.cli.screens.lines import say as say_lines
 from decklog.cli.screens.timeline import timeline as draw
-from decklog.cli.standing import of_records
+from decklog.cli.show import fitted, plain
 from decklog.cli.styles import STRONG, painted
-from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
 from decklog.core.figures import counted, dollars
 
@@ -59,7 +59,7 @@ def _cut(rows: list[Any]) -> str:
 
 
 def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keep the columns that tell a person most."""
+    """Keep the most useful columns."""
     kept = (
         "id",
         "group_id",

@@ -72,7 +72,7 @@ def _lay_inside(call: Invocation, home: str, has: LogLocation | None, *, switch:
 
 
 def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
-    """Write the commands for agents into the files that they read, if that was asked for, or a person at a terminal says yes."""
+    """Write the commands for agents into their files, if the option or a person at a terminal asks for it."""
     may_ask = agents_md is None and not call.json and terminal.is_terminal() and terminal.is_terminal(sys.stdin)
     if not (agents_md or may_ask):
         return
@@ -120,7 +120,7 @@ def _has_another(has: LogLocation, meant: LogLocation, home: str) -> Conflict:
 
 
 def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bool) -> list[str]:
-    """Have the folder find the log without being told; say when it goes on having another one."""
+    """Make the folder find the log; warn if it already has another one."""
     inside = os.path.join(home, FOLDER)
     if has is not None and not _same(has, meant):
         if not switch:
@@ -160,7 +160,7 @@ def _next_steps() -> list[str]:
 
 
 def _forget(inside: str) -> None:
-    """Have a folder remember no address; a log of its own stays where it is."""
+    """Remove the remembered address of a folder; its own log stays."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(inside, ADDRESS))
 
@@ -228,7 +228,7 @@ def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
 
 
 def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
-    """Show what the settings of a commit loosen, and record the consent of whoever is at the terminal."""
+    """Show the loosening settings of a commit, and record the consent of the person at the terminal."""
     from decklog.conductor.git.repository import Repository, starting_commit
     from decklog.conductor.settings import consent_request, record_consent
 
@@ -312,7 +312,7 @@ def migrate(call: Invocation, check: bool) -> int:
 
 
 def _check(call: Invocation, place: LogLocation) -> int:
-    """Open the log as it is, and tell which steps it lacks."""
+    """Open the log without migrating it, and list its missing steps."""
     missing: list[str] = []
     try:
         place.open(read_only=True).close()

@@ -1,4 +1,4 @@
-"""The tools on the command line: ask what the guards say, see what there is, call one."""
+"""The tools on the command line: judge commands and paths, list tools, call one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An approval as lines of a screen. What was asked about stands behind a rule of its own, so that it can't imitate ours."""
+"""An approval as lines of a screen. Its subject is behind a rule, so that it can't imitate our own text."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def lines(approval: Mapping[str, Any], now: datetime, width: int, *, with_next: 
 
 
 def standing(approval: Mapping[str, Any], now: datetime) -> str:
-    """Say who asked, for what, since when, and what became of it or will."""
+    """Describe who asked, where, since when, and the decision or its default."""
     place = f"run {approval['run_id']}" + (f", task {approval['task_id']}" if approval["task_id"] else "")
     asked = f"asked by {approval['asked_by']} " if approval["asked_by"] else ""
     parts = [f"{asked}{span(now - from_text(approval['asked_at']))} ago in {place}"]
@@ -46,7 +46,7 @@ def standing(approval: Mapping[str, Any], now: datetime) -> str:
 
 
 def _held(cause: Mapping[str, Any]) -> str:
-    """Return what made it wait, as whoever asked told it; nothing where nobody did."""
+    """Describe the rule that made it wait; empty without one."""
     parts = [str(cause[name]) for name in ("rule", "reason") if name in cause]
     held = f"held by {revealed(': '.join(parts))}" if parts else ""
     tier = f"tier {cause['tier']} when it was asked" if "tier" in cause else ""
@@ -84,7 +84,7 @@ def _laid_out(content: str) -> str:
 
 
 def _broken(text: str, width: int) -> list[str]:
-    """Break a line where it does not fit; a mark says that it goes on."""
+    """Break a line that does not fit, with a mark at each break."""
     parts = []
     while len(text) > width:
         parts.append(text[: width - 1] + "↩")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
     from decklog.cli.call import Invocation
 
-# So many of each are listed, unless another number is asked for.
+# Listed items of each kind, by default.
 LISTED = 12
 _PENDING = 7
 _UNLESS_TERMINAL = 80
@@ -31,8 +31,8 @@ _SHOWN_BUDGETS = 6
 _BAR = 20
 
 
-def tell_now(call: "Invocation", limit: int = LISTED) -> int:
-    """Return what goes on, once; give the exit code, which says whether something waits for a decision."""
+def show_now(call: "Invocation", limit: int = LISTED) -> int:
+    """Show the overview once; the exit code is 7 if something waits for a decision."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
         summary = log.overview.now(limit=limit)
@@ -77,7 +77,7 @@ def waiting_lines(item: "WaitingItem", now: datetime, width: int) -> list[Line]:
 
 
 def facts(item: "WaitingItem", now: datetime) -> str:
-    """Say who asks, in which run, since when, until when, and what counts then."""
+    """Describe who asks, in which run, since when, and the default after the deadline."""
     who = [part for part in (item.by, item.run_id) if part]
     parts = [", ".join([*who, f"{span(now - item.since)} ago"])]
     if item.deadline is not None:
@@ -91,7 +91,7 @@ def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str,
     word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
     figures = [
         Piece(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
-        # Whole, whatever it takes: half an amount is a wrong one.
+        # Never cut: a part of an amount would be a wrong one.
         Piece(" " + (dollars(run.cost_microdollars) if run.calls else "–").rjust(_COST)),
         Piece(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
@@ -106,7 +106,7 @@ def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str,
 
 
 def doing(run: "RunOverview") -> str:
-    """Say who does what in a run; where nobody has a task, what its last entry was."""
+    """Describe who works on what in a run, or else its last entry."""
     if not run.working_on:
         return f"{run.last_by}: {run.last_said}" if run.last_by else run.last_said
     first = run.working_on[0]

@@ -81,7 +81,7 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
 
 def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
     """Write what something is that was opened."""
-    # What waits has a kind; its run's goal is told of both.
+    # Only waiting items have a kind.
     if not hasattr(thing, "kind"):
         return _run_page(log, thing.id, width)
     item: Any = thing

@@ -126,7 +126,7 @@ def _call(step: Step, time: Piece, inner: str, places: int, full: bool) -> Itera
     for line in _cut(list(step.diff), None if full else _DIFF_LINES):
         yield [Piece(_INDENT + revealed(line), GOOD if line.startswith("+") else BAD if line.startswith("-") else DIM)]
     if full or step.is_failed:
-        # The end of what a failed command printed says most; a refusal is a sentence.
+        # The end of a failed command's output matters most; a refusal is a sentence.
         output = step.output.strip().splitlines()
         shown = _wrapped(step.output, places - len(_INDENT)) if step.outcome == "denied" else [revealed(line) for line in output]
         yield from ([Piece(_INDENT + line, DIM)] for line in _cut(shown, None if full else _OUTPUT_LINES, keep_end=True))

@@ -24,7 +24,7 @@ _ESCAPE, _ENTER = "\x1b", ("\n", "\r")
 
 
 class Cancelled(Exception):
-    """Whoever was asked went back."""
+    """The person went back."""
 
 
 def run(log: "Decklog", *, seconds: float = 2.0) -> None:
@@ -144,7 +144,7 @@ class Top:
             return "q" if self._opened is None else _ESCAPE
 
     def _do(self, key: str | int) -> bool:
-        """Do what a key says; False ends it."""
+        """Handle a key; return False to quit."""
         self._said = ""
         if key in ("q", _ESCAPE):
             return self._back(key)

@@ -30,7 +30,7 @@ def spoken(_: Caller, *, from_: str | None = None, plain: bool = False) -> None:
 
 
 COMMON = parameters_in(common)
-# What an agent asks a person or writes down, and what a person asks the agents or tells them.
+# Shortcuts of agents that people use too, to write to agents.
 _SPOKEN = {name: parameters_in(spoken) for name in ("ask", "note")}
 
 
@@ -74,7 +74,7 @@ def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dic
 
 
 def _is_said_by_a_person(call: Invocation, place: "LogLocation", given: dict[str, Any], shared: dict[str, Any]) -> bool:
-    """Return whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
+    """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
     from decklog.agents.context.claims import RememberedClaims

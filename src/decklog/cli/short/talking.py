@@ -1,4 +1,4 @@
-"""What a person says to the agents: taken in and acknowledged, then understood and done."""
+"""Messages of a person to the agents: recorded and acknowledged, then understood and acted on."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ def said(
     plain: bool = False,
     key: str | None = None,
 ) -> int:
-    """Take a message in, acknowledge it before anything else is done with it, and say what became of it.
+    """Record a message, acknowledge it first, and report the outcome.
 
     Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
     """

@@ -206,19 +206,19 @@ def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
     with call.open(writing=False) as log:
         run_id = _meant(log, name)
         if no_follow:
-            stands = run_status(log, run_id)
-            _show(call, stands)
+            status = run_status(log, run_id)
+            _show(call, status)
             return 0
-        told = ProgressPrinter(call, log, run_id)
-        # Taken before it is told: what comes in between is told again.
+        progress = ProgressPrinter(call, log, run_id)
+        # Read before the first update: changes in between are shown again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
-        stands = told.tell()
-        while stands.status == "active" and stands.outcome == "open":
+        status = progress.update()
+        while status.status == "active" and status.outcome == "open":
             log.db.wait_for_change(5.0)
             time.sleep(0.2)
             if (newest := _newest_entry(log, run_id)) != seen:
-                stands, seen = told.tell(), newest
-        return EXITS[stands.outcome]
+                status, seen = progress.update(), newest
+        return EXITS[status.outcome]
 
 
 def _is_run(call: Invocation, name: str) -> bool:
@@ -237,13 +237,13 @@ def _newest_entry(log: "Decklog", run_id: str) -> int:
     return log.journal.find(run_id, limit=1)[0].seq
 
 
-def _show(call: Invocation, stands: ConductorStatus) -> None:
+def _show(call: Invocation, status: ConductorStatus) -> None:
     if call.json:
-        show(stands.as_dict(), as_json=True)
+        show(status.as_dict(), as_json=True)
         return
-    say(f"{stands.run_id} · {stands.goal} · {stands.status}")
-    say(f"{stands.counts()}; {stands.spent()}")
-    for piece in stands.pieces:
+    say(f"{status.run_id} · {status.goal} · {status.status}")
+    say(f"{status.counts()}; {status.spent()}")
+    for piece in status.pieces:
         say(piece.line())
 
 

@@ -1,4 +1,4 @@
-"""Prompts on the command line: what a model is told, to the byte."""
+"""Prompts on the command line, exactly as a model gets them."""
 
 import sys
 from pathlib import Path
@@ -78,5 +78,5 @@ def _shown(call: Invocation, composed: Composed) -> int:
 
 
 def _tell(text: str) -> None:
-    """Say something that is not the prompt itself."""
+    """Print a remark to stderr."""
     sys.stderr.write(visible(text, sys.stderr) + "\n")

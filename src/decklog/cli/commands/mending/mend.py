@@ -1,4 +1,4 @@
-"""`decklog mend`: takes feedback from what was said to a fix that is verified, and says what each one waits for."""
+"""`decklog mend`: take feedback to a verified fix, and show what each fix waits for."""
 
 import getpass
 import time
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
 _WHOSE = ("task", "own-code", "outside")
 _SHORTEST_SECONDS = 1.0
-# What was refused is told apart from what waits for somebody.
+# Refused fixes and waiting ones have different exit codes.
 _REFUSED = ("fix", "gate", "person")
 
 
@@ -105,7 +105,7 @@ def _aside(text: str) -> None:
 
 
 def _silent(_: str) -> None:
-    """Say nothing: stdout is data."""
+    """Print nothing: stdout is data."""
 
 
 def _one(call: Invocation, mending: FixLoop, name: str, given: dict[str, Any]) -> int:
@@ -115,7 +115,7 @@ def _one(call: Invocation, mending: FixLoop, name: str, given: dict[str, Any]) -
 
 
 def _all(call: Invocation, mending: FixLoop, every: float | None) -> int:
-    """Take on all that can go on by itself; with `every`, again and again."""
+    """Continue all fixes that need no person; with `every`, repeatedly."""
     while True:
         for found in list(mending.waiting()):
             try:
