@@ -16,9 +16,8 @@ from decklog import Decklog
 from decklog.conductor import settings
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.loosening import RULES, loosened
 from decklog.conductor.outages import _is_logged_in
-from decklog.conductor.settings import Check, load
+from decklog.conductor.settings import RULES, Check, load, loosened
 from decklog.core.errors import NotAccepted
 from decklog.fixes.context import MendSettings
 from decklog.models.composer import PromptSettings

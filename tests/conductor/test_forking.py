@@ -8,7 +8,7 @@ import pytest
 from decklog import Conflict, Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.conductor.forking import fork
+from decklog.conductor.starting import fork
 from decklog.conductor.status import run_status
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, piece, settle, target_of
 from tests.conductor.repositories import everything, git

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog
-from decklog.conductor import forking, kill_points, starting
+from decklog.conductor import kill_points, starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.overlaps import OverlapProbe
@@ -266,7 +266,7 @@ def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_fro
     with Decklog.open(sqlite_target) as log:
         work = Work(log, clone, PIECE)
         site = work.site()
-        forked = forking.fork(log, site.run_id, cwd=clone, state=tmp_path / "state")
+        forked = starting.fork(log, site.run_id, cwd=clone, state=tmp_path / "state")
         assert git(remote, "rev-parse", forked.target) == site.target_commit()
         work.run()
         assert "/tip" in git(remote, "for-each-ref", f"refs/decklog/{site.run_id}")

@@ -1,7 +1,14 @@
-"""The context of one run, which all of its stages share, and the workspace of one attempt in it."""
+"""The context of one run, which all of its stages share: its host, its repository, and the workspaces of its attempts.
+
+A host is one clone with its workspaces on one machine. A file next to the workspaces names it. So two clones on one machine are
+two hosts, and a machine that was restarted is the same.
+"""
 
 import hashlib
+import os
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +20,69 @@ from decklog.conductor.git import workspaces
 from decklog.conductor.git.refs import RunRefs, run_refs
 from decklog.conductor.git.repository import Person, Repository, ref_part
 from decklog.conductor.git.workspaces import Workspace
-from decklog.conductor.hosts import Host
 from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.settings import Configuration
 from decklog.conductor.side_effects import SideEffects
 from decklog.conductor.stages import Stages
+from decklog.core.processes import Identity
 from decklog.guard.calls.tool import EffectCheck
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
 
+MACHINE_ID = Path("/etc/machine-id")
 WantedEnd = Callable[[], str | None]
+
+
+def machine() -> str:
+    """Return the name of this machine, which is the same after a restart; empty if it has none."""
+    try:
+        found = MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    # The id itself is private.
+    return hashlib.sha256(f"decklog:{found}".encode()).hexdigest()[:16] if found else ""
+
+
+class Host:
+    """Records the conductors of this host, so that the next one here knows whose leases are free."""
+
+    def __init__(self, state: Path) -> None:
+        self._folder = state / "hosts" / (machine() or "unnamed")
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @cached_property
+    def id(self) -> str:
+        """The id of this host, created once."""
+        path = self._folder / "id"
+        new = self._folder / f"id.{os.getpid()}"
+        if not path.exists():
+            new.write_text(f"host_{uuid.uuid4().hex[:12]}", encoding="ascii")
+            # If another process was faster, its id counts.
+            with suppress(FileExistsError):
+                os.link(new, path)
+            new.unlink()
+        return path.read_text(encoding="ascii")
+
+    def enter(self) -> str:
+        """Record this process; return the name that it claims tasks under."""
+        own = Identity.own()
+        name = f"conductor-{os.uname().nodename}-{self.id.removeprefix('host_')}-{own.pid}-{own.ticks}"
+        new = self._folder / f"{name}.new"
+        new.write_text(own.as_text(), encoding="utf-8")
+        new.rename(self._folder / f"{name}.json")
+        return name
+
+    def is_dead(self, worker: str | None) -> bool:
+        """Return whether a task's worker is a conductor of this host that has ended."""
+        try:
+            text = (self._folder / f"{worker}.json").read_text(encoding="utf-8")
+        except OSError:
+            return False
+        known = Identity.from_text(text)
+        # A restart of this machine has ended it as well.
+        return known.is_alive() is False or known.boot_id != Identity.own().boot_id
 
 
 class ChangeReviewer(Protocol):

@@ -17,7 +17,7 @@ from decklog.cli.manager import for_the_manager
 from decklog.cli.proving import proving
 from decklog.cli.show import show
 from decklog.cli.terminal import say
-from decklog.conductor import forking, starting
+from decklog.conductor import starting
 from decklog.conductor.agents.description import known_names, known_program
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import parse
@@ -287,7 +287,9 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
     """
     money = None if budget is None else round(budget * 1_000_000)
     with call.open() as log:
-        site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
+        site = starting.fork(
+            log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home()
+        )
         starting.check_agents(site.configuration)
         say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
         return conduct(call, site)
