@@ -1,4 +1,4 @@
-"""A plan as a person writes it: a goal, and pieces of work with what each needs."""
+"""A plan as a person writes it: a goal, and work items with their dependencies."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority
 
 @dataclass(frozen=True, kw_only=True)
 class WorkItem:
-    """One piece: what is to be done, where, and after which others."""
+    """One work item: what to do, where, and after which others."""
 
     name: str
     title: str
@@ -29,16 +29,16 @@ class WorkItem:
     needs: tuple[str, ...] = ()
     acceptance: tuple[str, ...] = ()
     priority: int = 50
-    # Who works on it first, instead of the first of [roles] worker, and with which model.
+    # The first agent, instead of the first of [roles] worker, and its model.
     agent: str = ""
     model: str = ""
     # Agents that work on it at the same time; the first whose change passes the checks lands it.
     race: tuple[str, ...] = ()
-    # The task of the log that it was made of, which is done when this has landed.
+    # The task of the log that it was made of, which is finished when this lands.
     source: str = ""
 
     def as_given(self) -> dict[str, Any]:
-        """Spell a piece as a plan has it."""
+        """Return a work item as it is written in a plan."""
         given = {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in _KEYS}
         return {key: value for key, value in given.items() if value or key not in ("agent", "model", "race")}
 
@@ -50,22 +50,22 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class WorkPlan:
-    """What a run is to do."""
+    """The goal and the work items of a run."""
 
     goal: str
     pieces: tuple[WorkItem, ...]
 
 
 def parse(content: bytes, *, is_json: bool) -> WorkPlan:
-    """Read a plan, TOML or JSON; refuse what could not be worked through, naming it."""
+    """Parse a plan, TOML or JSON. Raise Invalid for one that could not be worked on."""
     try:
         text = content.decode()
         table = json.loads(text) if is_json else tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise Invalid(f"the plan is not {'JSON' if is_json else 'TOML'}: {problem}", hint="Mend it.") from problem
+        raise Invalid(f"the plan is not {'JSON' if is_json else 'TOML'}: {problem}", hint="Fix it.") from problem
     if not isinstance(table, dict) or set(table) - {"goal", "pieces"}:
         raise Invalid("a plan has a goal and pieces, and nothing else", hint='goal = "…" and [[pieces]]', field="plan")
-    # Lone surrogates come out of JSON, and no log can store them.
+    # JSON may have lone surrogates, which no log can store.
     pieces = storable(table.get("pieces"))
     if not isinstance(pieces, list) or not 0 < len(pieces) <= MOST_PIECES:
         raise Invalid(f"a plan has 1 to {MOST_PIECES} pieces", hint="Write each as [[pieces]].", field="pieces")
@@ -75,12 +75,12 @@ def parse(content: bytes, *, is_json: bool) -> WorkPlan:
 
 
 def read_back(kept: object) -> WorkPlan:
-    """Read a plan as it is kept."""
+    """Parse a stored plan."""
     return parse(json.dumps(kept).encode(), is_json=True)
 
 
 def checked_goal(goal: object) -> str:
-    """Refuse a goal that says nothing, or that is no text for people."""
+    """Return a goal. Raise Invalid for an empty one, and for control characters."""
     if not isinstance(goal, str) or not goal.strip():
         raise Invalid("a plan needs a goal", hint='goal = "Teach the parser trailing commas"', field="goal")
     if len(goal) > LONGEST_GOAL or any(_is_control(letter) for letter in goal):
@@ -110,7 +110,7 @@ def _piece(number: int, table: Any) -> WorkItem:
     if type(table.get("priority", 50)) is not int or not 0 <= table.get("priority", 50) <= MOST_PRIORITY:
         raise Invalid(f"priority of piece {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
     if table.get("race") and (table.get("agent") or table.get("model") or len(set(table["race"])) < 2):
-        raise Invalid(f"race of piece {name} names two agents or more, and stands without agent and model", field="race")
+        raise Invalid(f"race of piece {name} names two agents or more, and excludes agent and model", field="race")
     for path in table.get("paths", []):
         if path.startswith("/..") or ".." in path.split("/"):
             raise Invalid(f"piece {name} names a path outside of the repository: {path}", field="paths")

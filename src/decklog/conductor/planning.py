@@ -87,7 +87,7 @@ def read(content: bytes | None, said: str, goal: str, taken: Collection[str] = (
     if len(proposed.pieces) > MOST_PROPOSED:
         raise Invalid(f"the plan has {len(proposed.pieces)} pieces; at most {MOST_PROPOSED} can be proposed", field="pieces")
     if twice := sorted(piece.name for piece in proposed.pieces if piece.name in taken):
-        raise Invalid(f"there is a piece {twice[0]} already", hint="Give each a name of its own.", field="name")
+        raise Invalid(f"there is a piece {twice[0]} already", hint="Give each its own name.", field="name")
     return in_turn(proposed)
 
 

@@ -31,7 +31,7 @@ _LONGEST_REASON = 5000
 _PAGE = 200
 # Recorded files of a landed change; git has all.
 MOST_FILES = 200
-# Interruptions of an agent or a check in a row before a person is asked.
+# Interruptions of an agent or a check in a row before a question to a person.
 MOST_INTERRUPTIONS = 5
 RETRY_SECONDS = 30.0
 _T = TypeVar("_T")

@@ -87,7 +87,7 @@ STAGES: Mapping[MendState, Stage] = {
     MendState.CLOSED: Stage("what it taught is on record", "", "nothing"),
     MendState.DROPPED: Stage("nothing will come of it, and why", "", "nothing"),
 }
-# Every state may come to need a person: for trouble that no other word tells.
+# Every state may need a person, for other trouble.
 WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {
     MendWait.MODEL: ("decklog mend {id} --class tool", "decklog mend {id} --branch NAME", "decklog mend {id}"),
     MendWait.APPROVAL: ("decklog approvals decide {approval} granted --by NAME", "decklog mend {id} --branch NAME"),
@@ -97,7 +97,7 @@ WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {
     MendWait.WEATHER: ("decklog mend {id}",),
     MendWait.PERSON: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
 }
-# Where a person is asked about what the gate holds, the answer is what leads on.
+# With an open question about a blocked fix, the answer leads on.
 _ASKED = ("decklog approvals decide {approval} granted --by NAME --rationale WHY", "decklog mend {id} --branch NAME")
 # What may be over without anybody's word to the loop: `--all` and `--watch` look at these again by themselves.
 LOOKED_AT_AGAIN = (None, MendWait.APPROVAL, MendWait.GATE, MendWait.MERGE, MendWait.WEATHER)
@@ -121,7 +121,7 @@ def ways_out(mend: Mend, asked: str | None = None) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class FixInput:
-    """What a person says when taking a mend on: the class, a branch with the fix, or the commit that it was merged as."""
+    """The input of a person: the class, a branch with the fix, or the commit that it was merged as."""
 
     fix_class: FixClass | None = None
     branch: str | None = None
@@ -177,7 +177,7 @@ class FixLoop:
                 ) from None
 
     def waiting(self) -> Iterator[Mend]:
-        """Yield what can go on by itself: pending feedback, mends that wait for nothing, or for what may be there by now."""
+        """Yield what can go on without a person: pending feedback, and fixes whose wait may be over."""
         for feedback in self.log.feedback.find(state=FeedbackState.PENDING, oldest_first=True, limit=_PAGE):
             self.begin(feedback.id)
         for mend in self.log.mends.find(repo=self._repo, open_only=True, oldest_first=True, limit=_PAGE):
@@ -191,7 +191,7 @@ class FixLoop:
 
     @property
     def _repo(self) -> str:
-        """Name the repository, whichever of its worktrees somebody is in."""
+        """Return the repository, the same for all of its worktrees."""
         return str(self.repository.common)
 
     # Going on
@@ -227,7 +227,7 @@ class FixLoop:
             return mend if mend.state.is_end else drop(self._context(mend), reason, by=by)
 
     def _stepped(self, mend: Mend, given: FixInput | None) -> Mend:
-        """Do the next step; trouble on the way is told in the mend, which stays where it is."""
+        """Do the next step; an error is recorded in the fix, which keeps its state."""
         context = self._context(mend)
         try:
             if mend.state is MendState.PUBLISHED:
@@ -250,13 +250,13 @@ class FixLoop:
         return self.log.mends.move(now, waits_for=waits, reason=reason[:1000])
 
     def _on_newest(self, mend: Mend) -> Mend:
-        """Begin with the newest base as long as nothing rests on an older one; it may say whom to ask."""
+        """Set the newest base while nothing depends on an older one."""
         if mend.state is not MendState.FILED or (base := newest_base(self.repository, self.cwd)) == mend.base:
             return mend
         return self.log.mends.move(mend, base=base)
 
     def _told(self, mend: Mend, given: FixInput) -> Mend:
-        """Take what a person says before going on: a fix of theirs starts anew from the fix, whatever was refused before."""
+        """Apply the input of a person: a fix of theirs starts anew, also after a refusal."""
         context = self._context(mend)
         if given.branch is not None and mend.state is not MendState.VERIFIED:
             mend = self._with_branch(context, given)
@@ -264,7 +264,7 @@ class FixLoop:
         if given.fix_class is not None and mend.state is MendState.FILED:
             return by_person(context, given.fix_class, by=given.by)
         if mend.waits_for is MendWait.FIX and mend.branch is None and mend.state in (MendState.FIXING, MendState.FIXED):
-            # Whoever names it wants it tried again: another round, in a run of its own.
+            # Named again: another round, in another run.
             again: dict[str, Any] = {"rounds": mend.rounds + 1, "fix_run_id": None, "head": None}
             with self.log.transaction():
                 given_up(context, "another round is begun")
@@ -309,7 +309,7 @@ class FixLoop:
 
     @contextmanager
     def _alone(self, mend_id: str) -> Iterator[None]:
-        """Hold a mend on this machine while it is worked on; whoever is killed lets it go."""
+        """Lock a fix on this machine; the lock ends with the process."""
         folder = self.repository.state / "mends"
         folder.mkdir(mode=0o700, exist_ok=True)
         with open(folder / f"{ref_part(mend_id)}.lock", "wb") as file:

@@ -37,7 +37,7 @@ def ask_about(
 
 @dataclass(frozen=True)
 class Voices:
-    """The models that a commit names, and what they are told."""
+    """The models that a commit names, and the composer of their prompts."""
 
     models: "ModelSettings"
     prompt: PromptSettings

@@ -30,7 +30,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 MOST_TRIES = 3
-# Where nobody says how long a limit lasts; twice as long each time.
+# The wait for a limit without a stated end; it doubles each time.
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_TEXT = 20_000
 _MICRO = 1_000_000
@@ -118,7 +118,7 @@ def _object_faults(value: dict[str, Any], schema: Mapping[str, Any], place: str)
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCall:
-    """What is asked: where in the program, of what prompt, for an answer of which form."""
+    """A call: its call site, its prompt, and the schema of its answer."""
 
     site: str
     prompt: Prompt
@@ -130,9 +130,9 @@ class ModelCall:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAnswer:
-    """What came of a call. Without `data` nothing was answered, and `why` says so: whatever rests on it is unproven.
+    """The answer to a call. Without `data` there is none, `why` is the reason, and what depends on it is unproven.
 
-    `is_weather` says that nobody is to blame for it: the same call may be answered later.
+    `is_weather` marks an outage: the same call may be answered later.
     """
 
     site: str
@@ -170,7 +170,7 @@ class Models:
         self._wait = wait
 
     def ask(self, call: ModelCall) -> ModelAnswer:
-        """Ask the model of a call site. Whatever goes wrong on the way is told in the answer, which then has no data."""
+        """Ask the model of a call site. After an error the answer has a reason and no data."""
         choice = self._settings.choice_for(call.site)
         if choice is None:
             return ModelAnswer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
@@ -184,7 +184,7 @@ class Models:
 
 
 class _Asking:
-    """One call from its reservation to its record. A repair and a wait for the weather belong to it."""
+    """One call from its reservation to its record, with one repair and waits for outages."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class _Asking:
         )
 
     def answered(self, provider: Provider) -> ModelAnswer:
-        """Ask until there is an answer, or a reason why there is none."""
+        """Ask until there is an answer, or a reason for which there is none."""
         reservation = self._reserve()
         try:
             return self._asked(provider, reservation)
@@ -248,7 +248,7 @@ class _Asking:
                 prompt = self._call.prompt.with_part(_repair(str(problem)))
 
     def _sent(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
-        """Send a prompt; weather that will be over within the time of the call is waited for."""
+        """Send a prompt; wait for outages that end within the time of the call."""
         wait = FIRST_WAIT_SECONDS
         for left in range(MOST_TRIES - 1, -1, -1):
             reply = self._tried(provider, prompt, reservation)
@@ -272,7 +272,7 @@ class _Asking:
             temperature=self._call.temperature,
         )
         reply = provider.reply(prompt, wish)
-        # What is paid and what was said are one fact: a crash leaves both or neither on record.
+        # In one transaction: a crash leaves both or neither.
         with self._log.transaction():
             self._charge(reply, reservation)
             self._record(prompt, reply)
@@ -282,7 +282,7 @@ class _Asking:
 
     def _reserve(self) -> str:
         expires = self._log.clock.now() + timedelta(seconds=self._choice.seconds + 60)
-        # The answer may have to be asked for twice.
+        # For the call and one repair.
         tokens = 2 * (self._call.prompt.tokens + self._call.most_output_tokens)
         held = self._log.reservations.reserve(
             expires,
@@ -303,7 +303,7 @@ class _Asking:
                 self._choice.model, input_tokens=self._call.prompt.tokens, output_tokens=self._call.most_output_tokens
             )
         except NotFound:
-            # Nobody knows its price; tokens are held all the same.
+            # Its price is unknown; tokens are reserved.
             return 0
 
     def _charge(self, reply: ModelReply, reservation: str) -> None:

@@ -55,7 +55,7 @@ class Intent(StrEnum):
 
     @property
     def only_tells(self) -> bool:
-        """Whether it changes nothing, so that whoever asks may hear it."""
+        """Whether it changes nothing, so that anybody may ask it."""
         return self in (Intent.WHAT_TIER, Intent.SPEND_QUERY, Intent.FREE_FORM)
 
 
@@ -166,7 +166,7 @@ class Handler:
         self._skills = skills
 
     def act(self, understood: Understood) -> str | None:
-        """Do it, or say why not; a message that is for the agents to read has no answer yet."""
+        """Act on an intent, or return why not; a message for the agents has no answer yet."""
         intent = understood.intent
         if intent is Intent.FREE_FORM:
             return None
@@ -190,7 +190,7 @@ class Handler:
                 intent=intent.value,
             )
 
-    # What only tells
+    # Read-only intents
 
     def _what_tier(self, _: dict[str, Any]) -> str:
         shown = self._log.trust.show()
@@ -216,7 +216,7 @@ class Handler:
         return f"Task {task.id} is {task.state}{' already' if task.already else ''}."
 
     def _task(self, args: dict[str, Any], state: str) -> str:
-        """Find the task that is meant: as it says, the one that the message is about, or the only one there is."""
+        """Return the task that is meant: the named one, the one of the message, or the only one."""
         named = args.get("task") or self._message.task_id
         if named:
             return str(named)
@@ -323,7 +323,7 @@ class Handler:
 
 @dataclass(frozen=True)
 class MessageOutcome:
-    """What became of a message: how it stands, what it was taken to mean, and why that was not done, if it was not."""
+    """The outcome of a message: its state, its intent, and a refusal."""
 
     message: Message
     understood: Understood
@@ -341,7 +341,7 @@ class Conversation:
         self._voices = voices
 
     def hear(self, message: Message, *, proving: Proving = nullcontext, with_model: bool = True) -> MessageOutcome:
-        """Understand a message and do what it wants; one that was answered already is told as it is.
+        """Understand a message and act on it; an answered one is returned unchanged.
 
         `proving` asks for the manager's proof, and is called only where a manager's order is to be carried out. What is refused
         stays in the inbox for people and agents to see, with the reason on record.

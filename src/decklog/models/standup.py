@@ -91,7 +91,7 @@ def prose_of(log: "Decklog", voices: Voices, standup: Standup, *, at: datetime) 
 
 
 class _Reader:
-    """Asks the stores for what happened yesterday and what stands now."""
+    """Reads yesterday's results and the present state from the stores."""
 
     def __init__(self, log: "Decklog", now: datetime) -> None:
         self._log = log
@@ -133,7 +133,7 @@ class _Reader:
                 told.append(f"to do in run {run_id}: {counted(open_tasks, 'task')}")
         return told
 
-    # What is in the way; what went wrong is told unasked
+    # Obstacles and failures
 
     def _held(self) -> "list[Review]":
         """Return the changes that the gate holds, each by its last review, without those that a person let pass."""
@@ -178,7 +178,7 @@ class _Reader:
         more = f", and {counted(unknown, 'call')} of an unknown price" if unknown else ""
         return f"{name}: {dollars(row.get('cost_microdollars', 0))}{more}"
 
-    # What is asked
+    # Open questions
 
     def questions(self) -> list[str]:
         waiting = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
@@ -203,6 +203,6 @@ def _line(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """End a line as a sentence, unless it has an end of its own."""
+    """End a line with a full stop, unless it has an end."""
     line = _line(text)
     return line if line.endswith((".", "?", "!")) else f"{line}."

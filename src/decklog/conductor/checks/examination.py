@@ -91,7 +91,7 @@ class Examiner:
         """Raise Unavailable for a check that was ended from outside each time."""
         if said.outage is None or self._runner.wanted_end() is not None:
             return
-        message = f"check {check.name} says nothing of commit {commit[:12]}: it was {said.outage} {MOST_RUNS} times"
+        message = f"check {check.name} has no result for commit {commit[:12]}: it was {said.outage} {MOST_RUNS} times"
         if said.outage != OUT_OF_DISK:
             raise Interrupted(message, hint="Look for what ends it, such as a lack of memory; then start again.")
         if _free_bytes(self._runner.folder) < self._configuration.free_megabytes * 1024 * 1024:

@@ -87,20 +87,20 @@ class Runner:
         )
 
     def run(
-        self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: CheckCompanion | None = None
+        self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, companion: CheckCompanion | None = None
     ) -> CheckOutput:
         """Run a check on the files of a commit; what it wrote is removed afterwards.
 
         A check that was killed, lost, or out of disk is run again, a few times at most.
         """
         for _ in range(MOST_RUNS):
-            said = self._run_once(check, commit, mark, changed, beside)
+            said = self._run_once(check, commit, mark, changed, companion)
             if said.outage is None or self.wanted_end() is not None:
                 break
         return said
 
     def _run_once(
-        self, check: Check, commit: str, mark: str, changed: Sequence[str], beside: CheckCompanion | None
+        self, check: Check, commit: str, mark: str, changed: Sequence[str], companion: CheckCompanion | None
     ) -> CheckOutput:
         folder = self.folder / mark.replace("/", "_")
         place = Workspace(folder / "files")
@@ -108,20 +108,20 @@ class Runner:
             workspaces.make(self.repository, place, commit, self.person)
             kill_points.reached("check:place")
             begun = time.monotonic()
-            output = self._run_in(place.tree, folder / "command", check, mark, changed, beside)
+            output = self._run_in(place.tree, folder / "command", check, mark, changed, companion)
             return replace(output, duration_ms=int((time.monotonic() - begun) * 1000))
         finally:
             workspaces.remove_folder(folder)
 
     def _run_in(
-        self, tree: Path, folder: Path, check: Check, mark: str, changed: Sequence[str], beside: CheckCompanion | None
+        self, tree: Path, folder: Path, check: Check, mark: str, changed: Sequence[str], companion: CheckCompanion | None
     ) -> CheckOutput:
         # Within the command's own scratch folder, which its sandbox may write to.
         report = folder / "tmp/report.xml"
         report.parent.mkdir(parents=True, mode=0o700)
         own = {"PYTHONDONTWRITEBYTECODE": "1", **check.env}
-        more = {} if beside is None else beside.begin(report.parent, tree, own)
-        also = () if beside is None else beside.readable
+        more = {} if companion is None else companion.begin(report.parent, tree, own)
+        also = () if companion is None else companion.readable
         command = Command(
             argv=check.arguments(report=str(report), changed=changed),
             mark=mark,
@@ -144,8 +144,8 @@ class Runner:
             return CheckOutput(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
         output = read_output(folder).text[-SHOWN:]
         tests = read_junit(report) if check.report == "junit" else None
-        if beside is not None:
-            beside.ended(report.parent)
+        if companion is not None:
+            companion.ended(report.parent)
         return _judged(check, ended, tests, output)
 
 

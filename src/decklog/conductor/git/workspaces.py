@@ -1,4 +1,4 @@
-"""Workspaces: a folder for each attempt, with a repository of its own that reads the user's objects and nothing else of it.
+"""Workspaces: a folder for each attempt, with a private repository that reads the user's objects and nothing else.
 
 `keep` saves all that an attempt left: commits, other branches, the stash, commits that were reset away, and loose files. An agent
 may have written to the `.git` of its workspace, so no git runs in it. Its refs are read as files, its objects without its
@@ -143,7 +143,7 @@ def snapshot(
 ) -> str:
     """Create a commit of a workspace's files, without ignored ones, while an agent works there; no ref holds it.
 
-    Each process that looks needs a `scratch` index of its own.
+    Each process that looks needs its own `scratch` index.
     """
     tree = _tree_of(repository, place.tree, place.index, is_all=False, scratch=scratch)
     return start if tree == repository.tree(start) else repository.commit(tree, [start], "So far\n", person, at)
@@ -158,7 +158,7 @@ class _Named:
         self.tip: str | None = None
         self.commits: list[str] = []
         if not _is_folder(place.git) or not _is_folder(place.git / "objects"):
-            self.notes.append("the workspace has no repository of its own any more")
+            self.notes.append("the workspace has lost its repository")
             return
         self.objects = place.git / "objects"
         named = {**_packed(place.git), **_loose(place.git)}

@@ -95,7 +95,7 @@ class Probe:
 def run_trial(runner: Runner, check: Check, commit: str, mark: str, watched: Watched, changed: Sequence[str]) -> Trial:
     """Run a check on a commit once, watched by the probe."""
     probe = Probe(watched)
-    said = runner.run(check, commit, mark, changed, beside=probe)
+    said = runner.run(check, commit, mark, changed, companion=probe)
     return Trial(said, probe.failures, tuple(probe.seen))
 
 
