@@ -52,12 +52,11 @@ def _import_everything() -> None:
         decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
     import decklog.agents.intake
     import decklog.cli.derived
+    import decklog.cli.exits
     import decklog.cli.meant
-    import decklog.cli.next_step
     import decklog.cli.proving
     import decklog.cli.short.program
     import decklog.cli.show
-    import decklog.cli.standing
     import decklog.guard.policy
     import decklog.hooks.proxy.relay
     import decklog.location.accepted

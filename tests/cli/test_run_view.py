@@ -4,11 +4,11 @@ import io
 
 from decklog.cli.screens.lines import cells, written
 from decklog.cli.screens.run import RunScreen, frame
-from decklog.conductor.standing import ConductorStatus, PieceStanding
+from decklog.conductor.status import ConductorStatus, ItemStatus
 
 
 def stands(*states: str, goal: str = "Teach the parser to read trailing commas") -> ConductorStatus:
-    pieces = tuple(PieceStanding(f"piece-{number}", state, "", 1, 1) for number, state in enumerate(states))
+    pieces = tuple(ItemStatus(f"piece-{number}", state, "", 1, 1) for number, state in enumerate(states))
     return ConductorStatus("run_1", goal, "active", pieces, 3_120_000)
 
 

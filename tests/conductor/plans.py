@@ -8,9 +8,9 @@ from typing import Any
 from decklog import Decklog, Task
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import HOME, ref_part
-from decklog.conductor.settings.plan import parse
-from decklog.conductor.site import RunContext
+from decklog.conductor.plan import parse
 from decklog.conductor.starting import RunRequest
 from tests.conductor.repositories import git, make_repository
 from tests.conductor.scripts import COMMAND
@@ -70,6 +70,12 @@ def settle(folder: Path, settings: str) -> None:
     """Commit other settings."""
     (folder / "decklog.toml").write_text(settings, encoding="utf-8")
     git(folder, "commit", "-q", "-a", "-m", "Settings")
+
+
+def start_plan(log: Decklog, content: bytes, **given: Any) -> RunContext:
+    """Start a run of a plan, or go on with it."""
+    plan = parse(content, is_json=True)
+    return starting.begin(log, RunRequest(plan.goal, content, plan), **given)
 
 
 class Work:

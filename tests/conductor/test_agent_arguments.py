@@ -4,7 +4,7 @@ import pytest
 
 from decklog.conductor.agents.description import describe
 from decklog.conductor.brief import check_line
-from decklog.conductor.settings.check import define
+from decklog.conductor.settings import define_check
 
 
 def arguments(program: str, *, is_sandboxed: bool, **values: object) -> list[str]:
@@ -31,7 +31,7 @@ def test_a_model_that_only_answers_needs_no_hook() -> None:
 
 
 def test_the_line_of_a_check_is_one_that_a_shell_takes() -> None:
-    check = define(
+    check = define_check(
         {"name": "t", "command": ["run it", "--out={report}", "{changed}", "{report}"], "env": {"A": "b c"}, "report": "none"}
     )
     line = "A='b c' 'run it' --out=\"$TMPDIR\"/report.xml PATHS \"$TMPDIR\"/report.xml"

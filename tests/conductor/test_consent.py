@@ -13,16 +13,13 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import starting
+from decklog.conductor import settings
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.settings import configuration, consent
-from decklog.conductor.settings.check import Check
-from decklog.conductor.settings.document import load
-from decklog.conductor.settings.loosening import RULES, loosened
-from decklog.conductor.weather import _is_logged_in
+from decklog.conductor.outages import _is_logged_in
+from decklog.conductor.settings import RULES, Check, load, loosened
 from decklog.core.errors import NotAccepted
-from decklog.fixes.settings import MendSettings
+from decklog.fixes.context import MendSettings
 from decklog.models.composer import PromptSettings
 from decklog.models.settings import ModelChoice
 from decklog.review.change import between
@@ -30,6 +27,7 @@ from decklog.review.critique import CritiqueSettings, critic_of
 from decklog.review.reviewing import review, run_stage
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
+from tests.conductor.plans import start_plan
 from tests.conductor.repositories import copied, git, make_repository, write
 
 # Enough for a run, and nothing in it loosens anything.
@@ -93,7 +91,7 @@ def found(folder: Path) -> Repository:
 
 
 def test_every_setting_is_classified() -> None:
-    known = {f"{section}.{name}" for section, names in configuration._SECTIONS.items() for name in names}
+    known = {f"{section}.{name}" for section, names in settings._SECTIONS.items() for name in names}
     tables = {"agents.*": Description, "checks.*": Check, "models.*": ModelChoice, "review": Rules, "mend": MendSettings}
     for section, table in {**tables, "critique": CritiqueSettings, "prompt": PromptSettings}.items():
         known |= {f"{section}.{one.name}" for one in fields(table)}
@@ -118,7 +116,7 @@ def test_a_run_with_loosening_settings_starts_nothing_without_consent(
     content = json.dumps({"goal": "g", "pieces": [{"name": "a", "title": "a"}]}).encode()
     with Decklog.open(sqlite_target) as log:
         with pytest.raises(NotAccepted, match="sandbox") as refused:
-            starting.start(log, content, is_json=True, cwd=checked, state=tmp_path / "state", say=lambda _: None)
+            start_plan(log, content, cwd=checked, state=tmp_path / "state", say=lambda _: None)
         assert log.runs.find() == []
     commit = git(checked, "rev-parse", "HEAD")
     assert f"decklog accept --settings --commit {commit[:12]}" in str(refused.value.hint)
@@ -132,23 +130,23 @@ def test_consent_is_for_one_version_of_the_file_in_one_repository(elsewhere: Pat
     for one in (folder, other):
         withdraw(elsewhere)
         with pytest.raises(NotAccepted):
-            configuration.read(found(one), commit)
-    consent.give(found(folder), consent.wanted(found(folder), commit))
-    assert configuration.read(found(folder), commit).sandbox == "none"
+            settings.read(found(one), commit)
+    settings.record_consent(found(folder), settings.consent_request(found(folder), commit))
+    assert settings.read(found(folder), commit).sandbox == "none"
     with pytest.raises(NotAccepted):
-        configuration.read(found(other), commit)
+        settings.read(found(other), commit)
     write(folder, {"decklog.toml": (folder / "decklog.toml").read_text() + "\n# another\n"})
     subprocess.run(["git", "commit", "-q", "-a", "-m", "x"], cwd=folder, check=True)
     with pytest.raises(NotAccepted):
-        configuration.read(found(folder), git(folder, "rev-parse", "HEAD"))
+        settings.read(found(folder), git(folder, "rev-parse", "HEAD"))
 
 
 def test_consents_that_others_could_have_written_do_not_count(elsewhere: Path, checked: Path) -> None:
     commit = git(checked, "rev-parse", "HEAD")
-    consent.give(found(checked), consent.wanted(found(checked), commit))
-    assert consent.wanted(found(checked), commit).is_given
+    settings.record_consent(found(checked), settings.consent_request(found(checked), commit))
+    assert settings.consent_request(found(checked), commit).is_given
     (elsewhere / ".config/decklog/accepted-settings").chmod(0o666)
-    assert not consent.wanted(found(checked), commit).is_given
+    assert not settings.consent_request(found(checked), commit).is_given
 
 
 def withdraw(home: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from decklog import Conflict, Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.forking import fork
-from decklog.conductor.site import RunContext
-from decklog.conductor.standing import standing
+from decklog.conductor.context import RunContext
+from decklog.conductor.starting import fork
+from decklog.conductor.status import run_status
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, piece, settle, target_of
 from tests.conductor.repositories import everything, git
 
@@ -59,7 +59,7 @@ def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log:
     assert budget.ceiling == 750_000
     assert log.effects.open("again") == []
     Conductor(there).run()
-    assert standing(log, "again").outcome == "landed"
+    assert run_status(log, "again").outcome == "landed"
     assert landed_titles(there) == ["Piece first", "Piece second"]
     assert git(checked, "log", "--format=%H", target_of(site)).split() == commits, "the first run is as it was"
     assert everything(checked) == before

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.checks import report
+from decklog.conductor.checks import running
 from decklog.conductor.checks.examination import Examination, Examiner
-from decklog.conductor.settings.configuration import Configuration
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
+from decklog.conductor.settings import Configuration
 from tests.conductor.plans import CALC, TESTS, Work, piece
 from tests.conductor.repositories import copied, git, write
 
@@ -175,11 +175,11 @@ REPORTS = {
 @pytest.mark.parametrize("kind", REPORTS)
 def test_a_report_that_says_nothing_is_none(tmp_path: Path, kind: str) -> None:
     (tmp_path / "report.xml").write_text(REPORTS[kind])
-    assert report.read_junit(tmp_path / "report.xml") is None
-    assert report.read_junit(tmp_path / "missing.xml") is None
+    assert running.read_junit(tmp_path / "report.xml") is None
+    assert running.read_junit(tmp_path / "missing.xml") is None
 
 
 def test_a_census_names_what_is_gone_or_skipped() -> None:
     base = {"a": "passed", "b": "passed", "c": "skipped", "d": "passed", "e": "failed"}
-    assert report.census(base, {"a": "passed", "b": "skipped", "d": "failed"}) == ["b"]
-    assert report.census(base, {"a": "passed"}) == ["b", "d"]
+    assert running.census(base, {"a": "passed", "b": "skipped", "d": "failed"}) == ["b"]
+    assert running.census(base, {"a": "passed"}) == ["b", "d"]

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from decklog.conductor.agents.description import describe
-from decklog.conductor.git import changes, places
-from decklog.conductor.git.keeping import keep
-from decklog.conductor.git.places import Workspace, place_of
+from decklog.conductor.git import changes, workspaces
 from decklog.conductor.git.repository import Person, Repository, starting_commit
-from decklog.conductor.settings.configuration import PROTECTED
+from decklog.conductor.git.workspaces import Workspace, keep, workspace
+from decklog.conductor.settings import PROTECTED
 from decklog.guard.files.gitignore import IgnoreFile
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.every import every
@@ -185,8 +184,8 @@ def taken_through(home: Path, folder: Path, name: str, do: Callable[[Ground], No
     """Take a change through all that the conductor does with git; give the reasons for which it does not land by itself."""
     repository = Repository.find(folder, home / "state")
     start = starting_commit(repository, "HEAD", cwd=folder)
-    place = place_of(repository, "run_1", f"{name}.w1", 1)
-    places.make(repository, place, start, ANA)
+    place = workspace(repository, "run_1", f"{name}.w1", 1)
+    workspaces.make(repository, place, start, ANA)
     ground = Ground(home, repository, place, start)
     write(place.tree, {"calc.py": "changed = 1\n"})
     do(ground)
@@ -197,9 +196,9 @@ def taken_through(home: Path, folder: Path, name: str, do: Callable[[Ground], No
     changes.added_lines(repository, start, candidate)
     check = Workspace(home / "state" / f"check-{name}", "")
     if not found:
-        places.make(repository, check, candidate, ANA)
-        places.remove(check)
-    places.remove(place)
+        workspaces.make(repository, check, candidate, ANA)
+        workspaces.remove(check)
+    workspaces.remove(place)
     paths = [one.path for one in changes.changes(repository, start, candidate)]
     return found + [path for path in paths if IgnoreFile(PROTECTED, ignore_case=True).covers(path)]
 

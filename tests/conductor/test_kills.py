@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import kill_points, starting
-from decklog.conductor.planning import proposal
+from decklog.conductor import kill_points, planning, starting
+from decklog.conductor.context import RunContext
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.site import RunContext
 from decklog.core.processes import Identity
 from decklog.guard.shell import process_tree
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of, task_of
@@ -26,7 +25,7 @@ FULL = "DECKLOG_TEST_FULL" in os.environ
 POINTS = (
     *("place:intended", "git:read-tree:before", "place:made", "place:done", "spawn:intended", "spawn:done"),
     *("keep:intended", "git:unpack-objects:after", "git:update-ref:after", "keep:done", "keep:settled", "stages:worked"),
-    *("clean:intended", "place:aside", "check:place", "stages:passed", "lane:candidate", "advance:intended"),
+    *("clean:intended", "place:removing", "check:place", "stages:passed", "lane:candidate", "advance:intended"),
     *("git:update-ref:before", "git:update-ref:after", "stages:landed"),
 )
 PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
@@ -88,8 +87,6 @@ def check_whole(log: Decklog, site: RunContext, folder: Path) -> None:
     assert log.effects.open(site.run_id) == []
     assert list(site.folder.glob("*/tree")) == []
     assert list(site.checks_folder.glob("*/*")) == []
-    assert list(site.removed_folder.glob("*")) == []
-    wait_until(lambda: not is_running(site))
     green = {one.tree for one in log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
     first = starting.first_commit(log.runs.get(site.run_id))
     trees = git(folder, "log", "--format=%T", target_of(site), "--not", f"{first}^@").split()
@@ -123,7 +120,7 @@ def test_a_stuck_piece_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_
     settle(checked, SETTINGS.replace("agents = 2", 'agents = 2\nplan = "auto"'))
     # The strategist is the same agent, in the first round as all plans are: it proposes what it can't work itself.
     proposed = json.dumps({"pieces": [{**PIECE, "name": "part"}]})
-    stuck = piece("stuck", ["write", proposal.FILE, proposed], paths=["calc.py"])
+    stuck = piece("stuck", ["write", planning.FILE, proposed], paths=["calc.py"])
     with Decklog.open(sqlite_target) as log:
         Work(log, checked, stuck).site()
     points = ("stages:unfinished", "stages:unfinished", "stages:planned", "keep:done", "stages:landed")
@@ -201,7 +198,7 @@ def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sql
     with Decklog.open(sqlite_target) as log:
         site = site_of(log, checked, (slow,))
         wait_until(lambda: task_of(site, "slow.w1").fence == 2)
-        assert Recovery(site, 60.0).take_over() == []
+        assert Recovery(site).take_over() == []
         (tree,) = site.folder.glob("*/tree")
         (tree / "go").touch()
         assert ended(adopter) == 0
@@ -218,7 +215,7 @@ def test_two_conductors_that_start_at_the_same_moment_close_what_a_third_left_on
         site = site_of(log, checked, (PIECE,))
         (seen_by_both,) = log.effects.find(site.run_id, tool="conductor.place")
         for _ in range(2):
-            site.acts.abandon(seen_by_both)
+            site.effects.abandon(seen_by_both)
         assert log.effects.get(seen_by_both.id).state == "failed"
 
 

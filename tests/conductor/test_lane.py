@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
 from decklog.conductor.stages import LAND
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
 from tests.conductor.repositories import everything, git, write

@@ -11,13 +11,23 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog
-from decklog.conductor import forking, kill_points, starting
-from decklog.conductor.checks.overlap_probe import OverlapProbe
+from decklog.conductor import kill_points, starting
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
+from decklog.conductor.overlaps import OverlapProbe
 from decklog.conductor.results.cleaning import Cleaner
-from decklog.conductor.site import RunContext
 from tests.conductor.hosts import Host, why_not
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, piece, states, target_of
+from tests.conductor.plans import (
+    SETTINGS,
+    Work,
+    landed,
+    landed_titles,
+    make_checked_repository,
+    piece,
+    start_plan,
+    states,
+    target_of,
+)
 from tests.conductor.repositories import consent, git
 from tests.waiting import wait_until
 
@@ -57,7 +67,7 @@ class World:
 
     def _begin(self, content: bytes) -> None:
         with Decklog.open(self.target) as log:
-            starting.start(log, content, is_json=True, cwd=self.a.clone, state=self.a.state, say=lambda _: None)
+            start_plan(log, content, cwd=self.a.clone, state=self.a.state, say=lambda _: None)
 
     def work(self, host: Host, point: str | None = None) -> None:
         """Have a machine work on the run, which loses its power at a point."""
@@ -256,7 +266,7 @@ def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_fro
     with Decklog.open(sqlite_target) as log:
         work = Work(log, clone, PIECE)
         site = work.site()
-        forked = forking.fork(log, site.run_id, cwd=clone, state=tmp_path / "state")
+        forked = starting.fork(log, site.run_id, cwd=clone, state=tmp_path / "state")
         assert git(remote, "rev-parse", forked.target) == site.target_commit()
         work.run()
         assert "/tip" in git(remote, "for-each-ref", f"refs/decklog/{site.run_id}")

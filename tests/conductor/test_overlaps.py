@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.standing import standing
+from decklog.conductor.overlaps import OverlapProbe
+from decklog.conductor.status import run_status
 from tests.conductor.plans import Work, landed_titles, piece
 from tests.conductor.repositories import git, write
 from tests.waiting import wait_until
@@ -41,7 +41,7 @@ def test_two_open_pieces_that_do_not_merge_are_told_of_each_other_and_others_are
     told = {str(message.task_id).split(".")[1]: message.body for message in log.inbox.find(site.run_id)}
     assert set(told) == {"one", "other"}
     assert "one meets others that are not landed yet: other in notes.txt" in told["one"]
-    meets = {one.name: one.meets for one in standing(log, site.run_id).pieces}
+    meets = {one.name: one.meets for one in run_status(log, site.run_id).pieces}
     assert meets == {"one": ("other in notes.txt",), "other": ("one in notes.txt",), "own": ()}
     work.run()
     assert len(log.inbox.find(site.run_id)) == 2, "the same again is not told again"

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Invalid, NotFound
-from decklog.conductor.git import changes, places
-from decklog.conductor.git.keeping import KeptAttempt, keep
-from decklog.conductor.git.places import Workspace, place_of
+from decklog.conductor.git import changes, workspaces
 from decklog.conductor.git.repository import Person, Repository, ref_part, starting_commit
+from decklog.conductor.git.workspaces import KeptAttempt, Workspace, keep, workspace
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.waiting import wait_until
 
@@ -27,8 +26,8 @@ class Attempt:
     def __init__(self, repository: Repository, fence: int = 1) -> None:
         self.repository = repository
         self.start = starting_commit(repository, "HEAD", cwd=repository.folder)
-        self.place = place_of(repository, "run_1", "lexer.w1", fence)
-        places.make(repository, self.place, self.start, ANA)
+        self.place = workspace(repository, "run_1", "lexer.w1", fence)
+        workspaces.make(repository, self.place, self.start, ANA)
 
     @property
     def tree(self) -> Path:
@@ -63,7 +62,7 @@ def test_what_an_agent_commits_comes_back_and_is_held_by_a_ref(attempt: Attempt)
     kept = attempt.keep()
     assert attempt.is_done(kept)
     assert attempt.keep() == kept
-    places.remove(attempt.place)
+    workspaces.remove(attempt.place)
     assert git(attempt.repository.folder, "show", f"{attempt.place.refs}/tip:src/lexer.py") == "tokens = []"
 
 
@@ -146,7 +145,7 @@ def test_saying_done_without_it_is_not_done_and_what_was_left_is_kept(attempt: A
     way(attempt)
     kept = attempt.keep()
     assert not attempt.is_done(kept)
-    places.remove(attempt.place)
+    workspaces.remove(attempt.place)
     if way not in (_nothing, _empty_commit):
         held = git(attempt.repository.folder, "for-each-ref", "--format=%(refname)", attempt.place.refs).split()
         texts = [git(attempt.repository.folder, "log", "-m", "-p", "--format=%s", name) for name in held]
@@ -211,17 +210,17 @@ def test_a_change_that_no_tree_may_have_is_named(attempt: Attempt, fault: str) -
 def test_a_rewritten_history_is_no_change(attempt: Attempt) -> None:
     git(attempt.tree, "checkout", "-q", "--orphan", "fresh")
     _commit(attempt)
-    git(attempt.tree, "branch", "-q", "-M", "fresh", places.BRANCH)
+    git(attempt.tree, "branch", "-q", "-M", "fresh", workspaces.BRANCH)
     tip = attempt.keep().tip
     assert tip is not None
     assert [one.signature for one in changes.faults(attempt.repository, attempt.start, attempt.start, tip, [])] == ["history"]
 
 
 def test_a_place_that_was_half_made_is_made_anew(repository: Repository) -> None:
-    place = place_of(repository, "run_1", "lexer.w1", 1)
+    place = workspace(repository, "run_1", "lexer.w1", 1)
     write(place.folder / "making", {"calc.py": "half"})
     assert not place.is_made
-    places.make(repository, place, starting_commit(repository, "HEAD", cwd=repository.folder), ANA)
+    workspaces.make(repository, place, starting_commit(repository, "HEAD", cwd=repository.folder), ANA)
     assert git(place.tree, "status", "--porcelain") == ""
 
 
@@ -229,7 +228,7 @@ def test_a_place_is_removed_also_where_an_agent_made_it_unwritable(attempt: Atte
     write(attempt.tree, {"deep/er/file.txt": "x"})
     for path in (attempt.tree / "deep/er", attempt.tree / "deep"):
         path.chmod(stat.S_IRUSR)
-    places.remove(attempt.place)
+    workspaces.remove(attempt.place)
     assert not attempt.place.folder.exists()
 
 
@@ -237,8 +236,8 @@ def test_forty_places_are_made_at_a_time(repository: Repository) -> None:
     start = starting_commit(repository, "HEAD", cwd=repository.folder)
 
     def one(number: int) -> Workspace:
-        place = place_of(repository, "run_1", f"piece{number}.w1", 1)
-        places.make(repository, place, start, ANA)
+        place = workspace(repository, "run_1", f"piece{number}.w1", 1)
+        workspaces.make(repository, place, start, ANA)
         keep(repository, place, start, ANA, 1)
         return place
 
@@ -262,7 +261,7 @@ def test_the_users_own_files_index_branches_and_settings_stay_byte_for_byte(fold
     commit = repository.commit(merged.tree, [attempt.start], "Landed\n", ANA, 1)
     repository.set_refs({"refs/decklog/run_1/target": attempt.start})
     assert repository.swap_ref("refs/decklog/run_1/target", commit, attempt.start)
-    places.remove(attempt.place)
+    workspaces.remove(attempt.place)
     assert everything(folder) == before
 
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid
-from decklog.conductor import starting
+from decklog.conductor import planning, starting
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.planning import proposal
-from decklog.conductor.planning.from_tasks import plan_of
-from decklog.conductor.settings.plan import read_back
-from decklog.conductor.site import RunContext
-from decklog.conductor.standing import standing
+from decklog.conductor.context import RunContext
+from decklog.conductor.plan import read_back
+from decklog.conductor.planning import plan_of
 from decklog.conductor.starting import RunRequest
+from decklog.conductor.status import run_status
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import script
 
@@ -38,8 +37,8 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
     pieces = [piece("triple", GOOD, paths=["calc.py"]), piece("notes", ["append", "notes.txt", "four\n"])]
     bad = json.dumps({"pieces": [{"name": "a", "needs": ["nobody"]}]})
     steps = [
-        ["write", proposal.FILE, json.dumps({"pieces": pieces})],
-        ["once", str(tmp_path / "first"), [["write", proposal.FILE, bad]]],
+        ["write", planning.FILE, json.dumps({"pieces": pieces})],
+        ["once", str(tmp_path / "first"), [["write", planning.FILE, bad]]],
         ["append", "calc.py", "broken("],
     ]
     goal = "Make it better\n" + script(*steps)
@@ -47,11 +46,11 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
     assert states(site) == {"@plan": "waiting"}
     plan = task_of(site, "@plan")
     assert plan.failures == 1, "the first was refused with the reason"
-    assert standing(log, site.run_id).outcome == "needs you"
+    assert run_status(log, site.run_id).outcome == "needs you"
     (question,) = log.approvals.find(site.run_id)
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
     assert sorted(landed_titles(worked(log, checked, RunRequest(goal, goal.encode())))) == ["Piece notes", "Piece triple"]
-    assert standing(log, site.run_id).outcome == "landed"
+    assert run_status(log, site.run_id).outcome == "landed"
     assert log.effects.open(site.run_id) == []
 
 
@@ -63,13 +62,13 @@ def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_pers
     assert landed_titles(site) == ["Piece triple"]
     lazy = worked(log, checked, RunRequest("Nothing comes of it", b"lazy", is_plan_asked=False))
     assert (task_of(lazy, "@plan").state, task_of(lazy, "@plan").blocker) == ("blocked", "bad-plan")
-    assert standing(log, lazy.run_id).outcome == "blocked"
+    assert run_status(log, lazy.run_id).outcome == "blocked"
     assert "stuck: bad-plan" in str(log.approvals.find(lazy.run_id)[0].question)
 
 
 def test_a_goal_is_refused_where_nobody_plans(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
-    with pytest.raises(Invalid, match="nobody plans here"):
+    with pytest.raises(Invalid, match="no agent plans here"):
         worked(log, checked, RunRequest("Make it better", b"goal"))
     assert log.runs.find() == []
 
@@ -78,7 +77,7 @@ BAD: dict[str, tuple[bytes | None, str, str]] = {
     "nothing": (None, "I looked.", "there is no plan"),
     "no JSON": (b"{", "", "not JSON"),
     "a list": (b"[]", "", "no object"),
-    "too large": (b" " * (proposal.LARGEST + 1), "", "larger than"),
+    "too large": (b" " * (planning.LARGEST + 1), "", "larger than"),
     "too many": (json.dumps({"pieces": [{"name": f"p{n}"} for n in range(41)]}).encode(), "", "41 pieces"),
     "outside": (json.dumps({"pieces": [{"name": "a", "paths": ["../x"]}]}).encode(), "", "outside of the repository"),
     "nested without end": (b"[" * 200_000, "", "not JSON"),
@@ -90,7 +89,7 @@ BAD: dict[str, tuple[bytes | None, str, str]] = {
 def test_a_proposal_that_could_not_be_worked_is_refused_by_name(kind: str) -> None:
     content, said, message = BAD[kind]
     with pytest.raises(Invalid, match=message):
-        proposal.read(content, said, "g")
+        planning.read(content, said, "g")
 
 
 def test_pieces_that_may_change_the_same_paths_get_an_order_and_others_none() -> None:
@@ -102,7 +101,7 @@ def test_pieces_that_may_change_the_same_paths_get_an_order_and_others_none() ->
         {"name": "e", "paths": ["src/a.py"], "needs": ["b"]},
         {"name": "f"},
     ]
-    found = proposal.read(json.dumps({"pieces": given, "goal": "another"}).encode(), "", "mine")
+    found = planning.read(json.dumps({"pieces": given, "goal": "another"}).encode(), "", "mine")
     assert {one.name: set(one.needs) for one in found.pieces} == {
         "a": set(),
         "b": {"a"},

@@ -12,7 +12,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.test_kills import conducted, site_of

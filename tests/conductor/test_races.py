@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.settings.configuration import parse
+from decklog.conductor.settings import parse
 from decklog.core.errors import Invalid
 from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import COMMAND
@@ -86,4 +86,4 @@ def test_a_plan_that_names_an_unknown_agent_or_a_race_of_one_is_refused(log: Dec
     with pytest.raises(Invalid, match="two agents or more"):
         Work(log, checked, piece("triple", TRIPLE, race=["fake"])).site()
     assert list(log.runs.find()) == []
-    assert [agent.name for agent in parse(SETTINGS.encode()).ladder()] == ["fake"]
+    assert [agent.name for agent in parse(SETTINGS.encode()).levels()] == ["fake"]

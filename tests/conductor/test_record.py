@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.standing import standing
+from decklog.conductor.status import run_status
 from decklog.transfer.move.move import Move
 from tests.conductor.plans import Work, piece
 
@@ -17,7 +17,7 @@ def test_a_run_that_was_moved_to_another_engine_tells_the_same(sqlite_target: st
     with Decklog.open(sqlite_target) as here, Decklog.open(postgres_target) as there:
         site = Work(here, checked, piece("triple", GOOD), piece("nothing")).run()
         Move(here, there).run()
-        assert standing(there, site.run_id) == standing(here, site.run_id)
+        assert run_status(there, site.run_id) == run_status(here, site.run_id)
         told = [
             [(one.name, one.tree, one.outcome) for one in log.verdicts.find(site.run_id)]
             + [(attempt.worker, attempt.outcome) for attempt in log.tasks.attempts(f"{site.run_id}.nothing.w1")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Unavailable
-from decklog.conductor.git.remote import Remote
+from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import Person, Repository
 from tests.conductor.repositories import git, make_repository
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.planning import proposal
-from decklog.conductor.site import RunContext
-from decklog.conductor.standing import standing
+from decklog.conductor import planning
+from decklog.conductor.context import RunContext
+from decklog.conductor.status import run_status
 from tests.conductor.plans import SETTINGS, Work, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import COMMAND
 
@@ -32,7 +32,7 @@ def target(sqlite_target: str) -> str:
 
 def plan_of(*pieces: dict[str, Any]) -> list[list[Any]]:
     """Give a script that proposes these pieces."""
-    return [["write", proposal.FILE, json.dumps({"pieces": list(pieces)})]]
+    return [["write", planning.FILE, json.dumps({"pieces": list(pieces)})]]
 
 
 def settled(folder: Path, *, plan: str) -> None:
@@ -40,7 +40,7 @@ def settled(folder: Path, *, plan: str) -> None:
 
 
 def pieces_of(site: RunContext) -> dict[str, str]:
-    return {one.name: one.state for one in standing(site.log, site.run_id).pieces}
+    return {one.name: one.state for one in run_status(site.log, site.run_id).pieces}
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import find_item
-from decklog.conductor.site import RunContext
 from decklog.core.errors import Conflict, Invalid, NotFound
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states
 from tests.waiting import wait_until

@@ -115,7 +115,7 @@ def test_what_an_agent_wrote_to_standard_error_is_kept_and_a_failed_start_costs_
 def test_a_login_error_on_standard_error_is_no_failure_of_the_agent(log: Decklog, task_id: str, tmp_path: Path) -> None:
     running = started(tmp_path, ["run", ["sh", "-c", "echo Invalid API key 401 >&2"]], ["exit", 1])
     outcome = watch(log, running, agent())
-    assert (outcome.error_class, outcome.is_weather) == ("login", True)
+    assert (outcome.error_class, outcome.is_outage) == ("login", True)
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ def test_what_an_agent_ended_in_has_a_class(
     log: Decklog, task_id: str, tmp_path: Path, text: str, error_class: str | None
 ) -> None:
     outcome = watch(log, started(tmp_path, ["print", {"type": "limit", "text": text}], ["exit", 1]), agent())
-    assert (outcome.error_class, outcome.is_weather) == (error_class, error_class is not None)
+    assert (outcome.error_class, outcome.is_outage) == (error_class, error_class is not None)
 
 
 def _orphan(tmp_path: Path, steps: list[Any], grace: float) -> Running:

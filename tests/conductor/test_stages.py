@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, NotFound
+from decklog.conductor import plan, settings
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.settings import configuration, plan
-from decklog.conductor.standing import standing
+from decklog.conductor.status import run_status
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.repositories import everything, git, write
@@ -194,7 +194,7 @@ def test_eight_agents_at_once_spend_no_more_than_the_budget_and_a_turn_each(sqli
     never = [piece(f"never{number}", ["write", f"never{number}.txt", "1\n"], ["sleep", 60]) for number in range(2)]
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, *by_turn, *at_end, *never).run()
-        stands = standing(log, site.run_id)
+        stands = run_status(log, site.run_id)
         assert sorted(landed_titles(site)) == [f"Piece end{number}" for number in range(3)]
         assert 600_000 <= stands.spent_microdollars <= 2_000_000 + 8 * 200_000
         assert {task_of(site, f"{name}.w1").blocker for name in ("never0", "never1")} == {"time"}
@@ -299,7 +299,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a section that is no table": ("run = 1\n", "run in decklog.toml is a table"),
     "number": ('[run]\nagents = 0\n[agents.a]\ncommand = ["a"]\n', "agents is 0"),
     "no toml": ("[run\n", "is not TOML"),
-    "report": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\nreport = "junit"\n', "does not say where"),
+    "report": (
+        '[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\nreport = "junit"\n',
+        "report without a path",
+    ),
     "twice": ('[agents.a]\ncommand = ["a"]\n' + '[[checks]]\nname = "t"\ncommand = ["t"]\n' * 2, "the same name"),
     "command": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = "t"\n', "needs a command"),
     "money": (
@@ -313,7 +316,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 def test_settings_that_are_wrong_are_refused_by_name(kind: str) -> None:
     text, message = REFUSED[kind]
     with pytest.raises(Invalid, match=message):
-        configuration.parse(text.encode())
+        settings.parse(text.encode())
 
 
 PLANS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

@@ -7,10 +7,10 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.conductor.items import takeover
 from decklog.conductor.items.item import Item, find_item, patch_of
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.site import RunContext
 from decklog.core.errors import Conflict
 from tests.conductor.plans import Work, landed, landed_titles, piece, states, task_of
 from tests.conductor.repositories import git
@@ -119,5 +119,5 @@ def test_opening_twice_is_the_same_workspace_and_what_is_unfit_is_refused(log: D
     with pytest.raises(Conflict, match="link leads out"):
         given_back(site)
     assert folder.exists()
-    Recovery(site, 60.0).pin_all()
+    Recovery(site).clean_up()
     assert folder.exists(), "a workspace of a person is not cleaned up"

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
+from decklog.conductor import settings
 from decklog.conductor.agents.description import Description, describe
-from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.session import SessionOutcome
+from decklog.conductor.agents.stream import parse_reset_time
+from decklog.conductor.context import RunContext
+from decklog.conductor.escalation import climb, trouble_of
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.ladder import climb, trouble_of
-from decklog.conductor.settings import configuration
-from decklog.conductor.site import RunContext
-from decklog.conductor.weather import RETRY_SECONDS, Weather, gate_name
+from decklog.conductor.outages import RETRY_SECONDS, Outages, gate_name
 from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, piece, settle, states, task_of
 
 LIMITS = """
@@ -54,7 +54,7 @@ STATED: dict[str, tuple[object, float | None]] = {
 @pytest.mark.parametrize("kind", STATED)
 def test_the_end_of_a_limit_is_read_from_what_was_said(kind: str) -> None:
     value, seconds = STATED[kind]
-    found = stated(value, NOW)
+    found = parse_reset_time(value, NOW)
     if kind == "seconds since 1970":
         assert found == datetime.fromtimestamp(1794831000, UTC)
     else:
@@ -70,12 +70,12 @@ def agent(**given: Any) -> Description:
 
 @pytest.fixture
 def site(log: Decklog, run_id: str, repository: Repository) -> RunContext:
-    settings = configuration.parse(SETTINGS.encode())
-    return RunContext(log=log, run_id=run_id, repository=repository, configuration=settings, person=repository.person())
+    configuration = settings.parse(SETTINGS.encode())
+    return RunContext(log=log, run_id=run_id, repository=repository, configuration=configuration, person=repository.person())
 
 
 def met(site: RunContext, kind: str, who: Description, **given: Any) -> None:
-    Weather(site).met(who, SessionOutcome(error_class=kind, **given), site.log.clock.now())
+    Outages(site).met(who, SessionOutcome(error_class=kind, **given), site.log.clock.now())
 
 
 def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: RunContext, clock: ManualClock) -> None:
@@ -83,8 +83,8 @@ def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: RunContext,
     clock.advance(seconds=1)
     who, other = agent(), agent(account="other")
     for _ in range(4):
-        Weather(site).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
-    weather = Weather(site)
+        Outages(site).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
+    weather = Outages(site)
     assert (weather.are_all_shut([who]), weather.are_all_shut([who, other])) == (True, False)
     assert (weather.chosen([who]), weather.chosen([who, other])) == (None, other)
     assert len(site.log.inbox.find()) == 1
@@ -97,7 +97,7 @@ def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: RunContext,
 def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: RunContext, clock: ManualClock, tmp_path: Path) -> None:
     who = agent(probe=["test", "-e", str(tmp_path / "logged-in")])
     met(site, "login", who)
-    weather = Weather(site)
+    weather = Outages(site)
     for is_in in (False, True):
         assert weather.chosen([who]) is None
         if is_in:
@@ -112,7 +112,7 @@ def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: RunConte
 
 def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: RunContext, clock: ManualClock) -> None:
     met(site, "login", agent(), until=clock.now() + timedelta(seconds=1))
-    weather = Weather(site)
+    weather = Outages(site)
     clock.advance(days=3)
     assert (weather.is_hopeless([agent()], weather.closed()), weather.chosen([agent()])) == (True, None)
     weather.person_came([agent()])
@@ -122,10 +122,10 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: RunContex
 
 
 def test_a_full_disk_is_seen_before_anything_is_begun(site: RunContext) -> None:
-    assert not Weather(site).is_disk_full()
-    full = configuration.parse(SETTINGS.replace("agents = 2", "agents = 2\nfree_mb = 1000000000").encode())
+    assert not Outages(site).is_disk_full()
+    full = settings.parse(SETTINGS.replace("agents = 2", "agents = 2\nfree_mb = 1000000000").encode())
     there = RunContext(log=site.log, run_id=site.run_id, repository=site.repository, configuration=full, person=site.person)
-    assert Weather(there).is_disk_full()
+    assert Outages(there).is_disk_full()
 
 
 def limit(text: str, marker: Path) -> list[Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.mending_faults import FAULTS, files
 
-from decklog.fixes import fixing, message
+from decklog.fixes import fixing
 from decklog.fixes.loop import FixLoop
 from decklog.fixes.publication import branch_of
 from decklog.models.prompt import Prompt
@@ -88,13 +88,13 @@ def test_an_order_in_feedback_changes_no_class_and_calls_nothing(order: str, pla
 def _check_message(bench: Bench, mend_id: str, order: str) -> None:
     """Make sure that a message with an order in it is still one of ours, and that the agent is told it as data."""
     mending: FixLoop = bench.mending
-    ground = mending._ground(bench.log.mends.get(mend_id))
-    text = message._message(ground, Change(bench.repository, ground.base, ground.base), order)
-    found = run_prose(Change(bench.repository, ground.base, ground.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]
+    context = mending._context(bench.log.mends.get(mend_id))
+    text = fixing._message(context, Change(bench.repository, context.base, context.base), order)
+    found = run_prose(Change(bench.repository, context.base, context.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]
     assert "\x1b" not in text
-    assert text.rstrip().endswith(f"Feedback: {ground.mend.feedback_id}")
+    assert text.rstrip().endswith(f"Feedback: {context.mend.feedback_id}")
     assert [one.kind for one in found.findings] == [], found.findings
-    assert fixing.brief(ground).count("<<<<end of feedback ") == 1 + order.count("<<<<end of feedback ")
+    assert fixing.brief(context).count("<<<<end of feedback ") == 1 + order.count("<<<<end of feedback ")
 
 
 @pytest.mark.slow
@@ -118,6 +118,6 @@ def test_orders_in_names_diffs_and_messages_prove_nothing_and_refuse_nothing(ben
 def test_whatever_id_feedback_has_its_branch_is_one_that_git_takes(name: str, bench: Bench) -> None:
     mending = bench.mending
     mend = mending.begin(bench.log.feedback.file("ana", "It is wrong", feedback_id=name).id)
-    branch = branch_of(mending._ground(mend))
+    branch = branch_of(mending._context(mend))
     assert branch.startswith("mend/")
     assert git(bench.folder, "check-ref-format", "--branch", branch) == branch

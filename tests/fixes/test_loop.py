@@ -7,9 +7,8 @@ from benchmarks.mending_faults import FAULTS, files
 
 from decklog import MendState, MendWait
 from decklog.core.errors import Conflict
-from decklog.fixes.gate_step import asked_about
-from decklog.fixes.loop import _STEPS
-from decklog.fixes.mend_states import STAGES, WAYS_OUT, ways_out
+from decklog.fixes.fixing import asked_about
+from decklog.fixes.loop import _STEPS, STAGES, WAYS_OUT, ways_out
 from decklog.review.publishing import request_override
 from tests.conductor.repositories import everything, git
 from tests.db.processes import ROOT

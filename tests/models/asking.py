@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from decklog import Decklog
+from decklog.models.client import ModelCall, Models
 from decklog.models.prompt import Prompt, PromptPart
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
-from decklog.models.seam import ModelCall, Models
 from decklog.models.settings import ModelChoice, ModelSettings
 
 SCHEMA: dict[str, Any] = {

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from decklog.core.errors import DecklogError, Invalid
-from decklog.models import answer, settings
-from decklog.models.answer import NotAnAnswer
+from decklog.models import client, settings
+from decklog.models.client import NotAnAnswer
 from decklog.models.prompt import Prompt, PromptPart, as_data
 from decklog.models.provider import ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
@@ -65,7 +65,7 @@ def test_a_script_answers_by_the_whole_conversation_in_whatever_order() -> None:
 
 def test_an_answer_is_json_alone_or_in_one_fence() -> None:
     texts = (GOOD, f"```json\n{GOOD}\n```", f"  {GOOD}\n")
-    assert [answer.read(text, SCHEMA) for text in texts] == [{"verdict": "pass", "score": 90}] * 3
+    assert [client.parse_answer(text, SCHEMA) for text in texts] == [{"verdict": "pass", "score": 90}] * 3
 
 
 @every(
@@ -95,13 +95,13 @@ def test_an_answer_is_json_alone_or_in_one_fence() -> None:
         '{"verdict": "pass", "score": 90, "findings": [{"text":""},{"text":""},{"text":""},{"text":""}]}',
         '{"verdict": "pass", "score": 9',
         "[" * 100_000,
-        "x" * (answer.LONGEST + 1),
+        "x" * (client.LONGEST_ANSWER + 1),
     ],
     ids=lambda text: text[:60],
 )
 def test_anything_else_is_no_answer(text: str) -> None:
     with pytest.raises(NotAnAnswer):
-        answer.read(text, SCHEMA)
+        client.parse_answer(text, SCHEMA)
 
 
 def test_the_nearest_name_of_a_call_chooses_its_model() -> None:

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from decklog import Decklog
+from decklog.models.client import Models
 from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply
 from decklog.models.providers.scripted import Scripted
-from decklog.models.seam import Models
 from decklog.models.settings import ModelSettings
 from tests.conftest import on_both
 from tests.models.asking import CALL, GOOD, PROMPT, models

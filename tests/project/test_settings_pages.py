@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.conductor.settings.loosening import RULES
+from decklog.conductor.settings import RULES
 from tests.db.processes import ROOT
 
 SOURCE = ROOT / "src/decklog"

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
 from decklog.core.errors import Invalid
 from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.scripted import Scripted
 from decklog.review.conducting import review_attempt
-from tests.conductor.plans import SETTINGS, landed_titles, make_checked_repository, piece, states
+from tests.conductor.plans import SETTINGS, landed_titles, make_checked_repository, piece, start_plan, states
 from tests.conductor.repositories import git
 from tests.review.changes import Script, answering, good, site_of
 
@@ -39,7 +38,7 @@ class Work:
     def site(self, *pieces: dict[str, Any]) -> RunContext:
         content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
         state = self.folder.parent / "state"
-        return starting.start(self.log, content, is_json=True, cwd=self.folder, state=state, say=lambda _: None)
+        return start_plan(self.log, content, cwd=self.folder, state=state, say=lambda _: None)
 
     def run(self, site: RunContext, script: Script = good) -> RunContext:
         made = replace(site, reviewer=partial(review_attempt, make=self._maker(script)))

@@ -4,9 +4,8 @@ import ast
 import re
 from collections.abc import Collection, Mapping
 
-from decklog.conductor.checks.moved_tests import TestFile, moved
+from decklog.conductor.checks.lost_tests import TestFile, moved, with_their_code, without
 from decklog.conductor.checks.removed_code import gone
-from decklog.conductor.checks.removed_tests import with_their_code, without
 from tests.review import labelled_removals as labelled
 
 

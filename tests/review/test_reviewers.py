@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from decklog.core.errors import Refused
+from decklog.models.client import Models
 from decklog.models.composer import Composer
 from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply
-from decklog.models.seam import Models
 from decklog.models.settings import ModelChoice, ModelSettings
 from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_prose
 from decklog.review.publishing import publish_block_reason

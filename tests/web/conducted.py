@@ -6,8 +6,8 @@ from typing import Any
 from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.settings.plan import parse
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
+from decklog.conductor.plan import parse
 from decklog.conductor.starting import RunRequest
 from decklog.guard.toolbox.toolbox import state_home
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, piece

@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
 from decklog.web.actions.forms import token_of
 from tests.conductor.conftest import first_checked as first_checked
 from tests.conductor.plans import landed, piece

@@ -2,15 +2,13 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from decklog.cli.call import Invocation
 
 
-def main(arguments: list[str] | None = None) -> "NoReturn":
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run `decklog` as a program."""
     code = run(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -22,13 +20,13 @@ def main(arguments: list[str] | None = None) -> "NoReturn":
     sys.exit(code)
 
 
-def bazinga() -> "NoReturn":
+def bazinga() -> NoReturn:
     """Run `bazinga-db` as a program."""
     main(["bazinga", *sys.argv[1:]])
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line and give its exit code."""
+    """Run one command line; return its exit code."""
     if (code := _run_apart(arguments)) is not None:
         return code
     from decklog.cli.call import Invocation
@@ -44,10 +42,9 @@ def run(arguments: list[str]) -> int:
         return 0
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
         from decklog.cli.call import WrongUsage
-        from decklog.cli.next_step import add_next_step
-        from decklog.cli.option_names import name_options
+        from decklog.cli.hints import add_next_step, name_options
 
-        # Only what was given can be so deep: brackets within brackets by the thousand.
+        # Only JSON in the arguments can be so deep.
         problem = WrongUsage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
         name_options(problem, call)
         add_next_step(problem, call)
@@ -55,14 +52,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _run_apart(arguments: list[str]) -> int | None:
-    """Run what reads its words by itself; None for all the others."""
+    """Run the commands that parse their own words; None for all others."""
     if arguments[:1] == ["hook"]:
-        # Called at every step of an agent: nothing is read or imported that its answer does not need.
+        # Called at every step of an agent, so it imports only what it needs.
         from decklog.hooks.hook import run as run_hook
 
         return run_hook(arguments[1:])
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
-        # Its words are its own: --db and --json mean there what they mean to bazinga-db.
+        # --db and --json have the meaning that they have in bazinga-db.
         from decklog.cli.projects import Consent
         from decklog.location.locate import found_above
         from decklog.plugins.legacy.bazinga.program.program import run as run_bazinga
@@ -72,7 +69,7 @@ def _run_apart(arguments: list[str]) -> int | None:
 
 
 def _answer(call: "Invocation") -> int:
-    """Have the call answered by what it names: a short way, an operation, or a command of the menu."""
+    """Run the shortcut, the store operation or the command of a call."""
     call.check()
     if call.names_short_way:
         from decklog.cli.short.program import run_short
@@ -83,10 +80,10 @@ def _answer(call: "Invocation") -> int:
 
         return run_operation(call)
     if call.words == ["now"]:
-        # Shells ask it before every prompt; without options there is nothing that the menu has to read.
-        from decklog.cli.screens.now import tell_now
+        # Shells call it before every prompt; without options it needs no menu.
+        from decklog.cli.screens.now import show_now
 
-        return tell_now(call)
+        return show_now(call)
     from decklog.cli.main import run_command
 
     return run_command(call)

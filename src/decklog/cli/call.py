@@ -1,17 +1,16 @@
-"""One call of the program: the words it was given, and the settings that every command shares."""
+"""One call of the program: its words, and the options that every command shares."""
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from decklog.agents.spool import Spool
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
-# Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
+# Verbs with a command of their own in `commands/STORE.py`.
 HAND_WRITTEN = {
     "approvals": ("show",),
     "runs": ("show", "timeline", "diff"),
@@ -20,11 +19,11 @@ HAND_WRITTEN = {
     "memory": ("model",),
     "trust": ("bind", "sign", "apply"),
 }
-# Stores that take a sentence where a verb could stand.
+# Stores that accept a sentence instead of a verb.
 SENTENCES = ("feedback",)
-# The commands of the short way, which find run, task, worker and fence by themselves; `short/verbs.py` has them.
+# Shortcuts, which find run, task, worker and fencing token.
 SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
-# What every command takes, wherever it stands, with a value behind it. The policy of agents' commands knows them too.
+# Options of every command, at any position, that take a value. The policy of agents' commands knows them too.
 WITH_VALUE = ("--db", "--fields")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
@@ -36,18 +35,18 @@ class WrongUsage(Invalid):
 
 
 class Invocation:
-    """Takes the settings of every command out of the words, wherever they stand; the rest is the command's."""
+    """Parses the common options at any position; the other words are the command's."""
 
     def __init__(self, arguments: list[str]) -> None:
         self.json = False
-        # Whether empty fields are left out; None is for whoever calls to decide: agents pay for every character.
+        # Whether empty fields are left out; None leaves them out for agents, who pay for every character.
         self.brief: bool | None = None
         self.fields: str | None = None
         self.no_color = False
         self.db: str | None = None
         self.agent: str | None = None
         self.agent_id: str | None = None
-        # The key file that a manager proves with.
+        # The key file of the owner.
         self.key: str | None = None
         self.words: list[str] = []
         words = iter(arguments)
@@ -67,7 +66,7 @@ class Invocation:
                 self.words.append(word)
 
     def check(self) -> None:
-        """Refuse settings that lack their value."""
+        """Raise WrongUsage for options without a value."""
         if self.db == "":
             raise WrongUsage("--db needs a value: a path, sqlite:///PATH or postgresql://…")
         if self.fields is not None and not self.chosen_fields:
@@ -79,22 +78,22 @@ class Invocation:
 
     @property
     def is_brief(self) -> bool:
-        """Whether empty fields are left out: as it was said, and otherwise for agents."""
+        """Whether empty fields are left out: by the option, or else for agents."""
         if self.brief is not None:
             return self.brief
         from decklog.agents.context.agents import is_agent
 
         return self.agent is not None or is_agent()
 
-    def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
-        """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""
+    def take_agent(self, words: list[str], known: Container[str]) -> list[str]:
+        """Remove `--agent` and `--agent-id` from a verb's words, unless they are options of the verb."""
         return self._take(_AGENT, words, known)
 
-    def take_key(self, words: list[str], known: "Container[str]") -> list[str]:
-        """Take the `--key` of a manager's proof out of a verb's words, where it is not an option of its own."""
+    def take_key(self, words: list[str], known: Container[str]) -> list[str]:
+        """Remove the owner's `--key` from a verb's words, unless it is an option of the verb."""
         return self._take({"--key": "key"}, words, known)
 
-    def _take(self, settings: dict[str, str], words: list[str], known: "Container[str]") -> list[str]:
+    def _take(self, settings: dict[str, str], words: list[str], known: Container[str]) -> list[str]:
         rest: list[str] = []
         left = iter(words)
         for word in left:
@@ -114,12 +113,12 @@ class Invocation:
 
     @property
     def names_short_way(self) -> bool:
-        """Whether this is a command of the short way, which is run without the machinery for help and menus."""
+        """Whether this is a shortcut, which runs without click."""
         return bool(self.words) and self.words[0] in SHORT_WAY and not self.wants_help
 
     @property
     def names_operation(self) -> bool:
-        """Whether this is a store's verb, which is run without the machinery for help and menus."""
+        """Whether this is a store's verb, which runs without click."""
         from decklog.log import STORES
 
         if len(self.words) < 2 or self.wants_help:
@@ -129,20 +128,20 @@ class Invocation:
         return store in STORES and verb not in HAND_WRITTEN.get(store, ()) and not is_sentence
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
-        """Open the log this call is about. It may be made only where somebody named its place."""
+        """Open the log of this call. It is created only at a location that was named."""
         place = self.place()
         if not (create and place.is_named):
             place.must_exist()
         return place.open(read_only=not writing and place.is_read_only)
 
     def place(self) -> "LogLocation":
-        """Find the log this call is about."""
+        """Return the location of the log of this call."""
         from decklog.location.locate import locate
 
         return locate(self.db)
 
     def spool(self) -> "Spool":
-        """Return the folder in which events wait for the log this call is about."""
+        """Return the spool of events for the log of this call."""
         from decklog.agents.spool import Spool
         from decklog.location.locate import spool_folder
 

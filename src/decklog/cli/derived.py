@@ -1,32 +1,82 @@
-"""Runs a store's verb straight from its signature."""
+"""Run a store's verb from its signature, and add the status of runs and tasks to its answer."""
 
 import os
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.core.figures import dollars
-from decklog.log import store_class
+from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
-from decklog.records.record import Record
+from decklog.records.record import Page, Record
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from typing import Any
-
     from decklog.log import Decklog
 
-
+NAME = "stands"
+# The fields that every task has, whole or in brief.
+_TASK = {"id", "title", "state"}
+# Ids of one query.
+_BATCH = 200
 # Accepted as well, because people type it.
 _ALSO = {"list": "find"}
+
+
+def with_words(log: "Decklog", result: Any) -> Any:
+    """Return runs or tasks, alone, in a page or within an answer, as data with their status; other results unchanged."""
+    if isinstance(result, list):
+        if not result or not _has_word(result[0]):
+            return result
+        rows = of_records(log, result[0].table, [record.as_dict() for record in result])
+        return Page(rows, next=getattr(result, "next", None))
+    if isinstance(result, dict):
+        return _with_status(result, _words(log, "tasks", list(_tasks(result))))
+    return of_records(log, result.table, [result.as_dict()])[0] if _has_word(result) else result
+
+
+def _tasks(value: Any) -> Iterator[str]:
+    """Yield the ids of the tasks within an answer."""
+    if isinstance(value, dict) and value.keys() >= _TASK:
+        yield value["id"]
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _tasks(inner)
+
+
+def _with_status(value: Any, words: dict[str, str]) -> Any:
+    """Return the answer with the status of each task after its id."""
+    if isinstance(value, list):
+        return [_with_status(inner, words) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    inside = {name: _with_status(inner, words) for name, inner in value.items()}
+    return {"id": value["id"], NAME: words.get(value["id"]), **inside} if value.keys() >= _TASK else inside
+
+
+def _has_word(value: Any) -> bool:
+    return isinstance(value, Record) and value.table in ("runs", "tasks")
+
+
+def of_records(log: "Decklog", table: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records of runs or tasks, each with its status after its id."""
+    found = _words(log, table, [record["id"] for record in records])
+    return [{"id": record["id"], NAME: found.get(record["id"]), **record} for record in records]
+
+
+def _words(log: "Decklog", table: str, ids: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), _BATCH):
+        some = ids[start : start + _BATCH]
+        found |= log.overview.words(run_ids=some)["runs"] if table == "runs" else log.overview.words(task_ids=some)["tasks"]
+    return found
 
 
 def operations(store: str) -> dict[str, Operation]:
     """Return a store's verbs by their names on the command line."""
     found = {operation.name.replace("_", "-"): operation for operation in operations_of(store_class(store))}
-    # One word shows a record, whatever the store: Python's `get` is `show` here.
+    # `show` shows a record of every store: it is Python's `get`.
     getting = found.pop("get", None)
     if getting is not None and "show" not in HAND_WRITTEN.get(store, ()):
         found["show"] = getting
@@ -70,11 +120,11 @@ def run_operation(call: Invocation) -> int:
             return confirm(verb, result, warnings)
         if (store, operation.name) in _AMOUNTS and not call.json:
             return show(dollars(result, exact=True), as_json=False)
-        return show(_told(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
+        return show(_shown(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
 
 
 def _unknown(store: str, verb: str) -> WrongUsage:
-    """Return the error for a verb that a store does not have, with the one that was probably meant."""
+    """Return the error for an unknown verb of a store, with the closest known one."""
     spelled = store.replace("_", "-")
     if verb == "undo":
         hint = f"Any record's last change is undone by: decklog journal undo {store} ID"
@@ -91,22 +141,21 @@ def _unknown(store: str, verb: str) -> WrongUsage:
     return WrongUsage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
 
 
-def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "Any":
-    """Return what is shown of a result: runs and tasks that somebody looks at come with the word for how they stand."""
+def _shown(log: Decklog, store: str, operation: Operation, result: Any) -> Any:
+    """Return the result to show: runs and tasks that were read get their status."""
     if store not in ("runs", "tasks") or operation.writes:
         return result
-    from decklog.cli.standing import with_words
 
     return with_words(log, result)
 
 
 # Verbs that return an amount in microdollars, which people read in dollars.
 _AMOUNTS = {("prices", "quote")}
-# Verbs that may answer with nothing, and the verb that knows why when it is asked the same.
+# Verbs that may return nothing, and the verb that explains why.
 _REASONS = {("tasks", "claim"): "why_none"}
 
 
-def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[str, Any]") -> "dict[str, Any] | None":
+def _reason(log: Decklog, store: str, operation: Operation, arguments: dict[str, Any]) -> dict[str, Any] | None:
     if (name := _REASONS.get((store, operation.name))) is None:
         return None
     taken = {parameter.name for parameter in parameters_of(operations(store)[name.replace("_", "-")])}
@@ -117,18 +166,18 @@ def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[s
 
 
 def _proving(
-    log: "Decklog", call: Invocation, store: str, operation: Operation, arguments: "dict[str, Any]"
-) -> "AbstractContextManager[None]":
+    log: Decklog, call: Invocation, store: str, operation: Operation, arguments: dict[str, Any]
+) -> AbstractContextManager[None]:
     if not operation.manager_only:
         return nullcontext()
     from decklog.cli.proving import proving
-    from decklog.cli.signed import tell_signed
+    from decklog.cli.signed import show_signed
 
-    tell_signed(log, f"{store}.{operation.name}", arguments)
+    show_signed(log, f"{store}.{operation.name}", arguments)
     return proving(log, call.key)
 
 
-def acting(log: "Decklog", call: Invocation) -> "AbstractContextManager[None]":
+def acting(log: Decklog, call: Invocation) -> AbstractContextManager[None]:
     """Attribute what is written to the agent that the call or the environment names."""
     names = ("agent", "agent_id", "group_id", "task_id")
     given: dict[str, Any] = {name: getattr(call, name, None) or os.environ.get(f"DECKLOG_{name.upper()}") for name in names}

@@ -1,23 +1,18 @@
-"""From errors to exit codes, and how an error is shown."""
+"""The output of a call: its shape, its errors with their exit codes, and its JSON."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.cli.call import WrongUsage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.shape import OutputShape
 from decklog.core import errors
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.cli.call import Invocation
-
-# How much of each record is shown. A process is one call, and whatever it prints has one shape.
+# A process is one call, so all its output has one shape.
 _shape = OutputShape()
 
 
-def use_shape_of(call: "Invocation") -> None:
-    """Show from here on what a call asks for, and as it asks for it."""
+def use_shape_of(call: Invocation) -> None:
+    """Set the shape and the colours of the output by the options of a call."""
     global _shape
     _shape = OutputShape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
     if call.no_color:
@@ -53,7 +48,7 @@ def exit_code(problem: BaseException) -> int:
 
 
 def report(problem: BaseException, *, as_json: bool) -> int:
-    """Show an error where its reader looks for it, and give the exit code."""
+    """Print an error to stderr, or as JSON to stdout; return the exit code."""
     if isinstance(problem, KeyboardInterrupt):
         return 130
     if not isinstance(problem, errors.DecklogError):
@@ -73,7 +68,7 @@ def report(problem: BaseException, *, as_json: bool) -> int:
     return exit_code(problem)
 
 
-def print_json(value: "Any") -> None:
+def print_json(value: Any) -> None:
     """Print one JSON value in the shape of this call."""
     import json
 
@@ -86,13 +81,13 @@ def print_json(value: "Any") -> None:
 
 
 class Trouble(errors.Invalid):
-    """Something was found that should be mended."""
+    """A check found a problem."""
 
     code = "trouble"
 
 
-def print_findings(data: "dict[str, object]", problem: errors.Invalid | None) -> int:
-    """Print the data of a check; when something was found it is an error too, in the place where errors are."""
+def print_findings(data: dict[str, object], problem: errors.Invalid | None) -> int:
+    """Print the data of a check as JSON, with a found problem as the error."""
     envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
     if problem is not None:
         envelope["error"] = problem.as_dict()

@@ -11,7 +11,7 @@ _mark = "is_for_the_manager"
 
 
 def for_the_manager(command: Command) -> Command:
-    """Mark a command that agents may not run, and say so in its help."""
+    """Mark a command that agents may not run, also in its help."""
     setattr(command, _mark, True)
     command.help = f"{cleandoc(command.help or '')}\n\n{SENTENCE}".strip()
     return command

@@ -1,13 +1,10 @@
 """Suggestions for words and commands that do not exist."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import click
 
 from decklog.cli.call import WrongUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # What people and other tools call our verbs.
 _ALSO = {
@@ -38,7 +35,7 @@ _ALSO = {
 }
 
 
-def meant(word: str, known: "Iterable[str]") -> str | None:
+def meant(word: str, known: Iterable[str]) -> str | None:
     """Return the word that was most likely meant; None when nothing is near."""
     from difflib import get_close_matches
 
@@ -51,7 +48,7 @@ def meant(word: str, known: "Iterable[str]") -> str | None:
     return next(iter(get_close_matches(word, words, 1, 0.7)), None)
 
 
-def hint(word: str, known: "Iterable[str]", otherwise: str) -> str:
+def hint(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return a hint with the word that was probably meant, or else `otherwise`."""
     near = meant(word, known)
     return otherwise if near is None else f"Did you mean {near}?"

@@ -2,20 +2,14 @@
 
 import os
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
 from types import UnionType
-from typing import TYPE_CHECKING, Literal, Union, get_origin
+from typing import Any, Literal, Union, get_origin
 
 from decklog.cli.call import WrongUsage
-from decklog.records.operations import keyword_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from decklog.records.operations import Operation
-
+from decklog.records.operations import Operation, keyword_fields
 
 _EXPECTED = {
     "N": "a whole number",
@@ -38,7 +32,7 @@ class Parameter:
     """One parameter of a verb: a place on the command line, an option, or both."""
 
     def __init__(
-        self, name: str, annotation: "Any", *, positional: bool, required: bool, default: "Any", keeps_id: bool = False
+        self, name: str, annotation: Any, *, positional: bool, required: bool, default: Any, keeps_id: bool = False
     ) -> None:
         self.name = name
         self._keeps_id = keeps_id
@@ -81,7 +75,7 @@ class Parameter:
             return self.said.upper()
         return words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
 
-    def convert(self, text: str) -> "Any":
+    def convert(self, text: str) -> Any:
         """Read the parameter's value from a word."""
         origin = getattr(self.type, "__origin__", self.type)
         read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
@@ -111,7 +105,7 @@ class Parameter:
         near = meant(text.lower(), self.shown.split("|"))
         return near and f"Did you mean {near}?"
 
-    def _must_fit(self, value: "Any") -> None:
+    def _must_fit(self, value: Any) -> None:
         """Refuse JSON of another shape than the signature names."""
         outer, inner = _shape(self.type)
         if not isinstance(value, outer):
@@ -127,7 +121,7 @@ class Parameter:
 _CALLED: dict[type, str] = {dict: "object", list: "list", str: "text"}
 
 
-def _shape(annotation: "Any") -> tuple[type, type]:
+def _shape(annotation: Any) -> tuple[type, type]:
     """Read from an annotation what a JSON value must be, and what the items of a list; `object` is anything."""
     if isinstance(annotation, str):
         outer = next((kind for kind in (dict, list) if annotation.startswith(kind.__name__)), object)
@@ -140,15 +134,15 @@ def _shape(annotation: "Any") -> tuple[type, type]:
     return outer, plain if plain in (dict, str) else object
 
 
-def _plain(annotation: "Any") -> "Any":
+def _plain(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, UnionType):
-        # An enumeration comes with the texts of its members, for those who check types.
+        # Drop the literal texts of an enumeration, which are for type checkers.
         inner = [part for part in annotation.__args__ if part is not type(None) and get_origin(part) is not Literal]
         return inner[0] if len(inner) == 1 else object
     return annotation
 
 
-def _read_json(text: str) -> "Any":
+def _read_json(text: str) -> Any:
     """Read JSON from the word itself, from `@FILE`, or from `-`."""
     import json
 
@@ -172,14 +166,14 @@ def read_file(word: str) -> bytes:
         ) from None
 
 
-def _read_object(text: str) -> "Any":
+def _read_object(text: str) -> Any:
     """Read a JSON object from the word itself, from `-`, or from a file named with or without `@`."""
     is_path = text != "-" and not text.startswith(("{", "@")) and os.path.isfile(text)
     return _read_json(f"@{text}" if is_path else text)
 
 
-def _read_list(text: str) -> "Any":
-    """Read a list as JSON, or as words with commas between them; a sentence is one item, whatever its commas."""
+def _read_list(text: str) -> Any:
+    """Parse a list as JSON, or as words separated by commas; a sentence with commas is one item."""
     if text == "-" or text.startswith(("[", "@")):
         return _read_json(text)
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -205,7 +199,7 @@ def _read_bytes(text: str) -> bytes:
     return read_file(text) if text.startswith("@") else os.fsencode(text)
 
 
-def _read_content(text: str) -> "Any":
+def _read_content(text: str) -> Any:
     """Read the bytes of a file that is there, or of stdin for `-`; JSON as its value, and any other word as the text it is."""
     if text == "-" or text.startswith("@"):
         return _read_bytes(text)
@@ -237,7 +231,7 @@ def _read_number(text: str) -> float:
     return number
 
 
-_READERS: "dict[Any, Callable[[str], Any]]" = {
+_READERS: dict[Any, Callable[[str], Any]] = {
     int: int,
     float: _read_number,
     bytes: _read_bytes,
@@ -248,15 +242,12 @@ _READERS: "dict[Any, Callable[[str], Any]]" = {
 }
 
 
-def parameters_of(operation: "Operation") -> list[Parameter]:
-    """List the parameters of a verb, as they are written.
-
-    Read off the function itself: `inspect` takes as long to import as all that a short call does.
-    """
+def parameters_of(operation: Operation) -> list[Parameter]:
+    """List the parameters of a verb, as they are written."""
     return parameters_in(operation.function)
 
 
-def parameters_in(function: "Any") -> list[Parameter]:
+def parameters_in(function: Any) -> list[Parameter]:
     """List the parameters of a function but the first, as they are written."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -281,7 +272,7 @@ def parameters_in(function: "Any") -> list[Parameter]:
     ]
 
 
-def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]":
+def read_words(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
     """Read a verb's arguments from its words."""
     by_flag = {parameter.flag: parameter for parameter in parameters}
     places = [parameter for parameter in parameters if parameter.positional]
@@ -302,7 +293,7 @@ def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]
     return given
 
 
-def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
+def _place(places: list[Parameter], given: dict[str, Any], word: str) -> None:
     parameter = next((place for place in places if place.takes_rest or place.name not in given), None)
     if parameter is not None and parameter.takes_rest:
         given[parameter.name] = (*given.get(parameter.name, ()), word)
@@ -312,7 +303,7 @@ def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
     given[parameter.name] = parameter.convert(word)
 
 
-def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, rest: "Any") -> None:
+def _option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, rest: Any) -> None:
     flag, equals, value = word.partition("=")
     flag = "--" + flag[2:].replace("_", "-")
     parameter = by_flag.get(flag)

@@ -18,7 +18,7 @@ class Consent:
         self._known: Accepted | None = None
 
     def check(self, database: str) -> None:
-        """Refuse a log that this user did not say yes to; one that is not there yet is made by this user."""
+        """Raise NotAccepted for a log that this user did not accept; a missing one will be this user's."""
         log = log_of(database)[0]
         if not os.path.exists(log):
             return

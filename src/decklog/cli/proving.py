@@ -1,24 +1,21 @@
-"""Proving at the terminal that it is the manager who acts: by a password or a key, which are asked for and kept nowhere."""
+"""Signatures of the owner at the terminal, by a password or a key, which are asked for and not stored."""
 
 import os
 import sys
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from typing import Protocol
-
     from decklog.log import Decklog
 
     class Asking(Protocol):
-        """Asks whoever sits at the terminal; what is hidden is not shown as it is typed."""
+        """Asks the person at the terminal; hidden input is not echoed."""
 
         def __call__(self, what: str, *, hidden: bool) -> str: ...
 
 
-def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> "AbstractContextManager[None]":
-    """Ask for the manager's password, or for the passphrase of the key, where somebody can answer and one is needed."""
+def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> AbstractContextManager[None]:
+    """Ask for the owner's password or the passphrase of the key, if one is needed and a person can answer."""
     ask = ask or _prompted
     if key is not None:
         return log.proving(key=key, passphrase=passphrase_of(key, ask))
@@ -34,13 +31,13 @@ def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> "Ab
 
 
 def key_path() -> str:
-    """Return where the key is that `decklog trust bind` makes: in the user's settings, outside of every repository."""
+    """Return the path of the key that `decklog trust bind` creates, in the user's settings."""
     settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(settings, "decklog", "manager_ed25519")
 
 
 def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:
-    """Return the passphrase of a key file: from DECKLOG_PASSPHRASE, or as it is typed; None where it has none."""
+    """Return the passphrase of a key file, from DECKLOG_PASSPHRASE or the terminal; None if it has none."""
     given = os.environ.get("DECKLOG_PASSPHRASE")
     if given is not None or not sys.stdin.isatty():
         return given
@@ -48,12 +45,12 @@ def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:
         with open(os.path.expanduser(path), "rb") as file:
             is_locked = b"bcrypt" in _decoded(file.read())
     except (OSError, ValueError):
-        return None  # whoever reads the key says what is wrong with it
+        return None  # the reader of the key reports what is wrong with it
     return (ask or _prompted)(f"Passphrase of {path}", hidden=True) if is_locked else None
 
 
 def asked(what: str, *, twice: bool = False) -> str:
-    """Ask for something that is not shown as it is typed."""
+    """Ask for a value without echo."""
     import click
 
     answer: str = click.prompt(what, hide_input=True, err=True, confirmation_prompt=twice)

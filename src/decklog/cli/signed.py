@@ -1,6 +1,7 @@
-"""Shows the owner what a command signs, before the password or the key is asked for."""
+"""Show the owner what a command signs, before the password or the key is asked for."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from decklog.cli.screens import approval as approval_screen
@@ -10,22 +11,20 @@ from decklog.core.characters import revealed
 from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from decklog.log import Decklog
 
 _LONGEST = 2_000
 
 
-def tell_signed(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") -> None:
-    """Write what the owner is about to sign to the terminal; nothing where no owner is bound or nobody looks."""
+def show_signed(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> None:
+    """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
         return
     for line in [*_thing(log, operation, arguments), _words(operation, arguments)]:
         sys.stderr.write(f"{line}\n")
 
 
-def _words(operation: str, arguments: "Mapping[str, Any]") -> str:
+def _words(operation: str, arguments: Mapping[str, Any]) -> str:
     given = (_argument(name, value) for name, value in arguments.items() if value is not None)
     return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
 
@@ -36,7 +35,7 @@ def _argument(name: str, value: object) -> str:
     return f"{name}={value}"
 
 
-def _thing(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") -> list[str]:
+def _thing(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> list[str]:
     """Describe the record that the decision is about."""
     if operation == "approvals.decide":
         shown = log.approvals.show(arguments["approval_id"])

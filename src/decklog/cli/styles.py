@@ -1,17 +1,14 @@
-"""The styles of words on a terminal: the one place that says what is coloured, how, and whether anybody wants it."""
+"""The styles of words on a terminal, and whether colours are shown."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from decklog.cli import terminal
-
-if TYPE_CHECKING:
-    from typing import TextIO
 
 PLAIN, LOUD, STRONG, DIM, GOOD, BAD, BUSY = "plain", "loud", "strong", "dim", "good", "bad", "busy"
 # Amber is for what needs a person, and for nothing else.
 _CODES = {LOUD: "1;33", STRONG: "1", DIM: "2", GOOD: "32", BAD: "31", BUSY: "36"}
-# States, outcomes and verdicts of records, and the words for how a run or a task stands.
+# States, outcomes, verdicts and status words.
 _WORDS = {
     LOUD: ("needs you", "open", "stop"),
     STRONG: ("quiet", "warn", "critical"),
@@ -21,7 +18,7 @@ _WORDS = {
     BUSY: ("running", "active", "planning"),
 }
 _STYLES = {word: style for style, words in _WORDS.items() for word in words}
-# A process is one call, and whatever it prints is coloured or is not.
+# A process is one call, so this is set once.
 _is_wanted = True
 
 
@@ -32,25 +29,25 @@ def use_none() -> None:
 
 
 def are_wanted() -> bool:
-    """Return whether whoever calls wants colours, if there is a terminal: not with `--no-color`, nor where NO_COLOR is set."""
+    """Return whether colours are wanted: not with `--no-color`, nor if NO_COLOR is set."""
     return _is_wanted and not os.environ.get("NO_COLOR")
 
 
-def are_shown(stream: "TextIO | None" = None) -> bool:
-    """Return whether what is written there is coloured: never in a pipe or a file."""
+def are_shown(stream: TextIO | None = None) -> bool:
+    """Return whether a stream gets colours: never a pipe or a file."""
     return terminal.is_terminal(stream) and are_wanted() and os.environ.get("TERM") != "dumb"
 
 
 def of_word(word: object) -> str:
-    """Return the style of a state, an outcome, or the word for how something stands."""
+    """Return the style of a state, an outcome or a status word."""
     return _STYLES.get(str(word), PLAIN)
 
 
-def painted(text: str, style: str, stream: "TextIO | None" = None) -> str:
-    """Write a text in a style, where colours are shown; it holds nothing that a terminal obeys."""
+def painted(text: str, style: str, stream: TextIO | None = None) -> str:
+    """Return a text in a style, if colours are shown. It must have no control characters."""
     return coded(text, style) if are_shown(stream) else text
 
 
 def coded(text: str, style: str) -> str:
-    """Write a text with the codes of its style."""
+    """Return a text with the codes of its style."""
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style in _CODES and text.strip() else text

@@ -1,37 +1,33 @@
-"""What is special about a terminal: it has a width, and it obeys some of the characters it is sent."""
+"""Terminals: their width, and the control characters that must not reach them."""
 
 import os
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import TextIO
+from typing import TextIO
 
 
-def is_terminal(stream: "TextIO | None" = None) -> bool:
-    """Return whether a person looks at what is written there, stdout unless another stream is named."""
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Return whether a stream, by default stdout, is a terminal."""
     return (stream or sys.stdout).isatty()
 
 
 def width(otherwise: int = 120) -> int:
-    """Return the width of the terminal in characters; of a file or pipe, the width that is asked for."""
+    """Return the width of the terminal in characters; `otherwise` for a file or a pipe."""
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said) > 0:
         return int(said)
     try:
-        # Not by `shutil`, which tells the same and imports every way to compress a file.
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or otherwise  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):
         return otherwise
 
 
-def visible(text: str, stream: "TextIO | None" = None) -> str:
-    """Write out, on a terminal, the characters it would obey: what an agent wrote must not move the reader's cursor."""
+def visible(text: str, stream: TextIO | None = None) -> str:
+    """Escape control characters if the stream is a terminal: text of an agent must not move the cursor."""
     return written_out(text) if is_terminal(stream) else text
 
 
 def written_out(text: str) -> str:
-    """Write out, wherever it goes, the characters that a terminal would obey: a pager hands them on."""
+    """Escape control characters in any case, as for a pager."""
     return text if text.isascii() and text.isprintable() else text.translate(_escapes())
 
 
@@ -41,12 +37,12 @@ def say(text: str) -> None:
 
 
 def put(text: str) -> None:
-    """Write a line, or several, in which nothing is left that others wrote and a terminal would obey."""
+    """Write a line, or several, that need no escaping."""
     sys.stdout.write(text + "\n")
 
 
 def escaped_json(text: str) -> str:
-    """Escape what JSON leaves as it is though a terminal may obey it; to a reader of JSON it is the same text."""
+    """Escape control characters that JSON allows; parsers read the same text."""
     if text.isascii():
         return text
     from decklog.core.characters import OBEYED
@@ -55,7 +51,6 @@ def escaped_json(text: str) -> str:
 
 
 def _escapes() -> dict[int, str]:
-    # Most of what is written has none of them, and most calls are short.
     from decklog.core.characters import OBEYED
 
     return {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in OBEYED}

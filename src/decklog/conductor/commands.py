@@ -1,8 +1,9 @@
-"""Programs that the conductor starts, agents and checks alike: held in by a sandbox, kept by a supervisor."""
+"""Programs that the conductor starts, agents and checks alike: within a sandbox, under a supervisor."""
 
 import json
 import os
 import select
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from decklog.conductor.private_home import PrivateHome, PrivateHomeFiles, prepare
 from decklog.core.processes import Identity
 from decklog.guard.sandbox import sandbox
 from decklog.guard.sandbox.linux import require_linux
@@ -21,18 +21,41 @@ from decklog.guard.shell import launch
 from decklog.guard.shell.environment import environment
 from decklog.guard.shell.shell import read_note
 
-# Half of this is kept of the beginning, all of it in order: charges are read from it, also after a crash.
+# The output is kept up to this size: charges are read from it, also after a crash.
 CAP_BYTES = 64 * 1024 * 1024
 _SHORT_WAIT = 0.05
-# Its end wakes whoever waits; whether it is to be ended is looked at this often.
+_KILL = [(int(signal.SIGKILL), 5.0)]
+# How often `wanted_end` is called; the end of the program wakes the waiting thread.
 _LOOK_SECONDS = 0.2
 # Sent by something outside, such as the kernel when memory runs out. A program that crashes gets others.
 _OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrivateHomeFiles:
+    """Files of the person's home that an agent's program uses, each written as `~/…`.
+
+    `variables` are those that move a folder elsewhere, each with the folder that it moves.
+    """
+
+    copied: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateHome:
+    """The settings of the sandbox for a private home: real paths behind its links, and variables that point into it."""
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Command:
-    """A program to be started. `mark` names it, and everything that it starts; `folder` is for what its supervisor writes."""
+    """A program to start. `mark` identifies its processes; `folder` is for the files of its supervisor."""
 
     argv: list[str]
     mark: str
@@ -50,13 +73,13 @@ class Command:
 
 
 def start(command: Command) -> None:
-    """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
+    """Start a program that this process and later ones find again by its folder."""
     require_linux()
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     settled, site = command.sandbox.settled(), _site(command)
     private = PrivateHome(env=_passed(command.home.variables))
     if settled.kind is not SandboxKind.NONE:
-        private = prepare(command.home, site.home, os.environ)
+        private = prepare_home(command.home, site.home, os.environ)
         readable, writable = (*settled.readable, *private.readable), (*settled.writable, *private.writable)
         settled = replace(settled, readable=readable, writable=writable)
     held = sandbox.hold(settled, command.argv, site, str(command.root))
@@ -81,6 +104,19 @@ def start(command: Command) -> None:
         os.close(cwd)
 
 
+def run(command: Command, wanted_end: Callable[[], str | None] = lambda: None) -> dict[str, Any]:
+    """Start a program and wait for its end; kill it as soon as `wanted_end` gives a reason. Return how it ended."""
+    start(command)
+    running = Running.find(command.mark, command.folder)
+    assert running is not None
+    return running.until_end(wanted_end, _KILL)
+
+
+def expanded(paths: Iterable[str]) -> tuple[str, ...]:
+    """Expand the home folder in paths."""
+    return tuple(os.path.expanduser(path) for path in paths)
+
+
 def environment_of(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Build the environment of a program that runs without a sandbox: the usual variables, those passed and those given."""
     return {**_usual(tuple(os.environ.items())), **_passed(pass_env), **given}
@@ -96,13 +132,13 @@ def _site(command: Command) -> CommandContext:
 
 @lru_cache(maxsize=2)
 def _usual(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Choose what every program is given of our own environment: to look for secrets in it takes longer than to start one."""
+    """Return the variables that every program gets. Cached, since the search for secrets takes longer than a start."""
     return environment(source=dict(variables)).values
 
 
 @dataclass(frozen=True)
 class Running:
-    """A program that was started, as its folder tells."""
+    """A started program, found by its folder."""
 
     mark: str
     folder: Path
@@ -115,11 +151,11 @@ class Running:
         return None if note is None else cls(mark, folder, Identity.from_text(note["supervisor"]))
 
     def ending(self) -> dict[str, Any] | None:
-        """Return how it ended; None while it runs. What nobody keeps any more is ended here."""
+        """Return how it ended; None while it runs. End a program whose supervisor has died."""
         ended = read_note(self.folder, "ended.json")
         if ended is not None or self.supervisor.is_alive() is not False:
             return ended
-        # It may have written its note between the two looks.
+        # The supervisor may have written its note between the two reads.
         ended = read_note(self.folder, "ended.json")
         if ended is None:
             launch.end_process_tree(self.mark)
@@ -128,9 +164,9 @@ class Running:
 
     @contextmanager
     def watched(self) -> Iterator[Callable[[float], bool]]:
-        """Hold on to the supervisor; give what waits for its end so long and says whether it may have come.
+        """Yield a function that waits some seconds for the supervisor's end, and returns whether it may have ended.
 
-        Its number may be another's by now: then it has ended, and there is nothing to wait for.
+        If its number is another process's by now, it has ended.
         """
         with ExitStack() as held:
             try:
@@ -146,7 +182,7 @@ class Running:
             yield lambda seconds: bool(poll.poll(1000 * seconds))
 
     def until_end(self, wanted_end: Callable[[], str | None], stages: list[tuple[int, float]]) -> dict[str, Any]:
-        """Wait for its end and say how it ended; it is stopped by these stages as soon as `wanted_end` gives a reason."""
+        """Wait for its end and return how it ended; stop it by these stages as soon as `wanted_end` gives a reason."""
         is_ending, may_be_over = False, True
         with self.watched() as wait:
             while not may_be_over or (ended := self.ending()) is None:
@@ -157,7 +193,7 @@ class Running:
         return ended
 
     def stop(self, stages: list[tuple[int, float]]) -> None:
-        """Ask the supervisor to end it and all it started, by these signals with so many seconds after each."""
+        """Have the supervisor end it and its children, by these signals, each with the seconds to wait after it."""
         new = self.folder / f"stop.json.{os.getpid()}"
         new.write_text(json.dumps(stages), encoding="utf-8")
         new.rename(self.folder / "stop.json")
@@ -165,12 +201,12 @@ class Running:
             launch.end_process_tree(self.mark)
 
     def adopt(self) -> None:
-        """Have it taken for a program of this process."""
+        """Make it a program of this process."""
         launch.adopt(self.folder)
 
 
 def killed_by(ended: Mapping[str, Any]) -> str | None:
-    """Name what ended a program from outside: a signal, or the loss of its supervisor. None if it ended itself."""
+    """Return what ended a program from outside: a signal, or the loss of its supervisor. None if it ended itself."""
     if ended["reason"] in ("lost", "abandoned"):
         return str(ended["reason"])
     if ended["reason"] != "exited":
@@ -190,3 +226,49 @@ def _wait_shortly(seconds: float) -> bool:
 def end(mark: str) -> None:
     """End everything that carries a mark."""
     launch.end_process_tree(mark)
+
+
+# Private homes
+#
+# Settings may name programs, such as hooks, that run outside of the sandbox the next time. So a sandboxed agent never writes to
+# the person's: it has copies that are removed with its folder, reads some files through links, and writes only the shared state
+# that is listed, such as credentials, which its program renews.
+
+
+def prepare_home(files: PrivateHomeFiles, home: Path, environment: Mapping[str, str]) -> PrivateHome:
+    """Fill a new home with copies of and links to files of the person's home."""
+    moved = {folder: environment[name] for name, folder in files.variables.items() if environment.get(name)}
+    for path in files.copied:
+        source, target = _source(path, moved), _target(path, home)
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.copyfile(source, target)
+            target.chmod(0o600)
+    readable, writable = (
+        tuple(found for path in paths if (found := _link(path, moved, home))) for paths in (files.readable, files.writable)
+    )
+    env = {name: str(_target(folder, home)) for name, folder in files.variables.items() if folder in moved}
+    return PrivateHome(readable=readable, writable=writable, env=env)
+
+
+def _link(path: str, moved: Mapping[str, str], home: Path) -> str | None:
+    """Link a file or folder into the new home; return its real path, or None if there is none."""
+    source, target = _source(path, moved), _target(path, home)
+    if not source.exists():
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    real = os.path.realpath(source)
+    if not target.is_symlink():
+        target.symlink_to(real)
+    return real
+
+
+def _source(path: str, moved: Mapping[str, str]) -> Path:
+    for folder, elsewhere in moved.items():
+        if path.startswith(f"{folder}/"):
+            return Path(elsewhere, path.removeprefix(f"{folder}/"))
+    return Path(path).expanduser()
+
+
+def _target(path: str, home: Path) -> Path:
+    return home / path.removeprefix("~/")

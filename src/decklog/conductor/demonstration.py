@@ -1,4 +1,4 @@
-"""The conductor shown without a model: scripted agents, a conductor killed in the middle, and a person who lands the result."""
+"""The conductor without a model: scripted agents, a conductor killed in the middle, and a person who lands the result."""
 
 import hashlib
 import json
@@ -14,14 +14,14 @@ from decklog.log import Decklog
 
 AGENT = """
 import pathlib, re, sys, time
-told = sys.stdin.read()
-name = re.search("piece ([a-z]+)", told)[1]
-again = "Round 1" not in told
+brief = sys.stdin.read()
+name = re.search("piece ([a-z]+)", brief)[1]
+again = "Round 1" not in brief
 time.sleep(1.0)
 shop = pathlib.Path("shop.py")
 text = shop.read_text()
 if name == "price":
-    # Wrong at first: the tests say so, and the next round is told.
+    # Wrong at first: the tests fail, and the next round fixes it.
     wrong, right = "return amount - rate - 1", "return amount * (100 + rate) // 100"
     text = text.replace(wrong, right) if wrong in text else text.replace("return amount", right if again else wrong)
 elif name == "shipping":
@@ -76,12 +76,12 @@ name = "readme"
 title = "Say what it is"
 objective = "This is piece readme."
 """
-# So many lines of the first conductor are shown before it is killed: agents are at work then.
+# Lines of the first conductor that are shown before it is killed.
 _LINES_BEFORE_THE_KILL = 4
 
 
 class Demonstration:
-    """Plays in a folder; `program` is how Decklog is called, `say` shows a line, `target` names another log."""
+    """Plays in a folder; `program` is the command of Decklog, `say` shows a line, `target` names another log."""
 
     def __init__(self, folder: Path, program: list[str], say: Callable[[str], None], target: str | None = None) -> None:
         self.repository = folder / "shop"
@@ -92,7 +92,7 @@ class Demonstration:
         self._environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "DECKLOG_DB": self.target}
 
     def play(self) -> str:
-        """Play it; give the id of the run."""
+        """Play it; return the id of the run."""
         self._prepare()
         words = ["run", "--plan", str(self._plan)]
         self._say(f"$ decklog {' '.join(words)}        (in {self.repository})")
@@ -111,7 +111,7 @@ class Demonstration:
         python = [sys.executable, "-I", "-S", "-B", "-c"]
         check = "import sys; sys.path.insert(0, '.'); exec(open('tests.py').read())"
         settings = SETTINGS.format(agent=json.dumps([*python, AGENT]), check=json.dumps([*python, check]))
-        # The settings are our own, written a moment ago: they need no other consent.
+        # We wrote the settings, so they need no other consent.
         give_consent(str(self.repository / ".git"), hashlib.sha256(settings.encode()).hexdigest())
         for name, text in {**FILES, "decklog.toml": settings}.items():
             (self.repository / name).write_text(text, encoding="utf-8")
@@ -138,7 +138,7 @@ class Demonstration:
             conductor.send_signal(signal.SIGKILL)
 
     def _run(self, words: list[str]) -> str:
-        """Run a command to its end and show what it says; give its last word, which names the run."""
+        """Run a command and show its output; return the last word, which is the run."""
         last = ""
         with self._start(words) as program:
             assert program.stdout is not None

@@ -1,4 +1,4 @@
-"""Named moments at which a test can have this process killed; nothing happens unless the environment names one.
+"""Named moments at which a test can kill this process; nothing happens unless the environment names one.
 
 `DECKLOG_CONDUCTOR_KILL_AT=git:update-ref:after#2` kills at the second time that this moment is reached.
 """
@@ -11,7 +11,7 @@ VARIABLE = "DECKLOG_CONDUCTOR_KILL_AT"
 
 
 class _Countdown:
-    """Waits for one moment, and for the time that it is meant."""
+    """Counts how often one moment is reached."""
 
     def __init__(self, wanted: str) -> None:
         self.point, _, number = wanted.partition("#")
@@ -28,13 +28,13 @@ _countdown: _Countdown | None = None
 
 
 def arm(wanted: str | None) -> None:
-    """Have this process killed at a moment; without one, at none."""
+    """Set the moment at which this process is killed; None for none."""
     global _countdown
     _countdown = _Countdown(wanted) if wanted else None
 
 
 def reached(point: str) -> None:
-    """Say that a moment is reached."""
+    """Kill this process if it waits for this moment."""
     if _countdown is not None and _countdown.point == point and _countdown.is_over():
         os.kill(os.getpid(), signal.SIGKILL)
 

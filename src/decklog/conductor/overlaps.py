@@ -1,36 +1,53 @@
-"""Pieces that do not merge with each other, as the record tells: who meets whom, and where."""
+"""Work items whose open changes do not merge with each other: found by trial merges, recorded, and reported to both."""
 
-from collections.abc import Sequence
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor.git.changes import changes
+from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, item_name
+from decklog.core.errors import Conflict, DecklogError, Unavailable
+from decklog.records.values import to_json
+
 if TYPE_CHECKING:
+    from decklog.conductor.context import RunContext
     from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
 
 SUBTYPE = "conductor.overlap"
+# How often workspaces are looked into; what attempts left is looked at right after.
+LOOK_SECONDS = 30.0
+SHORTEST_SECONDS = 1.0
+# Merges at a time, a few milliseconds each; the others follow the next time.
+MOST_MERGES = 60
+_SHOWN = 10
 _PAGE = 200
+_OPEN = ("pending", "running", "waiting")
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two pieces that do not merge as they are, and where."""
+    """Two work items that do not merge as they are, and the paths."""
 
     pieces: tuple[str, str]
     paths: tuple[str, ...]
 
     def other(self, piece: str) -> str | None:
-        """Return the piece that one meets; null when it is neither."""
+        """Return the other one of the two; None if the item is neither."""
         if piece not in self.pieces:
             return None
         return self.pieces[1] if piece == self.pieces[0] else self.pieces[0]
 
-    def told_to(self, piece: str) -> str:
-        """Say to one of the two whom it meets, and where."""
+    def described_to(self, piece: str) -> str:
+        """Describe the overlap to one of the two."""
         return f"{self.other(piece)} in {', '.join(self.paths)}"
 
 
 def known(log: "Decklog", run_id: str) -> list[Overlap]:
-    """List which pieces of a run were found in each other's way, newest first and each two once."""
+    """List the recorded overlaps of a run, newest first, each pair once."""
     found: dict[tuple[str, str], Overlap] = {}
     for entry in log.journal.find(run_id, subtype=SUBTYPE, limit=_PAGE):
         payload: Any = entry.payload
@@ -40,5 +57,135 @@ def known(log: "Decklog", run_id: str) -> list[Overlap]:
 
 
 def met_by(overlaps: Sequence[Overlap], piece: str, is_open: set[str]) -> list[str]:
-    """Say whom a piece meets that is still open, and where."""
-    return [one.told_to(piece) for one in overlaps if one.other(piece) in is_open]
+    """Describe the overlaps of a work item with others that are still open."""
+    return [one.described_to(piece) for one in overlaps if one.other(piece) in is_open]
+
+
+# The search
+
+
+@dataclass(frozen=True)
+class _Live:
+    """The change of one work item so far."""
+
+    piece: str
+    task_id: str
+    base: str
+    tip: str
+
+
+class OverlapProbe:
+    """Looks for overlaps between the work items of one run."""
+
+    def __init__(self, site: "RunContext") -> None:
+        self._site = site
+        self._repository = site.repository
+        self._paths: dict[tuple[str, str], frozenset[str]] = {}
+        self._merged: set[tuple[str, str]] = set()
+        self._looked_at = self._looked_into_workspaces = time.monotonic()
+        self._is_due = False
+
+    def look_again(self, *, is_changed: bool) -> None:
+        """Look if it is time: soon after a change, and every half minute into the workspaces of running agents."""
+        now = time.monotonic()
+        with_workspaces = now - self._looked_into_workspaces > LOOK_SECONDS
+        self._is_due = self._is_due or is_changed
+        if with_workspaces or (self._is_due and now - self._looked_at > SHORTEST_SECONDS):
+            self._looked_at, self._is_due = now, False
+            self._looked_into_workspaces = now if with_workspaces else self._looked_into_workspaces
+            self.look(with_workspaces=with_workspaces)
+
+    def look(self, *, with_workspaces: bool = True) -> None:
+        """Merge every two open changes that have a path in common, without touching a file; report what does not merge."""
+        found = list(self._open(with_workspaces=with_workspaces))
+        self._fetch(found)
+        live = sorted((one for one in found if self._is_here(one)), key=lambda one: one.piece)
+        pairs = [(one, other) for one, other in combinations(live, 2) if self._may_meet(one, other)]
+        self._is_due = self._is_due or len(pairs) > MOST_MERGES
+        overlaps = []
+        for one, other in pairs[:MOST_MERGES]:
+            self._merged.add((one.tip, other.tip))
+            conflicts = self._repository.merge(one.tip, other.tip).conflicts
+            if conflicts:
+                overlaps.append((Overlap((one.piece, other.piece), conflicts[:_SHOWN]), one, other))
+        if overlaps:
+            self._report(overlaps)
+
+    def _may_meet(self, one: _Live, other: _Live) -> bool:
+        """Return whether two changes have a path in common, and were not merged before."""
+        return (one.tip, other.tip) not in self._merged and bool(self._changed(one) & self._changed(other))
+
+    # What is open
+
+    def _open(self, *, with_workspaces: bool) -> Iterator[_Live]:
+        for task in all_tasks(self._site.log, self._site.run_id):
+            if task.state.value not in _OPEN or task.role not in (WORK, CHECK, LAND):
+                continue
+            found = self._in_workspace(task) if task.role == WORK and task.state == "running" and with_workspaces else _left(task)
+            if found is not None and found.tip != found.base:
+                yield found
+
+    def _fetch(self, found: Sequence[_Live]) -> None:
+        """Fetch the changes of other hosts, if the remote is in reach."""
+        tips = self._site.tips
+        if not tips.is_shared or tips.is_away():
+            return
+        try:
+            tips.fetch_missing(
+                commit for one in found if (one.base, one.tip) not in self._paths for commit in (one.base, one.tip)
+            )
+        except (Conflict, Unavailable):
+            return  # the next look may work
+
+    def _in_workspace(self, task: "Task") -> _Live | None:
+        """Return what an agent that still works has changed so far."""
+        attempt = self._site.attempt(task.id, task.fence)
+        facts = attempt.facts()
+        if facts is None or not attempt.place.is_made:
+            return None
+        try:
+            return _Live(item_name(task), task.id, facts["base"], attempt.snapshot(facts))
+        except (DecklogError, OSError):
+            return None  # it is being written to, or is gone already; the next look may work
+
+    def _is_here(self, live: _Live) -> bool:
+        """Return whether a change can be looked at, and remember what it changes."""
+        key = (live.base, live.tip)
+        if key not in self._paths:
+            try:
+                self._paths[key] = frozenset(one.path for one in changes(self._repository, *key))
+            except DecklogError:
+                return False
+        return True
+
+    def _changed(self, live: _Live) -> frozenset[str]:
+        return self._paths[live.base, live.tip]
+
+    # Reports
+
+    def _report(self, found: Sequence[tuple[Overlap, _Live, _Live]]) -> None:
+        """Record new overlaps, and report them in one message to each work item."""
+        log, run_id = self._site.log, self._site.run_id
+        reports: dict[_Live, list[str]] = {}
+        with log.transaction():
+            for overlap, one, other in found:
+                body = f"{' and '.join(overlap.pieces)} do not merge as they are: {', '.join(overlap.paths)}"
+                payload = {"pieces": list(overlap.pieces), "paths": list(overlap.paths), "commits": [one.tip, other.tip]}
+                key = hashlib.sha256(to_json([overlap.pieces, overlap.paths]).encode()).hexdigest()
+                entry = log.journal.append(run_id, body, kind="event", subtype=SUBTYPE, payload=payload, key=key)
+                if not entry.already:
+                    reports.setdefault(one, []).append(overlap.described_to(one.piece))
+                    reports.setdefault(other, []).append(overlap.described_to(other.piece))
+            for live, words in reports.items():
+                text = f"{live.piece} meets others that are not landed yet: {'; '.join(words)}. Later ones are worked on again."
+                key = f"{run_id}:{live.piece}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+                log.inbox.post("conductor", text, run_id=run_id, task_id=live.task_id, key=f"overlap:{key}")
+
+
+def _left(task: "Task") -> _Live | None:
+    """Return the change of the last attempt, unless it is to be done again on top of others."""
+    if task.role == LAND and task.open_dependencies:
+        return None
+    inputs = task.inputs
+    tip = inputs.get("tip") or inputs.get("start")
+    return _Live(item_name(task), task.id, str(inputs["base"]), str(tip)) if tip and inputs.get("base") else None

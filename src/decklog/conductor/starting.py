@@ -1,36 +1,38 @@
-"""Starts a run from a plan, or finds the one that was started from it."""
+"""Start a run from a plan, find the run that was started from it, join it from another clone, or fork it."""
 
 import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from decklog.conductor import plan, settings
 from decklog.conductor.checks.examination import Examiner, refuse_red_base
-from decklog.conductor.git.remote import Remote
+from decklog.conductor.context import RunContext, machine
+from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
-from decklog.conductor.machines.host import machine
-from decklog.conductor.machines.joining import join
-from decklog.conductor.machines.tips import tips_of
-from decklog.conductor.settings import configuration, plan
-from decklog.conductor.settings.plan import WorkPlan
-from decklog.conductor.site import RunContext
+from decklog.conductor.plan import WorkPlan
+from decklog.conductor.settings import Configuration
+from decklog.conductor.stages import LAND, all_tasks, every_page
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
+    from decklog.conductor.context import RunContext
     from decklog.log import Decklog
     from decklog.stores.runs.run import Run
+
+# The commits that a task's inputs may name.
+_NAMED = ("base", "start", "tip", "earlier")
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run is to do: a goal, with a plan or without. `identity` is what makes it the same again.
+    """The goal of a run, with a plan or without. Requests with the same `identity` are the same.
 
-    `known_red` names tests that fail on the first commit and may go on doing so. `is_again` starts a plan anew that a run has
-    completed.
+    `known_red` are failing tests of the first commit that may stay so. `is_again` starts a completed plan once more.
     """
 
     goal: str
@@ -41,20 +43,12 @@ class RunRequest:
     is_again: bool = False
 
 
-def start(
-    log: "Decklog", content: bytes, *, is_json: bool, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
-) -> RunContext:
-    """Start a run of a plan from a commit; the same plan in the same repository goes on with its run."""
-    given = plan.parse(content, is_json=is_json)
-    return begin(log, RunRequest(given.goal, content, given), cwd=cwd, state=state, commit=commit, say=say)
-
-
 def begin(
     log: "Decklog", wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
 ) -> RunContext:
-    """Start a run from a commit, or go on with the one that was started for the same.
+    """Start a run from a commit, or go on with the run of the same request.
 
-    Everything that could refuse it is looked at before anything is written.
+    All checks that could refuse it come before the first write.
     """
     repository = Repository.find(cwd, state)
     key = _key(wanted.identity, repository)
@@ -65,12 +59,12 @@ def begin(
         return _prepared(site, wanted, first_commit(run), say) if run.status.value == "planning" else site
     _refuse_completed(earlier, is_again=wanted.is_again)
     first = starting_commit(repository, commit, cwd=cwd)
-    settings = replace(configuration.read(repository, first), known_red=frozenset(wanted.known_red))
-    check_agents(settings, wanted.plan)
-    if wanted.plan is None and not settings.strategists:
-        raise Invalid("nobody plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
-    if settings.remote is not None:
-        Remote(repository, settings.remote).check()
+    configuration = replace(settings.read(repository, first), known_red=frozenset(wanted.known_red))
+    check_agents(configuration, wanted.plan)
+    if wanted.plan is None and not configuration.strategists:
+        raise Invalid("no agent plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
+    if configuration.remote is not None:
+        Remote(repository, configuration.remote).check()
     run = log.runs.start(
         plan.checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
@@ -79,20 +73,20 @@ def begin(
         metadata={
             "conductor": {
                 "commit": first,
-                "configuration": settings.digest,
+                "configuration": configuration.digest,
                 "known_red": list(wanted.known_red),
-                "remote": settings.remote,
+                "remote": configuration.remote,
                 "machine": machine(),
                 "host_name": os.uname().nodename,
             }
         },
     )
-    site = _site(log, run.id, repository, settings, settings.remote)
+    site = _context(log, run.id, repository, configuration, configuration.remote)
     return _prepared(site, wanted, first, say)
 
 
 def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
-    """Refuse to pay twice for a plan that a run has completed. A run that failed is no hindrance to another."""
+    """Raise Conflict for a plan that a run has completed, so that nobody pays for it twice."""
     done = next((run for run in earlier if run.status.value == "completed"), None)
     if done is not None and not is_again:
         raise Conflict(
@@ -103,7 +97,7 @@ def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
 
 
 def _prepared(site: RunContext, wanted: RunRequest, first: str, say: Callable[[str], None]) -> RunContext:
-    """Make sure that the first commit is green, then put the plan on record and begin."""
+    """Check that the first commit passes, then record the plan and begin."""
     say(f"run {site.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
         refuse_red_base(base_findings(site, first), first)
@@ -126,7 +120,7 @@ def _prepared(site: RunContext, wanted: RunRequest, first: str, say: Callable[[s
 
 
 def base_findings(site: RunContext, commit: str) -> list[dict[str, object]]:
-    """Return which gates a commit does not pass by itself."""
+    """Return the gates that a commit does not pass."""
     return _examiner(site).base_findings(commit)
 
 
@@ -135,14 +129,14 @@ def _examiner(site: RunContext) -> Examiner:
 
 
 def _refuse_green(site: RunContext, commit: str) -> None:
-    """Refuse to allow a test to be red that is not: a change might break it unseen."""
+    """Raise Conflict for an allowed failing test that passes: a change might break it unseen."""
     known = site.configuration.known_red
     if known and (green := sorted(known - _examiner(site).red_tests(commit))):
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
 def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
-    """Find a run again that was started in this clone, or join another's, and let one go on that was stopped."""
+    """Find a run of this clone, or join one of another clone, and resume it if it was paused."""
     site = found(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
         log.runs.update(run_id, status="active")
@@ -150,17 +144,17 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str |
 
 
 def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
-    """Find a run that was started in this clone, or in another that shares a remote with it, and leave it as it is."""
+    """Find a run of this clone, or of another that shares a remote with it, without changing it."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
     if not isinstance(facts, dict):
         raise NotFound(f"run {run_id} was not started by decklog run", hint="Start one: decklog run --plan plan.toml")
     repository = Repository.find(cwd, state)
     shared = remote or facts.get("remote")
-    join(log, run, facts, repository, tips_of(repository, run.id, shared))
+    _join(log, run, facts, repository, run_refs(repository, run.id, shared))
     known_red = frozenset(facts.get("known_red", ()))
-    settings = replace(configuration.read(repository, str(facts["commit"])), known_red=known_red)
-    return _site(log, run.id, repository, settings, shared)
+    configuration = replace(settings.read(repository, str(facts["commit"])), known_red=known_red)
+    return _context(log, run.id, repository, configuration, shared)
 
 
 def found_here(log: "Decklog", run_id: str, *, state: Path) -> RunContext:
@@ -178,29 +172,48 @@ def found_here(log: "Decklog", run_id: str, *, state: Path) -> RunContext:
     return found(log, run_id, cwd=Path(run.repo or "."), state=state)
 
 
-def _site(
-    log: "Decklog", run_id: str, repository: Repository, settings: configuration.Configuration, remote: str | None
-) -> RunContext:
+def _join(log: "Decklog", run: "Run", facts: Mapping[str, Any], repository: Repository, tips: RunRefs) -> None:
+    """Let a clone work on a run, and fetch what has landed. Raise Conflict for a clone that can't."""
+    _refuse_another_machine(log, run, facts)
+    # The same path may be another clone on another machine. A clone that works on the run has its target.
+    is_known = not tips.is_shared or run.status.value == "planning" or repository.ref(tips.target) is not None
+    is_home = str(repository.folder) == run.repo and is_known
+    if is_home:
+        return
+    if not tips.is_shared:
+        raise Conflict(
+            f"run {run.id} works on {run.repo}",
+            hint=f'Go there: cd {run.repo}. Runs that begin with remote = "origin" in [run] of decklog.toml can be joined.',
+            repo=run.repo,
+        )
+    if run.status.value == "planning":
+        raise Conflict(f"run {run.id} is still being begun on {facts.get('host_name')}", hint="Try again in a moment.")
+    tips.join()
+
+
+def _refuse_another_machine(log: "Decklog", run: "Run", facts: Mapping[str, Any]) -> None:
+    """Raise Conflict for a SQLite log of another machine: file locks work on one machine only."""
+    there = facts.get("machine")
+    if log.db.engine == "sqlite" and there and machine() and there != machine():
+        raise Conflict(
+            f"run {run.id} was started on {facts.get('host_name')}, and its log is a SQLite file, which is for one machine",
+            hint="Move the log to PostgreSQL, which several machines share: decklog move --help",
+            run_id=run.id,
+        )
+
+
+def _context(log: "Decklog", run_id: str, repository: Repository, configuration: Configuration, remote: str | None) -> RunContext:
     person = repository.person()
-    return RunContext(log=log, run_id=run_id, repository=repository, configuration=settings, person=person, remote=remote)
+    return RunContext(log=log, run_id=run_id, repository=repository, configuration=configuration, person=person, remote=remote)
 
 
 def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
     """Return the run that was started last in this repository."""
     folder = str(Repository.find(cwd, state).folder)
-    for run in _all_runs(log):
+    for run in every_page(log.runs.find):
         if run.repo == folder and "conductor" in run.metadata:
             return run.id
     raise NotFound("no run was started in this repository", hint='Start one: decklog run "GOAL"')
-
-
-def _all_runs(log: "Decklog") -> "Iterator[Run]":
-    after = None
-    while True:
-        page = log.runs.find(limit=200, after=after)
-        yield from page
-        if (after := page.next) is None:
-            return
 
 
 def first_commit(run: "Run") -> str:
@@ -215,11 +228,11 @@ def _key(content: bytes, repository: Repository) -> str:
 
 
 def _of_plan(log: "Decklog", key: str) -> "list[Run]":
-    return [run for run in _all_runs(log) if (run.key or "").startswith(f"{key}:")]
+    return [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
 
 
-def check_agents(settings: configuration.Configuration, given: WorkPlan | None = None) -> None:
-    """Refuse to start without the programs that are to do the work, those that a plan names among them."""
+def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None:
+    """Raise Unavailable if the program of an agent is missing, those that a plan names included."""
     named = () if given is None else [name for piece in given.pieces for name in piece.agents]
     if given is not None:
         settings.check_plan(given)
@@ -231,3 +244,70 @@ def check_agents(settings: configuration.Configuration, given: WorkPlan | None =
                 hint="Install it, or describe another in decklog.toml.",
                 program=program,
             )
+
+
+def fork(
+    log: "Decklog",
+    run_id: str,
+    *,
+    cwd: Path,
+    state: Path,
+    at: str | None = None,
+    new_run_id: str | None = None,
+    budget_microdollars: int | None = None,
+) -> "RunContext":
+    """Fork a run of this repository at an entry or a time; with the id of an existing fork, go on with it."""
+    if new_run_id is not None and (known := _known(log, new_run_id)) is not None:
+        if known.parent_run_id != run_id:
+            raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
+        return resume(log, new_run_id, cwd=cwd, state=state)
+    site = found(log, run_id, cwd=cwd, state=state)
+    limit = budget_microdollars if budget_microdollars is not None else site.configuration.run_microdollars
+    with log.transaction():
+        made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
+        _refuse_useless(log, made, run_id)
+        replace(site, run_id=made.id).stages.ask_about_blocked()
+        if limit is not None:
+            log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)
+        # Inside of the transaction: a recorded fork has its commits.
+        site.repository.set_refs(_refs(log, made, site))
+        run_refs(site.repository, made.id, site.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
+    return resume(log, made.id, cwd=cwd, state=state)
+
+
+def _known(log: "Decklog", run_id: str) -> "Run | None":
+    try:
+        return log.runs.get(run_id)
+    except NotFound:
+        return None
+
+
+def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
+    """Raise Conflict for a fork in which there is nothing to do yet, or any more."""
+    then: Any = log.journal.at("runs", run_id, str(made.parent_seq))
+    status, when = then.status.value, f"run {run_id} at entry {made.parent_seq}"
+    if status == "planning":
+        raise Conflict(f"{when} had no plan yet", hint="Name a later entry with --at; see: decklog journal find", status=status)
+    if status not in ("active", "paused"):
+        raise Conflict(
+            f"{when} was over: {status}", hint="Name an earlier entry with --at; see: decklog journal find", status=status
+        )
+
+
+def _refs(log: "Decklog", made: "Run", site: "RunContext") -> dict[str, str]:
+    """Return the refs of a fork: its target, and the commits of its open tasks, so that the parent's may be removed."""
+    tasks = list(all_tasks(log, made.id))
+    landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]
+    still_open = [task.inputs for task in tasks if task.state not in ("done", "abandoned")]
+    named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _NAMED if inputs.get(name))
+    repository = site.repository
+    site.tips.fetch_missing((*landed, *named))
+    for commit in (*landed, *named):
+        if repository.resolve(commit) is None:
+            raise NotFound(
+                f"commit {commit[:12]}, which the run had at that entry, is gone", hint="Name a later entry with --at."
+            )
+    home = home_of(made.id)
+    first = first_commit(made)
+    target = repository.newest(landed) if landed else first
+    return {f"{home}/target": target, **{f"{home}/from/{number}": commit for number, commit in enumerate(named, 1)}}

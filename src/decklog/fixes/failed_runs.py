@@ -1,4 +1,4 @@
-"""A run that failed: whose fault it was, a pause with a snapshot of every task, and what becomes of it.
+"""Failed runs: their cause, a pause with a snapshot of every task, and the decision about them.
 
 What the agent itself is made of is mended as feedback is, and the run goes on when that is verified. A mend is never paused to
 mend itself.
@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.settings import consent
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.settings import NAME, require_consent
 from decklog.conductor.stages import all_tasks
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
-from decklog.fixes.ground import newest_base
+from decklog.fixes.context import newest_base
+from decklog.models.client import ModelCall, Models
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
-from decklog.models.seam import ModelCall, Models
 from decklog.review import settings as review_settings
 from decklog.stores.memory.text import signature
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 SITE = "mend.failure"
 FLOOR = 50
 KINDS = ("task", "own-code", "outside")
-# Whose fault it is where no sign tells, and nobody who could be asked.
+# The cause without a sign, and without a model to ask.
 UNKNOWN = "unknown"
 FORM: Mapping[str, Any] = {
     "type": "object",
@@ -123,7 +122,7 @@ def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> I
 
 
 def _classified(mending: "FixLoop", run_id: str, told: list[str]) -> tuple[str, int, str]:
-    """Say whose fault it is: by plain signs first, then by a model, which says that it is nobody's here unless it is sure."""
+    """Return the cause of a failure: by plain signs first, then by a model that is sure."""
     text = "\n".join(told)
     if (found := _WEATHER.search(text)) is not None:
         return "outside", 90, f"it says {found[0]!r}"
@@ -148,7 +147,7 @@ def _by_model(mending: "FixLoop", run_id: str, text: str) -> tuple[str, int, str
     repository = mending.repository
     base = newest_base(repository, mending.cwd)
     settings = review_settings.read(repository.read(base, NAME))
-    consent.require(repository, base)
+    require_consent(repository, base)
 
     def read(path: str) -> bytes | None:
         return repository.read(base, path)
@@ -163,7 +162,7 @@ def _by_model(mending: "FixLoop", run_id: str, text: str) -> tuple[str, int, str
     return whose, confidence, str(answer.data["evidence"])[:_LONGEST]
 
 
-# What becomes of it
+# The decision
 
 
 def _pause(log: "Decklog", run_id: str, reason: str) -> Iterator[str]:

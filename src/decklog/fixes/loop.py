@@ -1,9 +1,9 @@
-"""The loop: takes mends on from state to state, one process at a time each, until they are over or wait for something."""
+"""The steps of a fix from feedback to a verified change, its states as data, and the loop that takes it through them."""
 
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.settings import NAME
 from decklog.core.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
-from decklog.fixes import dropping, telling
-from decklog.fixes.fix_plan import approve, plan
-from decklog.fixes.fixing import fix, given_up
-from decklog.fixes.gate_step import review
-from decklog.fixes.ground import FixContext, newest_base
-from decklog.fixes.lessons_learned import learn
-from decklog.fixes.locating import locate
-from decklog.fixes.mend_states import LOOKED_AT_AGAIN
-from decklog.fixes.proof_step import prove
-from decklog.fixes.publication import publish
-from decklog.fixes.triage import by_person, triage
-from decklog.fixes.verifying import verify
+from decklog.fixes.context import FixContext, answer_merge_question, newest_base
+from decklog.fixes.fixing import fix, given_up, prove, review, verify
+from decklog.fixes.publication import learn, publish
+from decklog.fixes.triage import approve, by_person, drop, locate, plan, triage
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
@@ -49,9 +41,87 @@ _STEPS: dict[MendState, Callable[[FixContext], Mend]] = {
 _PAGE = 200
 
 
+@dataclass(frozen=True)
+class Stage:
+    """One state: what is known in it, the step that leads on, what a kill in that step leaves, and what it may wait for."""
+
+    proven: str
+    step: str
+    left_by_a_kill: str
+    waits: tuple[MendWait, ...] = ()
+
+
+STAGES: Mapping[MendState, Stage] = {
+    MendState.FILED: Stage(
+        "somebody said it, in these words",
+        "triage",
+        "an answer of the model on record, or none: the call is repeated",
+        (MendWait.MODEL, MendWait.WEATHER),
+    ),
+    MendState.TRIAGED: Stage("which of the eight classes it is", "locate", "nothing"),
+    MendState.LOCATED: Stage("where in the base its words are found", "plan", "nothing"),
+    MendState.PLANNED: Stage(
+        "what is to be changed, how much, and how that will be shown",
+        "approve",
+        "nothing; there is one question at most",
+        (MendWait.APPROVAL,),
+    ),
+    MendState.FIXING: Stage(
+        "a person's yes, where the plan is large",
+        "fix",
+        "a run of the conductor, which goes on: its agent is adopted, its work is kept",
+        (MendWait.FIX, MendWait.APPROVAL, MendWait.WEATHER),
+    ),
+    MendState.FIXED: Stage("one commit beyond the base", "prove", "trials that are run again", (MendWait.FIX,)),
+    MendState.PROVEN: Stage(
+        "a test that fails without it by what it claims, passes with it, runs it, three times each",
+        "review",
+        "passes that are on record, and are not paid for again",
+        (MendWait.GATE, MendWait.WEATHER),
+    ),
+    MendState.CLEARED: Stage(
+        "the gate, or a person, let exactly this commit pass", "publish", "an effect that is looked for before it is repeated"
+    ),
+    MendState.PUBLISHED: Stage("others can have it", "verify", "nothing; merges are looked for", (MendWait.MERGE,)),
+    MendState.VERIFIED: Stage("its test passes on the merged commit", "learn", "lessons that have keys, and are kept once"),
+    MendState.CLOSED: Stage("what it taught is on record", "", "nothing"),
+    MendState.DROPPED: Stage("nothing will come of it, and why", "", "nothing"),
+}
+# Every state may need a person, for other trouble.
+WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {
+    MendWait.MODEL: ("decklog mend {id} --class tool", "decklog mend {id} --branch NAME", "decklog mend {id}"),
+    MendWait.APPROVAL: ("decklog approvals decide {approval} granted --by NAME", "decklog mend {id} --branch NAME"),
+    MendWait.FIX: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
+    MendWait.GATE: ("decklog review ask {id}", "decklog mend {id} --branch NAME", "decklog mend {id}"),
+    MendWait.MERGE: ("{merge}decklog mend {id}", "decklog mend {id} --merged COMMIT"),
+    MendWait.WEATHER: ("decklog mend {id}",),
+    MendWait.PERSON: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
+}
+# With an open question about a blocked fix, the answer leads on.
+_ASKED = ("decklog approvals decide {approval} granted --by NAME --rationale WHY", "decklog mend {id} --branch NAME")
+# What may be over without anybody's word to the loop: `--all` and `--watch` look at these again by themselves.
+LOOKED_AT_AGAIN = (None, MendWait.APPROVAL, MendWait.GATE, MendWait.MERGE, MendWait.WEATHER)
+
+
+def ways_out(mend: Mend, asked: str | None = None) -> list[str]:
+    """List the commands that lead on from where a mend is; giving it up is always one.
+
+    `asked` is the open question to a person about what the gate holds.
+    """
+    if mend.state.is_end:
+        return []
+    known = mend.plan.get("approval") if mend.state is MendState.PLANNED else mend.triage.get("approval")
+    # By what was said, which is what people have typed: a mend is found by it in its repository.
+    merge = f"git merge {mend.published['branch']} && " if mend.published.get("way") == "branch" else ""
+    named = {"id": mend.feedback_id, "approval": asked or known or "ID", "merge": merge}
+    ways = WAYS_OUT[mend.waits_for] if mend.waits_for is not None else ("decklog mend {id}",)
+    ways = _ASKED if asked is not None else ways
+    return [*(way.format(**named) for way in ways), f"decklog mend drop {mend.feedback_id} --reason WHY"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FixInput:
-    """What a person says when taking a mend on: the class, a branch with the fix, or the commit that it was merged as."""
+    """The input of a person: the class, a branch with the fix, or the commit that it was merged as."""
 
     fix_class: FixClass | None = None
     branch: str | None = None
@@ -107,7 +177,7 @@ class FixLoop:
                 ) from None
 
     def waiting(self) -> Iterator[Mend]:
-        """Yield what can go on by itself: pending feedback, mends that wait for nothing, or for what may be there by now."""
+        """Yield what can go on without a person: pending feedback, and fixes whose wait may be over."""
         for feedback in self.log.feedback.find(state=FeedbackState.PENDING, oldest_first=True, limit=_PAGE):
             self.begin(feedback.id)
         for mend in self.log.mends.find(repo=self._repo, open_only=True, oldest_first=True, limit=_PAGE):
@@ -121,7 +191,7 @@ class FixLoop:
 
     @property
     def _repo(self) -> str:
-        """Name the repository, whichever of its worktrees somebody is in."""
+        """Return the repository, the same for all of its worktrees."""
         return str(self.repository.common)
 
     # Going on
@@ -135,7 +205,7 @@ class FixLoop:
             mend = self.log.mends.get(mend_id)
             if mend.state.is_end:
                 return mend
-            self._ground(mend).clear()
+            self._context(mend).clear()
             try:
                 mend = self._on_newest(mend)
                 mend = mend if given is None else self._told(mend, given)
@@ -148,23 +218,23 @@ class FixLoop:
                     self.say(f"{mend.feedback_id} is {mend.state}")
                 return mend
             finally:
-                self._ground(mend).clear()
+                self._context(mend).clear()
 
     def drop(self, mend_id: str, reason: str, *, by: str) -> Mend:
         """Drop a fix in any state; its feedback gets the reason."""
         with self._alone(mend_id):
             mend = self.log.mends.get(mend_id)
-            return mend if mend.state.is_end else dropping.drop(self._ground(mend), reason, by=by)
+            return mend if mend.state.is_end else drop(self._context(mend), reason, by=by)
 
     def _stepped(self, mend: Mend, given: FixInput | None) -> Mend:
-        """Do the next step; trouble on the way is told in the mend, which stays where it is."""
-        ground = self._ground(mend)
+        """Do the next step; an error is recorded in the fix, which keeps its state."""
+        context = self._context(mend)
         try:
             if mend.state is MendState.PUBLISHED:
-                return verify(ground, None if given is None else given.merged)
+                return verify(context, None if given is None else given.merged)
             if mend.state is MendState.PROVEN:
-                return review(ground, again=given is not None)
-            return _STEPS[mend.state](ground)
+                return review(context, again=given is not None)
+            return _STEPS[mend.state](context)
         except (Busy, TimedOut, Unavailable) as problem:
             return self._held(mend, MendWait.WEATHER, problem)
         except DecklogError as problem:
@@ -180,66 +250,66 @@ class FixLoop:
         return self.log.mends.move(now, waits_for=waits, reason=reason[:1000])
 
     def _on_newest(self, mend: Mend) -> Mend:
-        """Begin with the newest base as long as nothing rests on an older one; it may say whom to ask."""
+        """Set the newest base while nothing depends on an older one."""
         if mend.state is not MendState.FILED or (base := newest_base(self.repository, self.cwd)) == mend.base:
             return mend
         return self.log.mends.move(mend, base=base)
 
     def _told(self, mend: Mend, given: FixInput) -> Mend:
-        """Take what a person says before going on: a fix of theirs starts anew from the fix, whatever was refused before."""
-        ground = self._ground(mend)
+        """Apply the input of a person: a fix of theirs starts anew, also after a refusal."""
+        context = self._context(mend)
         if given.branch is not None and mend.state is not MendState.VERIFIED:
-            mend = self._with_branch(ground, given)
-            ground = self._ground(mend)
+            mend = self._with_branch(context, given)
+            context = self._context(mend)
         if given.fix_class is not None and mend.state is MendState.FILED:
-            return by_person(ground, given.fix_class, by=given.by)
+            return by_person(context, given.fix_class, by=given.by)
         if mend.waits_for is MendWait.FIX and mend.branch is None and mend.state in (MendState.FIXING, MendState.FIXED):
-            # Whoever names it wants it tried again: another round, in a run of its own.
+            # Named again: another round, in another run.
             again: dict[str, Any] = {"rounds": mend.rounds + 1, "fix_run_id": None, "head": None}
             with self.log.transaction():
-                given_up(ground, "another round is begun")
+                given_up(context, "another round is begun")
                 return self.log.mends.move(mend, MendState.FIXING, **again)
         return mend
 
-    def _with_branch(self, ground: FixContext, given: FixInput) -> Mend:
-        log, mend = ground.log, ground.mend
-        if mend.state is MendState.FILED and ground.feedback.state is FeedbackState.PENDING:
-            fix_class = given.fix_class or self._class_of(ground, str(given.branch))
-            mend = by_person(ground, fix_class, by=given.by)
+    def _with_branch(self, context: FixContext, given: FixInput) -> Mend:
+        log, mend = context.log, context.mend
+        if mend.state is MendState.FILED and context.feedback.state is FeedbackState.PENDING:
+            fix_class = given.fix_class or self._class_of(context, str(given.branch))
+            mend = by_person(context, fix_class, by=given.by)
         back = mend.state in (MendState.FIXED, MendState.PROVEN, MendState.CLEARED, MendState.PUBLISHED)
         changes: dict[str, Any] = {"branch": given.branch, "head": None, "findings": [], "rounds": mend.rounds + 1}
         changes["fix_run_id"] = None
         with log.transaction():
-            if ground.feedback.state is FeedbackState.FIX_PR_OPEN:
+            if context.feedback.state is FeedbackState.FIX_PR_OPEN:
                 log.feedback.give_back(mend.feedback_id, f"another fix is in {given.branch}", by=given.by)
-            telling.ended(ground, f"another fix is in {given.branch}")
-            given_up(ground, f"another fix is in {given.branch}")
+            answer_merge_question(context, f"another fix is in {given.branch}")
+            given_up(context, f"another fix is in {given.branch}")
             return log.mends.move(mend, MendState.FIXING if back else None, **changes)
 
-    def _class_of(self, ground: FixContext, branch: str) -> FixClass:
+    def _class_of(self, context: FixContext, branch: str) -> FixClass:
         """Return the class of a person's fix by what it changes."""
-        tip = ground.repository.resolve(branch, cwd=self.cwd)
+        tip = context.repository.resolve(branch, cwd=self.cwd)
         if tip is None:
             raise NotFound(f"there is no commit {branch!r}", hint="Name a branch, a tag or a commit; see: git log", name=branch)
-        tests = IgnoreFile(ground.settings.tests)
-        paths = [one.path for one in changes(ground.repository, ground.base, tip)]
+        tests = IgnoreFile(context.settings.tests)
+        paths = [one.path for one in changes(context.repository, context.base, tip)]
         others = [path for path in paths if not tests.covers(path)]
-        folder = ground.settings.prompt.folder
+        folder = context.settings.prompt.folder
         if not others:
             return FixClass.TEST
-        if all(path in ground.settings.prompt.identity or (folder and path.startswith(f"{folder}/")) for path in others):
+        if all(path in context.settings.prompt.identity or (folder and path.startswith(f"{folder}/")) for path in others):
             return FixClass.PROMPT
         if all(path == NAME for path in others):
             return FixClass.POLICY
         return FixClass.DOC if all(path.endswith((".md", ".rst", ".txt")) for path in others) else FixClass.TOOL
 
-    def _ground(self, mend: Mend) -> FixContext:
+    def _context(self, mend: Mend) -> FixContext:
         given: dict[str, Any] = {"make": self.make, "say": self.say, "cwd": self.cwd, "state": self.state}
         return FixContext(log=self.log, repository=self.repository, mend=mend, **given)
 
     @contextmanager
     def _alone(self, mend_id: str) -> Iterator[None]:
-        """Hold a mend on this machine while it is worked on; whoever is killed lets it go."""
+        """Lock a fix on this machine; the lock ends with the process."""
         folder = self.repository.state / "mends"
         folder.mkdir(mode=0o700, exist_ok=True)
         with open(folder / f"{ref_part(mend_id)}.lock", "wb") as file:

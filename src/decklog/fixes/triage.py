@@ -1,17 +1,17 @@
-"""Triage: which of the eight classes of fix feedback needs, by a model or by a person's word; below 60 it is out of scope."""
+"""The first steps of a fix: classify the feedback, locate it in the base, and plan the change. A person approves a large plan."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from decklog.fixes.dropping import drop
-from decklog.models.seam import ModelCall
+from decklog.fixes.context import FixContext, answer_merge_question, ask_about_plan, withdraw_plan_question
+from decklog.fixes.fixing import given_up
+from decklog.guard.files.gitignore import IgnoreFile
+from decklog.models.client import ModelAnswer, ModelCall
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
-from decklog.stores.workflow.mends import MendState, MendWait
-
-if TYPE_CHECKING:
-    from decklog.fixes.ground import FixContext
-    from decklog.models.seam import ModelAnswer
-    from decklog.stores.workflow.mends import Mend
+from decklog.stores.workflow.mends import Mend, MendState, MendWait
 
 FLOOR = 60
 SITE = "mend.triage"
@@ -37,69 +37,277 @@ FORM: Mapping[str, Any] = {
     "required": ["fix_class", *_TEXTS, "candidate_files", "confidence"],
     "additionalProperties": False,
 }
+MOST_WORDS, SHORTEST_WORD, MOST_HITS, MOST_FILES = 5, 4, 20, 5
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLACE = re.compile(r"^(?P<path>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?$")
+_NAMED = re.compile(r"(?<![\w/.-])([\w.-]+(?:/[\w.-]+)*\.\w+(?::\d+(?:-\d+)?)?)")
+_LONGEST_LINE = 200
+AROUND, LEAST_LINES = 5, 10
+_ALWAYS_LARGE = (FixClass.ARCHITECTURAL, FixClass.STATE_MACHINE)
+_CRITERION = "a test that fails without the fix by an assertion passes with it, and what was said no longer happens"
 
 
-def triage(ground: "FixContext") -> "Mend":
-    """Return what kind of fix feedback needs; what a person has said already counts."""
-    feedback, mend, log = ground.feedback, ground.mend, ground.log
+def drop(context: FixContext, reason: str, *, by: str = "mend", **changes: Any) -> Mend:
+    """End a fix with a reason; reject feedback that was not verified with the same."""
+    log, mend = context.log, context.mend
+    with log.transaction():
+        feedback = context.feedback
+        if feedback.state is FeedbackState.PENDING:
+            feedback = log.feedback.triage(feedback.id, FixClass.OUT_OF_SCOPE, by=by, note=reason)
+        if feedback.state in (FeedbackState.TRIAGED, FeedbackState.IN_FIX, FeedbackState.FIX_PR_OPEN):
+            log.feedback.reject(feedback.id, reason, by=by)
+        withdraw_plan_question(context, reason)
+        given_up(context, f"dropped: {reason}")
+        answer_merge_question(context, f"given up: {reason}")
+        dropped = log.mends.move(mend, MendState.DROPPED, reason=reason, **changes)
+        log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])
+    return dropped
+
+
+def triage(context: FixContext) -> Mend:
+    """Classify the feedback, by a model unless a person has done so."""
+    feedback, mend, log = context.feedback, context.mend, context.log
     if feedback.state in (FeedbackState.REJECTED, FeedbackState.CLOSED, FeedbackState.VERIFIED):
-        return drop(ground, f"feedback {feedback.id} is {feedback.state} already")
+        return drop(context, f"feedback {feedback.id} is {feedback.state} already")
     if feedback.state is not FeedbackState.PENDING:
         said = {"by": "a person", "root_cause": feedback.root_cause or "", "success_criterion": feedback.success_criterion or ""}
         return log.mends.move(mend, MendState.TRIAGED, fix_class=feedback.fix_class, triage=said)
-    answer = _asked(ground)
+    answer = _asked(context)
     if answer.data is None:
         waits = MendWait.WEATHER if answer.is_weather else MendWait.MODEL
         return log.mends.move(mend, waits_for=waits, reason=f"nobody says what kind of fix this needs: {answer.why}")
-    return _taken(ground, answer.data, answer.model or "a model")
+    return _taken(context, answer.data, answer.model or "a model")
 
 
-def by_person(ground: "FixContext", fix_class: FixClass, *, by: str) -> "Mend":
-    """Take a person's word for the class."""
-    log, mend = ground.log, ground.mend
+def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
+    """Set the class that a person has chosen."""
+    log, mend = context.log, context.mend
     if fix_class is FixClass.OUT_OF_SCOPE:
-        return drop(ground, f"{by} says that it is out of scope")
+        return drop(context, f"{by} says that it is out of scope")
     with log.transaction():
-        if ground.feedback.state is FeedbackState.PENDING:
+        if context.feedback.state is FeedbackState.PENDING:
             log.feedback.triage(mend.feedback_id, fix_class, by=by)
         return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, triage={"by": by})
 
 
-def _asked(ground: "FixContext") -> "ModelAnswer":
-    feedback = ground.feedback
-    models, composer = ground.models()
-    listed = ground.repository.on_objects("ls-tree", "-r", "-z", "--name-only", ground.base).out.split(b"\0")
+def _asked(context: FixContext) -> ModelAnswer:
+    feedback = context.feedback
+    models, composer = context.models()
+    listed = context.repository.on_objects("ls-tree", "-r", "-z", "--name-only", context.base).out.split(b"\0")
     files = [name.decode(errors="replace") for name in listed if name][:_MOST_FILES]
     data = [
         ("feedback", feedback.body),
         ("severity", feedback.severity.value),
         ("files", "\n".join(files)),
-        ("earlier", "\n".join(_earlier(ground))),
+        ("earlier", "\n".join(_earlier(context))),
     ]
     composed = composer.compose(SITE, data=[(name, text) for name, text in data if text])
     if not composed.fits:
-        from decklog.models.seam import ModelAnswer
+        from decklog.models.client import ModelAnswer
 
         return ModelAnswer(site=SITE, prompt_digest=composed.prompt.digest, why="what is to be told does not fit into a prompt")
     return models.ask(ModelCall(site=SITE, prompt=composed.prompt, schema=FORM))
 
 
-def _earlier(ground: "FixContext") -> list[str]:
-    """Recall what was learned from failures like this; a recalled fix is told as what it is, and never applied."""
-    found = ground.log.memory.recall(ground.feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
+def _earlier(context: FixContext) -> list[str]:
+    """Recall lessons from similar failures, as hints for the model."""
+    found = context.log.memory.recall(context.feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
     return [f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in found]
 
 
-def _taken(ground: "FixContext", data: Mapping[str, Any], by: str) -> "Mend":
-    """Take an answer: a sure one triages, an unsure one and one out of scope end the matter with the reason."""
-    log, mend = ground.log, ground.mend
+def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
+    """Apply an answer of the model; drop the fix if it is unsure or out of scope."""
+    log, mend = context.log, context.mend
     confidence, fix_class = int(data["confidence"]), FixClass(data["fix_class"])
     said = {**{name: str(data[name])[:_LONGEST] for name in _TEXTS}, "candidate_files": data["candidate_files"], "by": by}
     if confidence < FLOOR or fix_class is FixClass.OUT_OF_SCOPE:
         unsure = f"{by} is {confidence} of 100 sure that it is {fix_class}, and {FLOOR} are needed"
         reason = unsure if confidence < FLOOR else f"{by} says that it is out of scope: {said['root_cause']}"
-        return drop(ground, reason, confidence=confidence, triage={**said, "fix_class": fix_class.value})
+        return drop(context, reason, confidence=confidence, triage={**said, "fix_class": fix_class.value})
     with log.transaction():
         words = {"root_cause": said["root_cause"], "success_criterion": said["success_criterion"]}
         log.feedback.triage(mend.feedback_id, fix_class, by=by, **words)
         return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, confidence=confidence, triage=said)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Lines of one file of the base, and why they matter."""
+
+    path: str
+    first: int
+    last: int
+    text: str
+    why: str
+
+
+def locate(context: FixContext) -> Mend:
+    """Locate the feedback: lines that it names first, then lines with the most of its words."""
+    spots = list(_named(context))
+    if not spots:
+        spots = _searched(context)
+    return context.log.mends.move(context.mend, MendState.LOCATED, places=[asdict(one) for one in spots[:MOST_HITS]])
+
+
+def words_of(text: str) -> list[str]:
+    """Return the few longest words of a text, each once."""
+    found = dict.fromkeys(word for word in _WORD.findall(text) if len(word) >= SHORTEST_WORD)
+    return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
+
+
+def _named(context: FixContext) -> Iterator[Spot]:
+    """Yield the files and lines of the base that triage or the feedback names."""
+    candidates = context.mend.triage.get("candidate_files")
+    listed = candidates if isinstance(candidates, list) else []
+    by_triage = [(str(one["path"]), str(one["why"])[:_LONGEST_LINE]) for one in listed]
+    by_words = [(name, "it is named") for name in _NAMED.findall(context.feedback.body)]
+    seen: set[str] = set()
+    for name, why in (*by_triage, *by_words):
+        found = _PLACE.match(name)
+        path = found["path"] if found is not None else name
+        content = context.repository.read(context.base, path) if path not in seen else None
+        if found is None or content is None:
+            continue
+        seen.add(path)
+        yield from _lines_of(context, path, content, found["first"], found["last"], why)
+
+
+def missing(context: FixContext) -> list[str]:
+    """Return the files that triage names and the base does not have."""
+    candidates = context.mend.triage.get("candidate_files")
+    named = [_PLACE.match(str(one["path"])) for one in candidates] if isinstance(candidates, list) else []
+    paths = dict.fromkeys(found["path"] for found in named if found is not None)
+    return [path for path in paths if context.repository.read(context.base, path) is None]
+
+
+def _lines_of(context: FixContext, path: str, content: bytes, first: str | None, last: str | None, why: str) -> Iterator[Spot]:
+    lines = content.decode(errors="replace").split("\n")
+    if first is not None:
+        start = min(int(first), len(lines))
+        end = min(int(last or first), len(lines))
+        yield Spot(path, start, max(start, end), lines[start - 1][:_LONGEST_LINE], why)
+        return
+    words = [word.lower() for word in words_of(context.feedback.body)]
+    hits = [number for number, line in enumerate(lines, 1) if any(word in line.lower() for word in words)]
+    for number in hits[:MOST_FILES] or [1]:
+        yield Spot(path, number, number, lines[number - 1][:_LONGEST_LINE], why)
+
+
+def _searched(context: FixContext) -> list[Spot]:
+    """Search the base for the words; files with the most of them come first, tests last."""
+    words = words_of(context.feedback.body)
+    if not words:
+        return []
+    asked = [part for word in words for part in ("-e", word)]
+    grep = ("grep", "-n", "-z", "-I", "-i", "-F", "--full-name", *asked, context.base)
+    raw = context.repository.on_objects(*grep, accepted=(0, 1)).out
+    hits = [spot for line in raw.split(b"\n") if (spot := _hit(line, context.base, words)) is not None]
+    tests = IgnoreFile(context.settings.tests)
+    score = {one.path: (tests.covers(one.path), -len(_words_in(hits, one.path, words)), one.path) for one in hits}
+    best = sorted(score, key=lambda path: score[path])[:MOST_FILES]
+    return [one for path in best for one in hits if one.path == path]
+
+
+def _hit(line: bytes, base: str, words: list[str]) -> Spot | None:
+    parts = line.split(b"\0")
+    if len(parts) != 3 or not parts[1].isdigit():
+        return None
+    path = parts[0].decode(errors="surrogateescape").removeprefix(f"{base}:")
+    text = parts[2].decode(errors="replace")[:_LONGEST_LINE]
+    found = [word for word in words if word.lower() in text.lower()]
+    return Spot(path, int(parts[1]), int(parts[1]), text, f"has {', '.join(found)}")
+
+
+def _words_in(hits: list[Spot], path: str, words: list[str]) -> set[str]:
+    return {word for one in hits if one.path == path for word in words if word.lower() in one.text.lower()}
+
+
+def plan(context: FixContext) -> Mend:
+    """Record the plan, and ask a person about a large one."""
+    log, mend = context.log, context.mend
+    document = _document(context)
+    if not document["large"] or mend.branch is not None:
+        return log.mends.move(mend, MendState.PLANNED, plan=document)
+    with log.transaction():
+        asked = ask_about_plan(context, document)
+        return log.mends.move(
+            mend,
+            MendState.PLANNED,
+            plan={**document, "approval": asked.id, "digest": asked.subject_digest},
+            waits_for=MendWait.APPROVAL,
+            reason=f"the plan is large: {document['large']}",
+        )
+
+
+def approve(context: FixContext) -> Mend:
+    """Begin the fix; a large plan of an agent needs an approval, which is used up."""
+    log, mend = context.log, context.mend
+    approval = mend.plan.get("approval")
+    with log.transaction():
+        is_asked = approval is not None and mend.branch is None
+        if is_asked and log.approvals.use(mend.run_id, str(mend.plan["digest"])) is None:
+            return _unanswered(context, str(approval))
+        if mend.branch is not None:
+            withdraw_plan_question(context, f"a person fixes it: {mend.branch}")
+        if context.feedback.state is FeedbackState.TRIAGED:
+            log.feedback.start_fix(mend.feedback_id, by="mend", note=f"mend {mend.id}")
+        return log.mends.move(mend, MendState.FIXING)
+
+
+def _unanswered(context: FixContext, approval: str) -> Mend:
+    found = context.log.approvals.get(approval)
+    if found.state.value in ("denied", "expired"):
+        return drop(context, f"the plan was not allowed: {found.rationale or found.state}")
+    if context.mend.waits_for is MendWait.APPROVAL:
+        return context.mend
+    return context.log.mends.move(context.mend, waits_for=MendWait.APPROVAL, reason=f"approval {approval} is {found.state}")
+
+
+def _document(context: FixContext) -> dict[str, Any]:
+    mend, feedback, triage = context.mend, context.feedback, context.mend.triage
+    files = _files(context)
+    estimate = sum(files.values())
+    return {
+        "task": feedback.body.strip().split("\n", 1)[0][:200],
+        "fix_class": mend.fix_class,
+        "root_cause": triage.get("root_cause") or "not known yet",
+        "approach": triage.get("proposed_change") or "mend it where its words are found",
+        "test": triage.get("test_sketch") or "a test of what was said, which fails without the fix",
+        "success_criterion": triage.get("success_criterion") or _CRITERION,
+        "files": [{"path": path, "lines": lines} for path, lines in files.items()],
+        "missing": missing(context),
+        "lines": estimate,
+        "alternatives": ["leave it and say so: decklog mend drop", "fix it by hand: decklog mend --branch"],
+        "cost": f"at most {context.rules.rounds} rounds of an agent and their reviews; their price is not known before",
+        "risks": "what else uses these files; their tests are run with it",
+        "large": _why_large(context, files, estimate),
+    }
+
+
+def _files(context: FixContext) -> dict[str, int]:
+    """Estimate the changed lines of each file: the found ones, with a few around them."""
+    found: dict[str, int] = {}
+    for spot in context.mend.places:
+        assert isinstance(spot, dict)
+        span = int(spot["last"]) - int(spot["first"]) + 1
+        found[str(spot["path"])] = found.get(str(spot["path"]), 0) + span + AROUND
+    return {path: max(lines, LEAST_LINES) for path, lines in found.items()}
+
+
+def _why_large(context: FixContext, files: dict[str, int], estimate: int) -> str:
+    """Return why a plan is large; empty if it is not. Only files that triage named count as components."""
+    if context.mend.fix_class in _ALWAYS_LARGE:
+        return f"it is {context.mend.fix_class}"
+    if estimate > context.rules.large:
+        return f"about {estimate} lines, more than {context.rules.large}"
+    if not context.mend.triage.get("candidate_files"):
+        return ""
+    tests = IgnoreFile(context.settings.tests)
+    folders = sorted({posixpath.dirname(path) for path in files if not tests.covers(path)})
+    apart = [(one, other) for one in folders for other in folders if one < other and not _is_within(one, other)]
+    return f"it is in two components, {apart[0][0]} and {apart[0][1]}" if apart else ""
+
+
+def _is_within(one: str, other: str) -> bool:
+    """Return whether one of two folders is in the other, so that they are one component."""
+    return one == "" or f"{other}/".startswith(f"{one}/") or f"{one}/".startswith(f"{other}/")

@@ -1,1 +1,1 @@
-"""One seam to models: what is asked, of whom, for how much, and what came of it, all of it on record."""
+"""Calls to models: one client with budgets, recorded prompts and checked answers."""

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.models import settings as model_settings
+from decklog.models.client import ModelAnswer, ModelCall, Models
 from decklog.models.composer import Composer, PromptSettings, Reader, read_settings
 from decklog.models.providers.making import maker
-from decklog.models.seam import ModelAnswer, ModelCall, Models
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -37,7 +37,7 @@ def ask_about(
 
 @dataclass(frozen=True)
 class Voices:
-    """The models that a commit names, and what they are told."""
+    """The models that a commit names, and the composer of their prompts."""
 
     models: "ModelSettings"
     prompt: PromptSettings

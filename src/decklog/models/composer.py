@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
-from decklog.conductor.settings.document import load
+from decklog.conductor.settings import load
 from decklog.core.errors import Invalid, NotFound
 from decklog.models.prompt import Prompt, PromptPart, as_data, marked
 from decklog.redaction import redact
@@ -48,7 +48,7 @@ def read_settings(content: bytes) -> PromptSettings:
 
 @dataclass(frozen=True)
 class Composed:
-    """A prompt, and what had to be left out of it. One that does not fit even so must not be sent."""
+    """A prompt, and the parts that were left out. One that still does not fit must not be sent."""
 
     prompt: Prompt
     left_out: tuple[str, ...]
@@ -60,14 +60,14 @@ class Composed:
 
 
 class Composer:
-    """Composes prompts from the files of one commit; `read` gives a file's content, and null where there is none."""
+    """Composes prompts from the files of one commit; `read` returns a file's content, None if it is missing."""
 
     def __init__(self, settings: PromptSettings, read: Reader) -> None:
         self._settings = settings
         self._read = read
 
     def instructions(self, site: str) -> str:
-        """Return what a call site is told to do: the repository's own words, or those that come with Decklog."""
+        """Return the instructions of a call site: the repository's own, or those of Decklog."""
         name = f"{site}.md"
         own = self._read(f"{self._settings.folder.rstrip('/')}/{name}") if self._settings.folder else None
         if own is not None:
@@ -85,7 +85,7 @@ class Composer:
         """
         identity = [PromptPart(path, marked(path, text), True) for path, text in self._documents(self._settings.identity)]
         skills = [PromptPart(path, marked(path, text), True) for path, text in self._documents(self._settings.skills)]
-        # A secret goes to no model, whoever wrote it where.
+        # No secret goes to a model.
         kept = [
             *identity,
             *skills,
@@ -114,6 +114,6 @@ class Composer:
 
 
 def known_sites() -> list[str]:
-    """Name the calls whose prompts come with Decklog."""
+    """Return the call sites whose prompts come with Decklog."""
     names = (found.name for found in resources.files(__package__).joinpath("prompts").iterdir())
     return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))

@@ -1,4 +1,4 @@
-"""What the seam needs of whoever answers: one reply to one prompt, with the provider's own figures."""
+"""The interface of model providers: one reply to one prompt, with the provider's own figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ WEATHER = (*PASSING, "login")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
-    """What is asked besides the prompt: the form of the answer, and what it may take."""
+    """The schema and the limits of a reply."""
 
     schema: Mapping[str, Any]
     most_output_tokens: int
@@ -40,6 +40,6 @@ class ModelReply:
 
 
 class Provider(Protocol):
-    """Answers one prompt at a time. What goes wrong on the way is told in the reply."""
+    """Answers one prompt at a time. Errors are part of the reply."""
 
     def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply: ...

@@ -1,11 +1,11 @@
-"""Which model answers which call, as `decklog.toml` says it. None for a call is a state that is told, and no error."""
+"""The models in `decklog.toml`, and which of them answers which call. A call without a model is no error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
-from decklog.conductor.settings.document import load
+from decklog.conductor.settings import load
 from decklog.core.errors import Invalid
 
 PROVIDERS = ("agent", "anthropic", "openai", "scripted")
@@ -36,7 +36,7 @@ class ModelSettings:
     agents: Mapping[str, Description] = field(default_factory=dict)
 
     def choice_for(self, site: str) -> ModelChoice | None:
-        """Choose the model for a call site: by its own name, by what stands before its dots, or the default."""
+        """Return the model for a call site: by its name, by a prefix of it, or the default."""
         parts = site.split(".")
         names = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
         found = next((self.calls[name] for name in (*names, "default") if name in self.calls), None)

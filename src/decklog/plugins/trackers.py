@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.planning.from_tasks import plan_of
+from decklog.conductor.planning import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Invalid
 from decklog.plugins.importers.beads.sync import BeadsSync

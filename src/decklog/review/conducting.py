@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examination
-from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import ref_part
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.git.workspaces import remove_folder
+from decklog.conductor.settings import NAME
 from decklog.core.errors import Unavailable
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
@@ -17,7 +17,7 @@ from decklog.review.reviewing import build_gate
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import RunContext
     from decklog.review.settings import ReviewSettings
     from decklog.stores.tasks.task import Task
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.settings import consent
-from decklog.conductor.settings.document import NAME, load
+from decklog.conductor.settings import NAME, load, require_consent
 from decklog.core.errors import DecklogError, Invalid
 from decklog.journal.entry import EntryKind
 from decklog.models.asking import Voices, voices_of
@@ -162,7 +161,7 @@ def critic_of(
         settings = CritiqueSettings() if content is None else read_settings(content)
         if commit is None or not settings.enabled:
             return None
-        consent.require(repository, commit)
+        require_consent(repository, commit)
     except DecklogError:
         return None  # the gate reports wrong settings
     voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls", make=make)

@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
-from decklog.conductor.checks.report import PASSED
-from decklog.conductor.checks.running import Runner
-from decklog.conductor.settings.check import Check
+from decklog.conductor.checks.running import PASSED, Runner
+from decklog.conductor.settings import Check
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change

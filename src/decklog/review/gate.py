@@ -21,7 +21,7 @@ from decklog.review.result import ENDING, ORDER, StageResult, StageStatus, from_
 from decklog.review.settings import ReviewSettings
 
 if TYPE_CHECKING:
-    from decklog.conductor.settings.check import Check
+    from decklog.conductor.settings import Check
     from decklog.log import Decklog
     from decklog.stores.workflow.reviews import Review
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.changes import LINK, SUBMODULE
-from decklog.conductor.settings.check import Check
+from decklog.conductor.settings import Check
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.result import Finding, Severity
@@ -235,7 +235,7 @@ class Linters:
         command = tool.command_for(program, config)
         check = Check(name=tool.name, command=command, minutes=MINUTES, readable=_needed_folders(program))
         report = _Report()
-        said = self._runner.run(check, commit, f"{self._mark}:{tool.name}:{commit[:12]}", paths, beside=report)
+        said = self._runner.run(check, commit, f"{self._mark}:{tool.name}:{commit[:12]}", paths, companion=report)
         if said.outcome is CheckOutcome.ERROR or said.exit_code not in tool.exit_codes:
             raise UnreadableReport(f"it could not run: {said.described or said.reason}")
         if report.content is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import NotFound
 from decklog.models.asking import ask_about
+from decklog.models.client import Models
 from decklog.models.composer import Composer
-from decklog.models.seam import Models
 from decklog.review.change import Change
 from decklog.review.deterministic import forgotten_documents, forgotten_tests
 from decklog.review.proof.judging import REMEDIES, FixProof

@@ -6,8 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.git.calls import call
-from decklog.conductor.git.repository import Repository
+from decklog.conductor.git.repository import Repository, call
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.guard.policy import Publication
 from decklog.review.change import AddedLine, Change

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.running import Runner
-from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import Repository, ref_part
-from decklog.conductor.settings import consent
-from decklog.conductor.settings.document import NAME
+from decklog.conductor.git.workspaces import remove_folder
+from decklog.conductor.settings import NAME, require_consent
+from decklog.models.client import Models
 from decklog.models.composer import Composer
 from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
-from decklog.models.seam import Models
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between, usual_base
@@ -123,7 +122,7 @@ def review(
     last = None if again else last_review(log, change, settings, feedback_id)
     if last is not None and _is_final(log, last):
         return last.marked_already()
-    consent.require(change.repository, change.base)
+    require_consent(change.repository, change.base)
     run_id = _run_of(log, change, settings, feedback_id)
     folder = change.repository.state / "reviews" / ref_part(run_id)
     _clear(folder)
@@ -146,7 +145,7 @@ def review(
 def run_stage(log: "Decklog", change: Change, number: int, **given: Any) -> StageResult:
     """Run one stage of the gate alone, in the run of the change; it makes no verdict."""
     settings = settings_of(change)
-    consent.require(change.repository, change.base)
+    require_consent(change.repository, change.base)
     run_id = _run_of(log, change, settings, given.get("feedback_id"))
     folder = change.repository.state / "reviews" / ref_part(run_id)
     _clear(folder)

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from decklog.conductor.settings.check import Check, define
-from decklog.conductor.settings.configuration import PROTECTED, TESTS, Configuration, sandbox_kind
-from decklog.conductor.settings.document import load
+from decklog.conductor.settings import PROTECTED, TESTS, Check, Configuration, define_check, load, sandbox_kind
 from decklog.core.errors import Invalid
 from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.models.composer import PromptSettings
@@ -90,7 +88,7 @@ def read(content: bytes | None) -> ReviewSettings:
         digest=digest,
         rules=_rules(table.get("review", {})),
         is_asked_for="review" in table,
-        checks=tuple(define(one) for one in table.get("checks", ())),
+        checks=tuple(define_check(one) for one in table.get("checks", ())),
         tests=tuple(table.get("tests", {}).get("paths", TESTS)),
         protected=(*PROTECTED, *table.get("protect", {}).get("paths", ())),
         sandbox=sandbox_kind(table.get("run", {}).get("sandbox", "auto")),

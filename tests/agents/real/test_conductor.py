@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
 from decklog.core.processes import Identity
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.agents.fake_model import FakeModel, Step, Use

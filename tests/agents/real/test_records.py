@@ -16,7 +16,7 @@ from decklog.agents.lines import lines_of
 from decklog.agents.opencode.sessions import events_in
 from decklog.agents.programs import program
 from decklog.agents.reading import Reading
-from decklog.conductor.site import RunContext
+from decklog.conductor.context import RunContext
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.agents.fake_model import Step
 from tests.agents.real.test_conductor import TEXT, Ground, of_program, prepared

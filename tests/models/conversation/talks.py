@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.models.asking import Voices, nobody, voices_of
-from decklog.models.conversation.talking import Conversation, MessageOutcome
+from decklog.models.conversation import Conversation, MessageOutcome
 from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply
 from decklog.models.providers.scripted import Scripted

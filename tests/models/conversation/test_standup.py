@@ -3,7 +3,7 @@
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.models.conversation.standup import prose_of, standup_of
+from decklog.models.standup import prose_of, standup_of
 from tests.conftest import on_both
 from tests.models.conversation.talks import Person
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Denied
-from decklog.models.conversation.handling import Handler
-from decklog.models.conversation.intents import COMMANDS, Intent, command_in
+from decklog.models.conversation import COMMANDS, Handler, Intent, command_in
 from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
@@ -189,7 +188,7 @@ def test_a_message_is_data_to_the_model_and_can_not_pass_for_its_end(ana: Person
 
 @on_both
 def test_heard_again_an_order_is_not_carried_out_twice(ana: Person) -> None:
-    from decklog.models.conversation.talking import Conversation
+    from decklog.models.conversation import Conversation
 
     outcome = ana.say("promote: it earned it", proves=True)
     again = Conversation(ana.log, ana.voices()).hear(outcome.message, proving=lambda: ana.log.proving(password="-"))

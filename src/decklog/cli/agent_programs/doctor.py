@@ -1,4 +1,4 @@
-"""Looking at agents' programs: which are here, what they are set up to tell, and whether it arrives."""
+"""Examine coding agents: which are installed, what they are set up to record, and whether it arrives."""
 
 import os
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def examine(call: Invocation) -> int:
-    """Show what each program tells, and what is wrong with it."""
+    """Show the set-up of each coding agent, and its problems."""
     findings = SetupFindings()
     facts = _programs(locate(call.db), findings)
     if call.json:
@@ -65,7 +65,7 @@ def _programs(place: LogLocation, findings: SetupFindings) -> "dict[str, Any]":
     ]
     facts = [_program(program, path, settings, findings) for program, path in here]
     if started := [row for row in facts if row.get("mcp")]:
-        # All of them start the same server: it is asked once.
+        # All of them start the same server, so it is tried once.
         answered = server_answers(settings[SetupScope.PROJECT], findings)
         for row in started:
             row["mcp"] = answered

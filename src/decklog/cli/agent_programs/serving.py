@@ -30,7 +30,7 @@ def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int
     from decklog.mcp.stdio import serve
 
     if sys.stdin.isatty():
-        # Nobody types JSON-RPC: whoever is there wanted to see what it does.
+        # A person at a terminal does not type JSON-RPC.
         sys.stderr.write(
             "Waiting for a program that calls tools; `decklog setup claude --mcp` has one start this. Ctrl-C ends.\n"
         )
@@ -45,7 +45,7 @@ def _prepare() -> None:
     import signal
 
     gc.enable()
-    # A thread that waits for input can't be told to stop; nothing is lost by ending at once.
+    # A thread that waits for input can't be stopped, so end at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # What clients send is no business of a log on standard error, and neither is what they show.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -221,14 +221,14 @@ def _listed(setting: Setting) -> list[ListedHook]:
 
 
 def _trust_state(setting: Setting, hooks_file: str) -> dict[str, SetupState]:
-    """Return whether Codex trusts every hook of ours in a file, whoever said yes to it."""
+    """Return whether Codex trusts every hook of ours in a file."""
     ours = [hook for hook in _listed(setting) if files.real(hook.path) == files.real(hooks_file)]
     is_trusted = bool(ours) and all(hook.is_trusted for hook in ours)
     return {_config(setting): SetupState.INSTALLED if is_trusted else SetupState.MISSING}
 
 
 def _trusted(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | None]:
-    """Write the user's yes to our hooks into Codex's settings; where Codex can't be asked, say what to do by hand."""
+    """Record the user's trust of our hooks in Codex's settings; return what to do by hand if that fails."""
     try:
         hooks = _listed(setting)
         part = trust_of(_config(setting), hooks, hooks_file)

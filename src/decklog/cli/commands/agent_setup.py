@@ -1,4 +1,4 @@
-"""Setting agents' programs and editors up, so that what they do is on record; answering and standing between them."""
+"""Set up coding agents and editors to be recorded; serve MCP and ACP."""
 
 import os
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.meant import SuggestingGroup
 from decklog.core.errors import NotFound
+from decklog.hooks.proxy.relay import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,6 +191,4 @@ def acp(call: Invocation, enforce: bool, command: tuple[str, ...]) -> int:
     Every line goes on as it came. What the agent asks permission for is judged by the policy first: what is denied is answered in
     the person's place, everything else goes to the person. What an agent does not ask for can't be blocked here.
     """
-    from decklog.hooks.proxy.relay import run
-
     return run(list(command), db=call.db, is_enforced=enforce)

@@ -6,7 +6,9 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.progress import ProgressMeter
+from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import show
+from decklog.location.locate import found_above
 
 _TAKE_OVER = "take-over"
 
@@ -25,8 +27,6 @@ def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
     if words[:1] == (_TAKE_OVER,):
         name = f"decklog bazinga {_TAKE_OVER}"
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
-    from decklog.cli.projects import Consent
-    from decklog.location.locate import found_above
     from decklog.plugins.legacy.bazinga.program.program import run
 
     return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
@@ -43,7 +43,6 @@ def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int
     current for those who read it by SQL. The old file and the old scripts are kept, as NAME.before-decklog. Nothing is changed
     until everything has arrived.
     """
-    from decklog.cli.projects import accept_project
     from decklog.plugins.importers.bazinga.take_over import TakeOver
     from decklog.plugins.legacy.bazinga.base import Desk
     from decklog.plugins.legacy.bazinga.places import detect

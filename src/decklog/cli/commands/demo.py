@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -14,6 +15,7 @@ from decklog.cli.screens.lines import say
 from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
 from decklog.demo import SMALLEST, Demo
+from decklog.demo.big import Big, opened
 from decklog.log import Decklog
 
 
@@ -63,8 +65,6 @@ def demo(
 
 
 def _conductor(call: Invocation) -> int:
-    from pathlib import Path
-
     from decklog.conductor.demonstration import Demonstration
 
     folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))
@@ -104,8 +104,6 @@ def _provenance(call: Invocation) -> int:
 
 
 def _big(call: Invocation, target: str, size: int, seed: int, until: datetime | None) -> int:
-    from decklog.demo.big import Big, opened
-
     end = datetime.now(UTC) if until is None else until.replace(tzinfo=UTC)
     log, clock = opened(target, end, seed)
     with log, ProgressMeter() as meter:

@@ -1,9 +1,10 @@
 """Proving that a log is whole, and finding what ails it."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from decklog.cli.agent_programs.doctor import examine, guard_findings
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.progress import ProgressMeter
@@ -12,10 +13,6 @@ from decklog.cli.terminal import say
 from decklog.core.errors import Damaged, Invalid
 from decklog.core.figures import counted
 from decklog.location.locate import locate
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 REBUILD = "Only what is derived from the journal is wrong, and the journal is whole: `decklog rebuild` makes it anew."
 
@@ -92,11 +89,7 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     arrives in the log, and what their guard is worth.
     """
     if part == "agents":
-        from decklog.cli.agent_programs.doctor import examine
-
         return examine(call)
-    from decklog.cli.agent_programs.doctor import guard_findings
-
     facts, findings = _examine(call, deep)
     guards, unguarded = guard_findings()
     facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
@@ -111,7 +104,7 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     return 1 if findings else 0
 
 
-def _examine(call: Invocation, deep: bool) -> "tuple[dict[str, Any], list[dict[str, str]]]":
+def _examine(call: Invocation, deep: bool) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """Gather the facts and findings; a file that is too damaged to be opened is a finding too."""
     from decklog.transfer.doctor import check_up, holders
 
@@ -131,7 +124,7 @@ def _examine(call: Invocation, deep: bool) -> "tuple[dict[str, Any], list[dict[s
         return {"path": place.shown if place.is_server else place.path}, [finding]
 
 
-def _file_findings(facts: "dict[str, Any]") -> list[dict[str, str]]:
+def _file_findings(facts: dict[str, Any]) -> list[dict[str, str]]:
     if facts["engine"] != "sqlite" or facts["journal_mode"] == "wal" or facts["read_only"]:
         return []
     return [{"about": "mode", "what": f"the journal mode is {facts['journal_mode']}", "mend": "decklog migrate"}]

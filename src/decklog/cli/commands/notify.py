@@ -10,6 +10,7 @@ from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import NotFound
+from decklog.notify import Round
 
 if TYPE_CHECKING:
     from decklog import Notice, NotifyRule
@@ -34,8 +35,6 @@ def notify() -> None:
 @click.pass_obj
 def run(call: Invocation, watch: bool) -> int:
     """Find new events and send due notices; exit 1 when something could not be sent."""
-    from decklog.notify import Round
-
     with call.open() as log:
         told = Round(log, log_name=str(log.db.facts().get("path", "decklog"))).run()
         _show(call, told)
@@ -64,8 +63,6 @@ def _show(call: Invocation, told: "RoundSummary") -> None:
 @click.pass_obj
 def test(call: Invocation, rule_id: str | None) -> int:
     """Send a notice now, by one rule or by each, to see whether it arrives; exit 1 when one did not."""
-    from decklog.notify import Round
-
     with call.open() as log:
         rules = {rule.id: rule for rule in log.notices.rules()}
         if rule_id is None and not rules:

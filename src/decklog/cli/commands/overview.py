@@ -8,7 +8,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.manager import for_the_manager
-from decklog.cli.screens.now import LISTED, tell_now
+from decklog.cli.screens.now import LISTED, show_now
 
 
 @click.command()
@@ -25,7 +25,7 @@ def now(call: Invocation, limit: int) -> int:
 
     Exit code 0 when nothing waits for a decision, 7 when something does: `decklog now --brief` fits a shell prompt.
     """
-    return tell_now(call, limit)
+    return show_now(call, limit)
 
 
 @for_the_manager

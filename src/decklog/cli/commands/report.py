@@ -1,7 +1,7 @@
 """Reports over several runs, to hand on."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -10,9 +10,6 @@ from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, visible
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 @click.group(cls=SuggestingGroup)
@@ -45,7 +42,7 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
     return 0
 
 
-def _write_page(found: "Any", path: str, now: "Any", *, overwrite: bool) -> "dict[str, Any]":
+def _write_page(found: Any, path: str, now: Any, *, overwrite: bool) -> dict[str, Any]:
     from decklog.transfer.report.document import document, write_file
     from decklog.transfer.report.week_texts import page
 

@@ -1,22 +1,19 @@
-"""Runs for a person: one screen that says how it stands, and who did what when."""
+"""Runs for a person: the status of a run on one screen, and its timeline."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Invocation
+from decklog.cli.derived import of_records
 from decklog.cli.screens.lines import say as say_lines
 from decklog.cli.screens.timeline import timeline as draw
-from decklog.cli.standing import of_records
+from decklog.cli.show import fitted, plain
 from decklog.cli.styles import STRONG, painted
-from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
 from decklog.core.figures import counted, dollars
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _RECENT = 10
 _MOST = 50
@@ -53,16 +50,16 @@ def show(call: Invocation, run_id: str, at: str | None) -> int:
     return 0
 
 
-def _unpriced(spent: "dict[str, int]") -> str:
+def _unpriced(spent: dict[str, int]) -> str:
     return f"; the price of {spent['unpriced_calls']} is unknown" if spent["unpriced_calls"] else ""
 
 
-def _cut(rows: "list[Any]") -> str:
+def _cut(rows: list[Any]) -> str:
     return f" (the first {_MOST} of {len(rows):,}; --json has all)" if len(rows) > _MOST else ""
 
 
-def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-    """Keep the columns that tell a person most."""
+def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the most useful columns."""
     kept = (
         "id",
         "group_id",
@@ -107,7 +104,7 @@ def diff(call: Invocation, before: str, after: str) -> int:
     return 0
 
 
-def _value(value: "Any") -> str:
+def _value(value: Any) -> str:
     return "(nothing)" if value in (None, "", [], {}) else plain(value)
 
 

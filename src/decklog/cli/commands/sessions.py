@@ -1,6 +1,8 @@
 """Recorded sessions of coding agents: list them, search them, read one, and go on with it."""
 
 import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from itertools import islice
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.interrupted import close_killed_sessions
-from decklog.agents.views.listing import find_session, hits_by_session, priced
+from decklog.agents.views.listing import SessionSummary, find_session, hits_by_session, priced
 from decklog.agents.views.listing import sessions as all_sessions
 from decklog.agents.views.steps import steps_of
 from decklog.cli import terminal
@@ -22,10 +24,6 @@ from decklog.cli.terminal import say
 from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-
-    from decklog.agents.views.listing import SessionSummary
     from decklog.journal.entry import Entry
     from decklog.log import Decklog
 
@@ -33,7 +31,7 @@ _LISTED = 20
 _HITS_SHOWN = 2
 
 
-def _list_options(command: "Callable[..., int]") -> "Callable[..., int]":
+def _list_options(command: Callable[..., int]) -> Callable[..., int]:
     command = click.option("--here", is_flag=True, help="only those that worked in this folder")(command)
     command = click.option("--program", metavar="NAME", help="only of this program: claude, codex, gemini, opencode")(command)
     limit = click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, metavar="N", help="how many, default 20")
@@ -135,7 +133,7 @@ def resume(call: Invocation, session: str | None) -> int:
     return 0
 
 
-def _named(log: "Decklog", session: str | None) -> "SessionSummary":
+def _named(log: "Decklog", session: str | None) -> SessionSummary:
     if session is not None:
         return find_session(log, session)
     newest = next(all_sessions(log), None)
@@ -144,11 +142,11 @@ def _named(log: "Decklog", session: str | None) -> "SessionSummary":
     return newest
 
 
-def _having(log: "Decklog", hits: "dict[str, list[Entry]]") -> "Iterator[SessionSummary]":
+def _having(log: "Decklog", hits: "dict[str, list[Entry]]") -> Iterator[SessionSummary]:
     return (one for one in all_sessions(log) if one.session in hits)
 
 
-def _found(one: "SessionSummary", entries: "list[Entry]", now: "datetime") -> "Iterator[Line]":
+def _found(one: SessionSummary, entries: "list[Entry]", now: datetime) -> Iterator[Line]:
     places = terminal.width()
     yield from screen.listed([one], now, places)
     for entry in entries[:_HITS_SHOWN]:

@@ -2,17 +2,24 @@
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from decklog.agents.found import present
+from decklog.agents.setup.notes import agents_md as notes
 from decklog.cli import terminal
+from decklog.cli.agent_programs.setting_up import installer
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
+from decklog.cli.projects import accept_project, project_log
+from decklog.cli.short.talking import is_a_person
 from decklog.cli.show import show
-from decklog.core.errors import Conflict, DecklogError, Denied, NotAccepted
+from decklog.cli.terminal import written_out
+from decklog.core.errors import Busy, Conflict, DecklogError, Denied, NotAccepted, SchemaTooOld
+from decklog.guard.toolbox.toolbox import state_home
 from decklog.location.locate import (
     ADDRESS,
     FILE,
@@ -25,11 +32,7 @@ from decklog.location.locate import (
     repository,
     users_own,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 PENDING = 7
 
@@ -69,13 +72,10 @@ def _lay_inside(call: Invocation, home: str, has: LogLocation | None, *, switch:
 
 
 def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
-    """Write the commands for agents into the files that they read, if that was asked for, or a person at a terminal says yes."""
+    """Write the commands for agents into their files, if the option or a person at a terminal asks for it."""
     may_ask = agents_md is None and not call.json and terminal.is_terminal() and terminal.is_terminal(sys.stdin)
     if not (agents_md or may_ask):
         return
-    from decklog.agents.setup.notes import agents_md as notes
-    from decklog.cli.agent_programs.setting_up import installer
-
     try:
         steps = [step for step in installer().putting_in(notes(home)) if step.is_change]
     except DecklogError:
@@ -90,9 +90,7 @@ def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
             terminal.say(f"Written: {names}")
 
 
-def _make(call: Invocation, meant: LogLocation, settle: "Callable[[], list[str]]" = list) -> int:
-    from decklog.log import Decklog
-
+def _make(call: Invocation, meant: LogLocation, settle: Callable[[], list[str]] = list) -> int:
     already = meant.exists and not meant.is_server
     Decklog.open(meant.target, migrate=True).close()
     return _made(call, meant, already=already, warnings=settle())
@@ -122,7 +120,7 @@ def _has_another(has: LogLocation, meant: LogLocation, home: str) -> Conflict:
 
 
 def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bool) -> list[str]:
-    """Have the folder find the log without being told; say when it goes on having another one."""
+    """Make the folder find the log; warn if it already has another one."""
     inside = os.path.join(home, FOLDER)
     if has is not None and not _same(has, meant):
         if not switch:
@@ -162,15 +160,13 @@ def _next_steps() -> list[str]:
 
 
 def _forget(inside: str) -> None:
-    """Have a folder remember no address; a log of its own stays where it is."""
+    """Remove the remembered address of a folder; its own log stays."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(inside, ADDRESS))
 
 
 def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
     """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
-    from decklog.log import Decklog
-
     if call.db:
         raise WrongUsage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
     if found is not None and found.target != os.path.join(home, FOLDER, FILE):
@@ -185,8 +181,7 @@ def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
     return _made(call, LogLocation(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
 
 
-def _copy(found: LogLocation, target: "Decklog") -> None:
-    from decklog.core.errors import Busy
+def _copy(found: LogLocation, target: Decklog) -> None:
     from decklog.transfer.doctor import holders
     from decklog.transfer.move.move import Move
 
@@ -221,12 +216,8 @@ def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
     """
     if settings:
         return _accept_settings(call, folder, commit)
-    from decklog.cli.projects import accept_project, project_log
-
     place = locate(None, os.path.abspath(folder), environment={})
     if place.folder != os.path.abspath(folder) and (log := project_log(os.path.abspath(folder))) is not None:
-        from decklog.log import Decklog
-
         with Decklog.open(log, read_only=True) as opened:
             accept_project(log, opened)
         return show({"target": log, "because": f"the project {os.path.abspath(folder)}", "accepted": True}, as_json=call.json)
@@ -237,17 +228,12 @@ def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
 
 
 def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
-    """Show what the settings of a commit loosen, and record the consent of whoever is at the terminal."""
-    from pathlib import Path
-
-    from decklog.cli.short.talking import is_a_person
-    from decklog.cli.terminal import written_out
+    """Show the loosening settings of a commit, and record the consent of the person at the terminal."""
     from decklog.conductor.git.repository import Repository, starting_commit
-    from decklog.conductor.settings import consent
-    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.conductor.settings import consent_request, record_consent
 
     repository = Repository.find(Path(folder), state_home())
-    asked = consent.wanted(repository, starting_commit(repository, commit, cwd=Path(folder)))
+    asked = consent_request(repository, starting_commit(repository, commit, cwd=Path(folder)))
     facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
     if not asked.settings or asked.is_given:
         return show({**facts, "accepted": True}, as_json=call.json)
@@ -258,7 +244,7 @@ def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
         raise Denied("consent to settings takes a person at a terminal", hint="Run the same command in a terminal of your own.")
     if not click.confirm("Consent to this version of the file?", err=True):
         raise Denied("you did not consent; nothing was recorded")
-    consent.give(repository, asked)
+    record_consent(repository, asked)
     return show({**facts, "accepted": True}, as_json=call.json)
 
 
@@ -326,9 +312,7 @@ def migrate(call: Invocation, check: bool) -> int:
 
 
 def _check(call: Invocation, place: LogLocation) -> int:
-    """Open the log as it is, and tell which steps it lacks."""
-    from decklog.core.errors import SchemaTooOld
-
+    """Open the log without migrating it, and list its missing steps."""
     missing: list[str] = []
     try:
         place.open(read_only=True).close()

@@ -1,8 +1,12 @@
-"""The tools on the command line: ask what the guards say, see what there is, call one."""
+"""The tools on the command line: judge commands and paths, list tools, call one."""
 
 import json
+import os
+import shlex
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import partial
+from typing import IO, Any
 
 import click
 
@@ -11,10 +15,14 @@ from decklog.cli.exits import print_json
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.core.errors import Denied
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO, Any
+from decklog.guard.calls.results import to_data
+from decklog.guard.files.path_check import DEFAULT, resolve
+from decklog.guard.policy import Policy
+from decklog.guard.policy import judge as decide
+from decklog.guard.toolbox.catalogue import TOOLS
+from decklog.guard.toolbox.toolbox import Toolbox
+from decklog.hooks.critique import critic_for
+from decklog.hooks.judging import held_by_gate
 
 _EXITS = {"allow": 0, "ask": 7, "deny": 6}
 
@@ -31,14 +39,11 @@ def tools() -> None:
 @click.option("--root", metavar="FOLDER", help="the absolute path of the repository")
 @click.option("--exit-code", is_flag=True, help="end with 6 when anything is denied, 7 when anything must be asked")
 @click.pass_obj
-def judge(call: Invocation, file: "IO[str]", jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
+def judge(call: Invocation, file: IO[str], jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
     """Say of each command whether it may run: allow, ask or deny, with the rule and the reason.
 
     Commands come one a line from FILE or stdin. Nothing is executed.
     """
-    from decklog.guard.policy import Policy
-    from decklog.guard.policy import judge as decide
-
     rules = Policy.load(policy) if policy else Policy.default()
     answers = _Answers(call, jsonl)
     worst = 0
@@ -52,14 +57,14 @@ def judge(call: Invocation, file: "IO[str]", jsonl: bool, policy: str | None, ro
     return worst if exit_code else 0
 
 
-def _commands(file: "IO[str]", jsonl: bool) -> "Iterator[str | list[str]]":
+def _commands(file: IO[str], jsonl: bool) -> Iterator[str | list[str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\n")
         if text.strip():
             yield _command(number, text) if jsonl else text
 
 
-def _command(number: int, line: str) -> "str | list[str]":
+def _command(number: int, line: str) -> str | list[str]:
     try:
         value = json.loads(line)
     except ValueError:
@@ -70,9 +75,7 @@ def _command(number: int, line: str) -> "str | list[str]":
     raise WrongUsage(f"line {number} holds no command", hint='Give a string, a list of strings, or {"command": …}.')
 
 
-def _line(command: "str | list[str]") -> str:
-    import shlex
-
+def _line(command: str | list[str]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
@@ -83,7 +86,7 @@ class _Answers:
         self._jsonl = jsonl
         self._all: list[dict[str, Any]] | None = [] if call.json and not jsonl else None
 
-    def give(self, answer: "dict[str, Any]", line: str) -> None:
+    def give(self, answer: dict[str, Any], line: str) -> None:
         if self._all is not None:
             self._all.append(answer)
         elif self._jsonl:
@@ -116,8 +119,6 @@ def check_path(
     exit_code: bool,
 ) -> int:
     """Say of each path whether a tool may use it under a root, and where it leads; without PATHS, one a line from stdin."""
-    from decklog.guard.files.path_check import DEFAULT, resolve
-
     rules = DEFAULT.of_task(allowed, forbidden)
     answers = _Answers(call, jsonl)
     refused = False
@@ -134,7 +135,7 @@ def check_path(
     return 4 if refused and exit_code else 0
 
 
-def _paths(jsonl: bool) -> "Iterator[str]":
+def _paths(jsonl: bool) -> Iterator[str]:
     for number, line in enumerate(sys.stdin, 1):
         text = line.rstrip("\n")
         if jsonl and text.strip():
@@ -148,7 +149,6 @@ def _paths(jsonl: bool) -> "Iterator[str]":
 @click.pass_obj
 def list_tools(call: Invocation) -> int:
     """List the tools and what each does; --json gives the schemas that a model needs."""
-    from decklog.guard.toolbox.catalogue import TOOLS
     from decklog.review.agent_tool import REVIEW
 
     every = (*TOOLS, REVIEW)
@@ -175,13 +175,6 @@ def call_tool(
     Example:
       decklog tools call RUN run '{"command": ["pytest", "-q"]}' --step tests-1
     """
-    import os
-    from functools import partial
-
-    from decklog.guard.calls.results import to_data
-    from decklog.guard.toolbox.toolbox import Toolbox
-    from decklog.hooks.critique import critic_for
-    from decklog.hooks.judging import held_by_gate
     from decklog.review.agent_tool import REVIEW
 
     given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
@@ -194,7 +187,7 @@ def call_tool(
             return show(result, as_json=call.json, warnings=box.critique)
 
 
-def _arguments(text: str) -> "dict[str, Any]":
+def _arguments(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
     except ValueError:

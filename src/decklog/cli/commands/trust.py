@@ -1,8 +1,9 @@
 """Trust for the manager: binding the log to one's own key or password, and signing with it."""
 
+import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -76,7 +77,7 @@ def _own_key(log: "Decklog") -> str:
 @click.argument("statement", type=click.File("r", encoding="utf-8"), default="-")
 @click.option("--key", required=True, metavar="FILE", help="your OpenSSH private key, an Ed25519 one")
 @click.pass_obj
-def sign(call: Invocation, statement: "IO[str]", key: str) -> int:
+def sign(call: Invocation, statement: IO[str], key: str) -> int:
     """Sign a proposed change of trust, read from a file or stdin, with the manager's own key; only the signature is written.
 
     The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE or
@@ -124,8 +125,6 @@ def _text(given: str) -> str:
 
 def _statement(text: str) -> str:
     """Take a statement as it is, or out of the answer that `propose` gave; nothing else is signed."""
-    import json
-
     text = text.strip("\r\n")
     try:
         said = json.loads(text)
@@ -139,6 +138,4 @@ def _statement(text: str) -> str:
 
 
 if TYPE_CHECKING:
-    from typing import IO
-
     from decklog.log import Decklog

@@ -1,18 +1,15 @@
-"""An approval as lines of a screen. What was asked about stands behind a rule of its own, so that it can't imitate ours."""
+"""An approval as lines of a screen. Its subject is behind a rule, so that it can't imitate our own text."""
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from decklog.cli.screens.lines import Line, Piece, wrapped
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
 from decklog.core.figures import span
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-    from typing import Any
 
 _SAID = {
     "matches": "digest matches: this is exactly what was asked about",
@@ -22,7 +19,7 @@ _SAID = {
 MOST_LINES = 400
 
 
-def lines(approval: "Mapping[str, Any]", now: "datetime", width: int, *, with_next: bool = True) -> list[Line]:
+def lines(approval: Mapping[str, Any], now: datetime, width: int, *, with_next: bool = True) -> list[Line]:
     """Write the question, who asks and until when, the thing itself, how its digest compares, and what to type next."""
     question = approval["question"] or approval["verdict"] or ""
     head: list[Line] = [[Piece(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
@@ -32,8 +29,8 @@ def lines(approval: "Mapping[str, Any]", now: "datetime", width: int, *, with_ne
     return [*head, *told, *_about(approval, width), *(_next(approval, is_open) if with_next else [])]
 
 
-def standing(approval: "Mapping[str, Any]", now: "datetime") -> str:
-    """Say who asked, for what, since when, and what became of it or will."""
+def standing(approval: Mapping[str, Any], now: datetime) -> str:
+    """Describe who asked, where, since when, and the decision or its default."""
     place = f"run {approval['run_id']}" + (f", task {approval['task_id']}" if approval["task_id"] else "")
     asked = f"asked by {approval['asked_by']} " if approval["asked_by"] else ""
     parts = [f"{asked}{span(now - from_text(approval['asked_at']))} ago in {place}"]
@@ -48,15 +45,15 @@ def standing(approval: "Mapping[str, Any]", now: "datetime") -> str:
     return "; ".join(parts)
 
 
-def _held(cause: "Mapping[str, Any]") -> str:
-    """Return what made it wait, as whoever asked told it; nothing where nobody did."""
+def _held(cause: Mapping[str, Any]) -> str:
+    """Describe the rule that made it wait; empty without one."""
     parts = [str(cause[name]) for name in ("rule", "reason") if name in cause]
     held = f"held by {revealed(': '.join(parts))}" if parts else ""
     tier = f"tier {cause['tier']} when it was asked" if "tier" in cause else ""
     return "; ".join(filter(None, (held, tier)))
 
 
-def _about(approval: "Mapping[str, Any]", width: int) -> list[Line]:
+def _about(approval: Mapping[str, Any], width: int) -> list[Line]:
     if approval["subject_digest"] is None:
         return []
     about = approval["about"]
@@ -65,7 +62,7 @@ def _about(approval: "Mapping[str, Any]", width: int) -> list[Line]:
     return [*told, [Piece(f"  {_SAID[about['check']]}", DIM)], [Piece(f"  {approval['subject_digest']}", DIM)]]
 
 
-def content_lines(about: "Mapping[str, Any]", width: int) -> list[str]:
+def content_lines(about: Mapping[str, Any], width: int) -> list[str]:
     """Write what was asked about line by line, JSON laid out; everything that a terminal would obey or hide is written out."""
     content = about["content"]
     if content is None:
@@ -87,7 +84,7 @@ def _laid_out(content: str) -> str:
 
 
 def _broken(text: str, width: int) -> list[str]:
-    """Break a line where it does not fit; a mark says that it goes on."""
+    """Break a line that does not fit, with a mark at each break."""
     parts = []
     while len(text) > width:
         parts.append(text[: width - 1] + "↩")
@@ -95,7 +92,7 @@ def _broken(text: str, width: int) -> list[str]:
     return [*parts, text]
 
 
-def _next(approval: "Mapping[str, Any]", is_open: bool) -> list[Line]:
+def _next(approval: Mapping[str, Any], is_open: bool) -> list[Line]:
     if not is_open:
         return []
     digest = " --subject-digest SHA256" if approval["about"]["check"] == "not in the log" else ""

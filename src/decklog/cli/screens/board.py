@@ -35,15 +35,15 @@ def _cards(column: "BoardColumn", size: int) -> list[Line]:
 
 
 def _card(card: "BoardCard", size: int) -> list[Line]:
-    """Write a task: how it stands, its title, and what a person wants to know of it."""
+    """Return the lines of a task: its status, its title and details."""
     style = of_word(card.status)
     title = Piece(fit(card.title, size - 2), style if card.status.value == "needs you" else PLAIN)
     head = [Piece(f"{card.status.shape} ", style), title]
-    told = ", ".join(_told(card))
-    return [head, [Piece("  " + fit(told, size - 2), DIM)]] if told else [head]
+    details = ", ".join(_details(card))
+    return [head, [Piece("  " + fit(details, size - 2), DIM)]] if details else [head]
 
 
-def _told(card: "BoardCard") -> list[str]:
+def _details(card: "BoardCard") -> list[str]:
     if card.worker:
         left = card.lease_seconds_left or 0
         lease = f"{span(timedelta(seconds=left))} left" if left > 0 else "lease ended"

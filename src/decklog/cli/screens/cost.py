@@ -1,18 +1,21 @@
-"""What was spent, as one screen: the sum, a bar for each model, day, session or repository, and calls without a price."""
+"""Spending as one screen: the sum, bars by model, day, session or repository, and the result of an import of sessions."""
 
 import os
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.found import HISTORIES
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
 from decklog.cli.styles import BUSY, DIM, STRONG
+from decklog.cli.terminal import width
 from decklog.core.characters import revealed
 from decklog.core.errors import NotFound
-from decklog.core.figures import bar, compact, counted, dollars, sparkline
+from decklog.core.figures import bar, compact, counted, dollars, sparkline, took
 from decklog.location.locate import main_repository
 
 if TYPE_CHECKING:
+    from decklog.agents.history import HistorySummary
     from decklog.log import Decklog
 
 # What `--by` takes, and how the ledger adds it up.
@@ -28,8 +31,10 @@ _NARROWEST_NAME, _NARROWEST_GOAL, _WIDEST_NAME = 12, 20, 44
 # The length of a bar; on a narrow terminal, a shorter one.
 _BAR, _SHORT_BAR, _NARROW = 24, 8, 76
 _WITHOUT = {"model": "no model", "day": "no day", "session": "no run", "repo": "no folder"}
-
 Row = dict[str, Any]
+_UNLESS_TERMINAL = 100
+_MODELS = 6
+_KINDS = 4
 
 
 def gather(log: "Decklog", by: str = "model", *, since: datetime | None = None, agent: str | None = None) -> Row:
@@ -203,3 +208,35 @@ def unpriced_lines(spent: Row) -> list[Line]:
         [Piece(f"Not in the sum: {counted(total, 'call')} without a known price: {names}")],
         [Piece("Set a price: decklog prices set --help", DIM)],
     ]
+
+
+def spent_of(log: "Decklog", program: str) -> dict[str, Any]:
+    """Add up what the sessions of a coding agent have spent, by model."""
+    return {"spent": gather(log, agent=program)}
+
+
+def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], seconds: float) -> list[Line]:
+    """Write what was imported, what the sessions in the log have spent, and what to do next."""
+    title = HISTORIES[program].title if program in HISTORIES else program
+    if done.files:
+        found = f"Imported {counted(len(done.sessions), 'session')} of {title}"
+        new = counted(done.new, "new entry", "new entries")
+        facts = f" from {counted(done.files, 'file')} in {took(timedelta(seconds=seconds))}, {new}"
+    else:
+        found, facts = f"Nothing new of {title}", ""
+    unchanged = f", {counted(done.unchanged, 'file')} unchanged" if done.unchanged else ""
+    lines: list[Line] = [[Piece(found, STRONG), Piece(f"{facts}{unchanged}")], *_redacted(done)]
+    known = spent["spent"]
+    if known["total"]["calls"]:
+        lines += [[], *head_lines(known), *row_lines(known, width(_UNLESS_TERMINAL), _MODELS)]
+        lines += [*costliest_lines(known, width(_UNLESS_TERMINAL))[:1], *unpriced_lines(known)]
+    lines = [clipped(line, width(_UNLESS_TERMINAL)) for line in lines]
+    return [*lines, [], [Piece("Next: decklog cost, decklog serve, decklog now", DIM)]]
+
+
+def _redacted(done: "HistorySummary") -> list[Line]:
+    if not done.redacted:
+        return []
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in done.redacted.most_common(_KINDS))
+    more = ", …" if len(done.redacted) > _KINDS else ""
+    return [[Piece(f"{counted(done.redacted.total(), 'secret')} redacted: {kinds}{more}")]]

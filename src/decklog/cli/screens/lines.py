@@ -1,25 +1,18 @@
-"""Lines of a screen: pieces of text with a style each, which fit a width, on paper, in colour or in a window of curses."""
+"""Lines of a screen: pieces of text with a style each, cut to a width, for stdout and for curses."""
 
 import sys
-from collections import namedtuple
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
 from decklog.cli.styles import PLAIN, are_shown, coded
 from decklog.core.characters import revealed
 
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Piece(NamedTuple):
-        """A text in one style."""
+class Piece(NamedTuple):
+    """A text in one style."""
 
-        text: str
-        style: str = PLAIN
-
-else:
-    # Not `typing`: importing it takes a twentieth of what `decklog now` does.
-    Piece = namedtuple("Piece", "text style", defaults=(PLAIN,))
+    text: str
+    style: str = PLAIN
 
 
 Line = list[Piece]
@@ -33,13 +26,13 @@ def written(line: Line, *, colour: bool) -> str:
 
 
 def say(lines: list[Line]) -> None:
-    """Write lines to the terminal, or to whoever reads."""
+    """Write lines to stdout."""
     colour = are_shown()
     sys.stdout.write("".join(written(line, colour=colour) + "\n" for line in lines))
 
 
 def cells(text: str) -> int:
-    """Count the places that a text takes on a terminal: some characters take two, and marks take none."""
+    """Count the columns of a text on a terminal."""
     if text.isascii():
         return len(text)
     return sum(_width(character) for character in text)
@@ -52,7 +45,7 @@ def _width(character: str) -> int:
 
 
 def fit(text: str, places: int, *, right: bool = False) -> str:
-    """Return a text just so many places: cut with a mark, or filled up with blanks."""
+    """Return a text with a number of columns: cut with a mark, or padded."""
     clean = revealed(" ".join(text.split()))
     if cells(clean) > places:
         clean = _cut(clean, places)

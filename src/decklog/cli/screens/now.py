@@ -1,5 +1,7 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from decklog.agents.interrupted import close_killed_sessions
@@ -10,13 +12,10 @@ from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.core.figures import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
     from decklog.cli.call import Invocation
 
-# So many of each are listed, unless another number is asked for.
+# Listed items of each kind, by default.
 LISTED = 12
 _PENDING = 7
 _UNLESS_TERMINAL = 80
@@ -32,8 +31,8 @@ _SHOWN_BUDGETS = 6
 _BAR = 20
 
 
-def tell_now(call: "Invocation", limit: int = LISTED) -> int:
-    """Return what goes on, once; give the exit code, which says whether something waits for a decision."""
+def show_now(call: "Invocation", limit: int = LISTED) -> int:
+    """Show the overview once; the exit code is 7 if something waits for a decision."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
         summary = log.overview.now(limit=limit)
@@ -48,7 +47,7 @@ def tell_now(call: "Invocation", limit: int = LISTED) -> int:
     return _PENDING if summary.decisions else 0
 
 
-def screen(summary: "Summary", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> list[Line]:
+def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] | None = None) -> list[Line]:
     """Write the whole summary for a width."""
     lines = [[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)]
     if summary.is_new:
@@ -71,14 +70,14 @@ def _more(count: int, command: str) -> list[Line]:
     return [[Piece(f"  and {count} more: {command}", DIM)]] if count > 0 else []
 
 
-def waiting_lines(item: "WaitingItem", now: "datetime", width: int) -> list[Line]:
+def waiting_lines(item: "WaitingItem", now: datetime, width: int) -> list[Line]:
     """Write what waits in two lines: the question, and who asks, since when, and what happens if nobody answers."""
     head = [Piece("▲ ", LOUD), Piece(fit(item.what, width - 2))]
     return [head, *([Piece("  " + fit(text, width - 2), DIM)] for text in (facts(item, now), item.command))]
 
 
-def facts(item: "WaitingItem", now: "datetime") -> str:
-    """Say who asks, in which run, since when, until when, and what counts then."""
+def facts(item: "WaitingItem", now: datetime) -> str:
+    """Describe who asks, in which run, since when, and the default after the deadline."""
     who = [part for part in (item.by, item.run_id) if part]
     parts = [", ".join([*who, f"{span(now - item.since)} ago"])]
     if item.deadline is not None:
@@ -87,12 +86,12 @@ def facts(item: "WaitingItem", now: "datetime") -> str:
     return "; ".join(parts)
 
 
-def run_line(run: "RunOverview", now: "datetime", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> Line:
+def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str, Sequence[int]] | None = None) -> Line:
     """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
     word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
     figures = [
         Piece(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
-        # Whole, whatever it takes: half an amount is a wrong one.
+        # Never cut: a part of an amount would be a wrong one.
         Piece(" " + (dollars(run.cost_microdollars) if run.calls else "–").rjust(_COST)),
         Piece(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
@@ -107,7 +106,7 @@ def run_line(run: "RunOverview", now: "datetime", width: int, strips: "Mapping[s
 
 
 def doing(run: "RunOverview") -> str:
-    """Say who does what in a run; where nobody has a task, what its last entry was."""
+    """Describe who works on what in a run, or else its last entry."""
     if not run.working_on:
         return f"{run.last_by}: {run.last_said}" if run.last_by else run.last_said
     first = run.working_on[0]

@@ -1,7 +1,7 @@
 """The pages of `decklog top`: a list of what waits and what runs, and what each of them is when it is opened."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.cli.screens import approval as approvals
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, wrapped
@@ -12,8 +12,6 @@ from decklog.core.characters import revealed
 from decklog.core.figures import dollars, span
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog import RunOverview, Summary, WaitingItem
     from decklog.log import Decklog
 
@@ -48,7 +46,7 @@ class ScreenPage:
         self.lines.append(line)
 
 
-def overview_page(summary: "Summary", strips: "dict[str, list[int]]", sought: str, width: int) -> ScreenPage:
+def overview_page(summary: "Summary", strips: dict[str, list[int]], sought: str, width: int) -> ScreenPage:
     """Write the list: the sentence, what needs a person, the runs with their strips, and the budgets."""
     page = ScreenPage([[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)])
     if summary.is_new:
@@ -83,7 +81,7 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
 
 def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
     """Write what something is that was opened."""
-    # What waits has a kind; its run's goal is told of both.
+    # Only waiting items have a kind.
     if not hasattr(thing, "kind"):
         return _run_page(log, thing.id, width)
     item: Any = thing

@@ -1,51 +1,49 @@
-"""A run of the conductor on a terminal: drawn anew in its place whenever something changed."""
+"""A run of the conductor on a terminal, redrawn in place after each change."""
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
-    from decklog.conductor.standing import ConductorStatus, PieceStanding
+    from decklog.conductor.status import ConductorStatus, ItemStatus
 
 _STYLES = {"landed": GOOD, "needs you": LOUD, "blocked": BAD, "given up": BAD, "waits": DIM, "ready": DIM, "queued": PLAIN}
-# What has landed is only counted once there are more pieces than fit; what is under way is always shown.
+# Landed work items are only counted if there are more than fit.
 _LINES_AROUND = 6
 
 
-def frame(stands: "ConductorStatus", places: int, height: int) -> list[Line]:
-    """Make the lines of a run: how it stands as a whole, then its pieces, those that are under way before those that are over."""
-    head: Line = [Piece(fit(stands.goal, max(places - 30, 20)), STRONG), Piece(f"  {stands.status}  ", DIM)]
-    head.append(Piece(stands.spent()))
+def frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
+    """Return the lines of a run: its status, then its work items, open ones first."""
+    head: Line = [Piece(fit(status.goal, max(places - 30, 20)), STRONG), Piece(f"  {status.status}  ", DIM)]
+    head.append(Piece(status.spent()))
     room = max(height - _LINES_AROUND, 3)
-    pieces = sorted(stands.pieces, key=lambda piece: (piece.state in ("landed", "waits"), piece.state == "waits"))
-    lines = [head, [Piece(stands.counts())], *(_line(piece) for piece in pieces[:room])]
+    pieces = sorted(status.pieces, key=lambda piece: (piece.state in ("landed", "waits"), piece.state == "waits"))
+    lines = [head, [Piece(status.counts())], *(_line(piece) for piece in pieces[:room])]
     if len(pieces) > room:
         lines.append([Piece(f"and {len(pieces) - room} more", DIM)])
     return [clipped(line, places) for line in lines]
 
 
-def _line(piece: "PieceStanding") -> Line:
+def _line(piece: "ItemStatus") -> Line:
     style = _STYLES.get(piece.state, BUSY)
-    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.told()}")]
+    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.described()}")]
 
 
 class RunScreen:
     """Draws a run where it drew it last."""
 
-    def __init__(self, stream: "TextIO | None" = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._drawn = 0
         self._last: list[Line] = []
 
-    def draw(self, stands: "ConductorStatus") -> None:
-        """Draw how a run stands, unless that is what is there."""
+    def draw(self, status: "ConductorStatus") -> None:
+        """Draw the status of a run, unless it is unchanged."""
         size = shutil.get_terminal_size()
-        lines = frame(stands, size.columns, size.lines)
+        lines = frame(status, size.columns, size.lines)
         if lines == self._last:
             return
         colour = are_shown(self._stream)

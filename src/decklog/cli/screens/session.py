@@ -1,21 +1,15 @@
 """Sessions of coding agents on a terminal: one line each, or all steps of one by time."""
 
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
-from decklog.agents.views.listing import short_ids
+from decklog.agents.views.listing import SessionSummary, short_ids
 from decklog.agents.views.steps import Step
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, of_word
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars, span, took
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
-    from decklog.agents.views.listing import SessionSummary
 
 # Lines of a text, of a diff and of an output that are shown; `--full` shows all.
 _TEXT_LINES, _DIFF_LINES, _OUTPUT_LINES = 12, 16, 6
@@ -30,7 +24,7 @@ _MARKS = {
 }
 
 
-def listed(found: "Sequence[SessionSummary]", now: "datetime", places: int) -> list[Line]:
+def listed(found: Sequence[SessionSummary], now: datetime, places: int) -> list[Line]:
     """Draw one line for each session: its id, program, age, length, cost, status and goal."""
     program = max((cells(one.program) for one in found), default=0)
     ids = short_ids(found)
@@ -52,13 +46,13 @@ def listed(found: "Sequence[SessionSummary]", now: "datetime", places: int) -> l
     return lines
 
 
-def _cost(one: "SessionSummary") -> str:
+def _cost(one: SessionSummary) -> str:
     if not one.microdollars and one.unpriced_calls:
         return "unpriced"
     return dollars(one.microdollars)
 
 
-def head(one: "SessionSummary", steps: "Sequence[Step]", now: "datetime", places: int) -> list[Line]:
+def head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int) -> list[Line]:
     """Draw what a session was about, how long it took, what it cost and how to go on with it."""
     calls = [step for step in steps if step.kind == "call"]
     failed = sum(step.is_failed for step in calls)
@@ -81,12 +75,12 @@ def head(one: "SessionSummary", steps: "Sequence[Step]", now: "datetime", places
     return [clipped(line, places) for line in lines]
 
 
-def drawn(steps: "Sequence[Step]", places: int, *, full: bool = False) -> list[Line]:
+def drawn(steps: Sequence[Step], places: int, *, full: bool = False) -> list[Line]:
     """Draw steps in their order, each with its time; long texts are cut unless all is wanted."""
     return [clipped(line, places) for step in steps for line in _step(step, places, full)]
 
 
-def _step(step: Step, places: int, full: bool) -> "Iterator[Line]":
+def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
     time = Piece(f"{step.at:%H:%M:%S}  ", DIM)
     inner = "↳ " if step.agent_id else ""
     if step.kind == "call":
@@ -120,7 +114,7 @@ def _length(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 1 else took(timedelta(seconds=seconds))
 
 
-def _call(step: Step, time: Piece, inner: str, places: int, full: bool) -> "Iterator[Line]":
+def _call(step: Step, time: Piece, inner: str, places: int, full: bool) -> Iterator[Line]:
     mark, style = _MARKS.get(step.outcome, ("✗", BAD))
     seconds = "" if step.seconds is None else f"  {_length(step.seconds)}"
     first, *rest = step.text.strip().splitlines() or [step.tool or "call"]
@@ -132,7 +126,7 @@ def _call(step: Step, time: Piece, inner: str, places: int, full: bool) -> "Iter
     for line in _cut(list(step.diff), None if full else _DIFF_LINES):
         yield [Piece(_INDENT + revealed(line), GOOD if line.startswith("+") else BAD if line.startswith("-") else DIM)]
     if full or step.is_failed:
-        # The end of what a failed command printed says most; a refusal is a sentence.
+        # The end of a failed command's output matters most; a refusal is a sentence.
         output = step.output.strip().splitlines()
         shown = _wrapped(step.output, places - len(_INDENT)) if step.outcome == "denied" else [revealed(line) for line in output]
         yield from ([Piece(_INDENT + line, DIM)] for line in _cut(shown, None if full else _OUTPUT_LINES, keep_end=True))

@@ -1,6 +1,6 @@
 """A text Gantt: who worked on what, when, and how it ended."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
@@ -9,8 +9,6 @@ from decklog.cli.styles import BUSY, DIM, STRONG, of_word
 from decklog.core.figures import took
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Attempt
 
@@ -56,7 +54,7 @@ def _short(text: str) -> str:
     return fit(shown, min(len(shown), _LONGEST))
 
 
-def _scale(start: "datetime", end: "datetime", size: int) -> str:
+def _scale(start: datetime, end: datetime, size: int) -> str:
     """Write when the bars begin and end, below their ends; the day too where it is not the same."""
     form = "%H:%M" if start.date() == end.date() and (end - start).total_seconds() >= 120 else "%H:%M:%S"
     form = form if start.date() == end.date() else "%m-%d %H:%M"
@@ -64,7 +62,7 @@ def _scale(start: "datetime", end: "datetime", size: int) -> str:
     return f"{first}{last:>{max(size - len(first), len(last) + 1)}} UTC"
 
 
-def _bar(attempt: "Attempt", start: "datetime", span: float, width: int) -> str:
+def _bar(attempt: "Attempt", start: datetime, span: float, width: int) -> str:
     begin = int((attempt.started_at - start).total_seconds() / span * (width - 1))
     ended = (attempt.ended_at - start).total_seconds() / span if attempt.ended_at else 1.0
     length = max(1, round(ended * (width - 1)) - begin + 1)

@@ -4,7 +4,7 @@ import curses
 import locale
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.cli.proving import proving
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
@@ -14,8 +14,6 @@ from decklog.core.characters import revealed
 from decklog.core.errors import DecklogError
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog import RunOverview, Summary, WaitingItem
     from decklog.log import Decklog
 
@@ -26,7 +24,7 @@ _ESCAPE, _ENTER = "\x1b", ("\n", "\r")
 
 
 class Cancelled(Exception):
-    """Whoever was asked went back."""
+    """The person went back."""
 
 
 def run(log: "Decklog", *, seconds: float = 2.0) -> None:
@@ -40,7 +38,7 @@ def run(log: "Decklog", *, seconds: float = 2.0) -> None:
 class Top:
     """The state of the screen: what was read, what is marked, what is open."""
 
-    def __init__(self, log: "Decklog", window: "curses.window", seconds: float) -> None:
+    def __init__(self, log: "Decklog", window: curses.window, seconds: float) -> None:
         self._log = log
         self._window = window
         self._seconds = seconds
@@ -137,7 +135,7 @@ class Top:
 
     # Typing
 
-    def _key(self) -> "str | int | None":
+    def _key(self) -> str | int | None:
         try:
             return self._window.get_wch()
         except curses.error:
@@ -145,8 +143,8 @@ class Top:
         except KeyboardInterrupt:
             return "q" if self._opened is None else _ESCAPE
 
-    def _do(self, key: "str | int") -> bool:
-        """Do what a key says; False ends it."""
+    def _do(self, key: str | int) -> bool:
+        """Handle a key; return False to quit."""
         self._said = ""
         if key in ("q", _ESCAPE):
             return self._back(key)
@@ -169,7 +167,7 @@ class Top:
             self._decide("granted" if key == "a" else "denied")
         return True
 
-    def _back(self, key: "str | int") -> bool:
+    def _back(self, key: str | int) -> bool:
         if not self._is_help and self._opened is None:
             return key != "q"
         self._is_help, self._opened, self._first = False, None, 0
@@ -211,7 +209,7 @@ class Top:
         except DecklogError as problem:
             self._said = f"Nothing was decided: {problem.message}"
 
-    def _decided(self, approval_id: str, verdict: str) -> "Any":
+    def _decided(self, approval_id: str, verdict: str) -> Any:
         log = self._log
         shown, trust = log.approvals.show(approval_id), log.trust.show()
         wish = "Why do you approve (Esc goes back)" if verdict == "granted" else "Why do you deny (needed; Esc goes back)"
@@ -263,7 +261,7 @@ class Top:
         self._window.refresh()
 
 
-def _styles() -> "dict[str, int]":
+def _styles() -> dict[str, int]:
     """Return how curses shows each style: in colour where there is one and it is wanted."""
     styles = {PLAIN: curses.A_NORMAL, LOUD: curses.A_BOLD, STRONG: curses.A_BOLD, DIM: curses.A_DIM}
     styles |= dict.fromkeys((GOOD, BAD, BUSY), curses.A_NORMAL)

@@ -2,22 +2,19 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.agents.context.claims import folder_beside
 from decklog.agents.context.worker import worker
 from decklog.cli import terminal
-from decklog.cli.call import WrongUsage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.parameters import Parameter, parameters_in, read_words
 from decklog.shortcuts.caller import Caller, Meant, Surface
 from decklog.shortcuts.verbs import VERBS
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog import Decklog
-    from decklog.cli.call import Invocation
     from decklog.location.locate import LogLocation
     from decklog.shortcuts.answer import ShortcutAnswer
 
@@ -33,7 +30,7 @@ def spoken(_: Caller, *, from_: str | None = None, plain: bool = False) -> None:
 
 
 COMMON = parameters_in(common)
-# What an agent asks a person or writes down, and what a person asks the agents or tells them.
+# Shortcuts of agents that people use too, to write to agents.
 _SPOKEN = {name: parameters_in(spoken) for name in ("ask", "note")}
 
 
@@ -42,7 +39,7 @@ def parameters(name: str) -> list[Parameter]:
     return [*parameters_in(VERBS[name]), *_SPOKEN.get(name, ()), *COMMON]
 
 
-def run_short(call: "Invocation") -> int:
+def run_short(call: Invocation) -> int:
     """Run a command of the short way and show what it answers."""
     name, *words = call.words
     known = parameters(name)
@@ -65,7 +62,7 @@ def run_short(call: "Invocation") -> int:
         return _show(VERBS[name](_caller(call, place, log, shared), **given), as_json=call.json)
 
 
-def _caller(call: "Invocation", place: "LogLocation", log: "Decklog", options: "dict[str, Any]") -> Caller:
+def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dict[str, Any]) -> Caller:
     who = worker(options["as_"])
     named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
     meant = Meant({**named, "fence": options["fence"]}, os.environ)
@@ -76,8 +73,8 @@ def _caller(call: "Invocation", place: "LogLocation", log: "Decklog", options: "
     return Caller(log, who, folder_beside(place), meant, _SURFACE)
 
 
-def _is_said_by_a_person(call: "Invocation", place: "LogLocation", given: "dict[str, Any]", shared: "dict[str, Any]") -> bool:
-    """Return whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
+def _is_said_by_a_person(call: Invocation, place: "LogLocation", given: dict[str, Any], shared: dict[str, Any]) -> bool:
+    """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
     from decklog.agents.context.claims import RememberedClaims
@@ -86,7 +83,7 @@ def _is_said_by_a_person(call: "Invocation", place: "LogLocation", given: "dict[
     return is_a_person() and RememberedClaims(folder_beside(place), worker(None)).load() is None
 
 
-def _said(call: "Invocation", name: str, given: "dict[str, Any]", shared: "dict[str, Any]", about: "dict[str, Any]") -> int:
+def _said(call: Invocation, name: str, given: dict[str, Any], shared: dict[str, Any], about: dict[str, Any]) -> int:
     from decklog.cli.short.talking import said
 
     text = given.pop("question" if name == "ask" else "text")

@@ -1,22 +1,20 @@
-"""What a person says to the agents: taken in and acknowledged, then understood and done."""
+"""Messages of a person to the agents: recorded and acknowledged, then understood and acted on."""
 
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decklog.cli.call import WrongUsage
+from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import Denied
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from decklog import Decklog
-    from decklog.cli.call import Invocation
     from decklog.models.asking import Voices
-    from decklog.models.conversation.talking import MessageOutcome
+    from decklog.models.conversation import MessageOutcome
 
 SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
 _PENDING = 7
@@ -30,7 +28,7 @@ def is_a_person() -> bool:
 
 
 def said(
-    call: "Invocation",
+    call: Invocation,
     word: str,
     text: str,
     *,
@@ -40,12 +38,12 @@ def said(
     plain: bool = False,
     key: str | None = None,
 ) -> int:
-    """Take a message in, acknowledge it before anything else is done with it, and say what became of it.
+    """Record a message, acknowledge it first, and report the outcome.
 
     Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
     """
     from decklog.agents.context.agents import is_agent
-    from decklog.models.conversation.talking import Conversation
+    from decklog.models.conversation import Conversation
 
     if is_agent():
         raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")
@@ -72,13 +70,13 @@ def _own_name() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
-def _proof(log: "Decklog", call: "Invocation") -> "AbstractContextManager[None]":
+def _proof(log: "Decklog", call: Invocation) -> AbstractContextManager[None]:
     from decklog.cli.proving import proving
 
     return proving(log, call.key)
 
 
-def _told(call: "Invocation", outcome: "MessageOutcome") -> int:
+def _told(call: Invocation, outcome: "MessageOutcome") -> int:
     message, understood = outcome.message, outcome.understood
     if outcome.refusal is not None:
         outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}
@@ -97,7 +95,7 @@ def _told(call: "Invocation", outcome: "MessageOutcome") -> int:
 def voices_here(log: "Decklog") -> "Voices":
     """Return the models that the repository of this folder names in its newest commit; without one there are none."""
     from decklog.conductor.git.repository import Repository
-    from decklog.conductor.settings import consent
+    from decklog.conductor.settings import require_consent
     from decklog.core.errors import DecklogError
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.models.asking import nobody, voices_of
@@ -112,5 +110,5 @@ def voices_here(log: "Decklog") -> "Voices":
         return nobody()
     voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")
     if voices.models.models:
-        consent.require(repository, commit)
+        require_consent(repository, commit)
     return voices

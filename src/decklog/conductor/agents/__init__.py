@@ -1,1 +1,1 @@
-"""Programs that work on a piece: described by data, started under a supervisor, watched, adopted after a crash."""
+"""Coding agents: described by data, started under a supervisor, watched, and adopted after a crash."""

@@ -1,4 +1,4 @@
-"""The tool calls of a headless agent's session: what each was given, how it ended, what it gave back and how long it took."""
+"""The tool calls of a headless agent's session: arguments, outcome, result and duration."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ _UNFINISHED = "the session ended before the call did"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is recorded of a call, or of its result."""
+class SessionEntry:
+    """An entry to record of a session: a call, a result or another event."""
 
     kind: str
     body: str
@@ -31,7 +31,7 @@ class Told:
 @dataclass
 class _Call:
     tool: str
-    # In nanoseconds; none where the stream does not say when it began.
+    # In nanoseconds; None if the stream does not report it.
     began: int | None
 
 
@@ -42,8 +42,8 @@ class CallPairs:
     description: Description
     _open: dict[str, _Call] = field(default_factory=dict)
 
-    def told(self, event: StreamEvent) -> Iterator[Told]:
-        """Yield what a `tool` or `result` event tells; a result that brings its input along tells its call too."""
+    def entries(self, event: StreamEvent) -> Iterator[SessionEntry]:
+        """Yield the entries of a `tool` or `result` event; a result that includes its input is an entry of the call too."""
         call_id = event.taken.get("call")
         if call_id is None:
             yield self._unnamed(event)
@@ -54,26 +54,28 @@ class CallPairs:
                 yield from self._begun(str(call_id), event, None)
             yield self._ended(str(call_id), event)
 
-    def unfinished(self) -> Iterator[Told]:
+    def unfinished(self) -> Iterator[SessionEntry]:
         """Yield a result for each call that has none when the session is over."""
         for call_id, call in self._open.items():
             facts = {"call": call_id, "tool": call.tool, "outcome": CallOutcome.INTERRUPTED.value}
-            yield Told("result", _UNFINISHED, facts)
+            yield SessionEntry("result", _UNFINISHED, facts)
         self._open.clear()
 
     def _tool(self, taken: Mapping[str, Any]) -> str:
         tool = str(taken.get("tool") or "tool")
         return f"mcp__{taken['server']}__{tool}" if taken.get("server") else self.description.tools.get(tool, tool)
 
-    def _unnamed(self, event: StreamEvent) -> Told:
-        """Tell of a call without an id, which can't be paired."""
+    def _unnamed(self, event: StreamEvent) -> SessionEntry:
+        """Return the entry of a call without an id, which can't be paired."""
         taken = event.taken
         outcome = {"outcome": self._outcome(taken).value} if event.kind == "result" else {}
         body = taken.get("text") or as_text(taken.get("output")) or taken.get("tool") or event.kind
         text, cut = cut_of(str(body))
-        return Told(event.kind, text, {"tool": self._tool(taken), **outcome, **cut} if "tool" in taken or outcome else None)
+        return SessionEntry(
+            event.kind, text, {"tool": self._tool(taken), **outcome, **cut} if "tool" in taken or outcome else None
+        )
 
-    def _begun(self, call_id: str, event: StreamEvent, began: int | None) -> Iterator[Told]:
+    def _begun(self, call_id: str, event: StreamEvent, began: int | None) -> Iterator[SessionEntry]:
         if call_id in self._open:
             return
         tool = self._tool(event.taken)
@@ -81,9 +83,9 @@ class CallPairs:
         line, _, facts = call_told(call_id, tool, _arguments(event.taken))
         parent = {"parent": event.taken["parent"]} if event.taken.get("parent") else {}
         text, cut = cut_of(line)
-        yield Told("tool", text, {name: value for name, value in {**facts, **parent, **cut}.items() if value is not None})
+        yield SessionEntry("tool", text, {name: value for name, value in {**facts, **parent, **cut}.items() if value is not None})
 
-    def _ended(self, call_id: str, event: StreamEvent) -> Told:
+    def _ended(self, call_id: str, event: StreamEvent) -> SessionEntry:
         taken = event.taken
         call = self._open.pop(call_id, None) or _Call(self._tool(taken), None)
         outcome, output = self._outcome(taken), as_text(taken.get("output"))
@@ -96,7 +98,7 @@ class CallPairs:
             "duration_ms": _duration(call, event),
             **cut,
         }
-        return Told("result", text or outcome.value, {name: value for name, value in facts.items() if value is not None})
+        return SessionEntry("result", text or outcome.value, {name: value for name, value in facts.items() if value is not None})
 
     def _outcome(self, taken: Mapping[str, Any]) -> CallOutcome:
         outcome = _OUTCOMES.get(str(taken.get("outcome")), CallOutcome.OK)

@@ -1,4 +1,4 @@
-"""An agent program described by data: how it is called, what it may touch, what its lines mean."""
+"""An agent program described by data: its command, its permissions, and the meaning of its output."""
 
 import os
 import re
@@ -9,29 +9,31 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from decklog.conductor.private_home import PrivateHomeFiles
+from decklog.conductor.commands import PrivateHomeFiles
 from decklog.core.errors import Invalid, NotFound
 
-# With the last the brief is a line of JSON on standard input, and further lines reach the program while it works.
+# With the last, the brief is a line of JSON on standard input, and more lines may follow while it works.
 PROMPTS = ("stdin", "argument", "file", "stream-json")
-# Of the last, the lines are those of the Agent Client Protocol.
+# The last is the Agent Client Protocol.
 STREAMS = ("jsonl", "none", "acp")
 PERMISSIONS = ("person", "allow", "deny")
 COMMITS = ("conductor", "agent")
 KINDS = ("start", "text", "thought", "tool", "result", "usage", "note", "ask", "delivered", "end", "error")
-# What is nobody's fault, and costs no attempt.
-WEATHER = ("quota", "login", "overload")
-CLASSES = (*WEATHER, "context", "refused", "budget")
+# Errors that use no attempt.
+OUTAGES = ("quota", "login", "overload")
+CLASSES = (*OUTAGES, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
-_ARGUMENT_LISTS = ("command", "untrusted", "in_sandbox", "without_sandbox")
-_HOME_LISTS = ("home_copied", "home_readable", "home_writable")
+_LISTS = (
+    *("command", "untrusted", "in_sandbox", "without_sandbox", "pass_env", "readable", "writable", "probe", "resume"),
+    *("home_copied", "home_readable", "home_writable"),
+)
 _FILE = re.compile(r"[\w./-]+\.\w{1,4}")
 _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
 
 
 @dataclass(frozen=True)
 class EventRule:
-    """Which lines are events of a kind, and what is taken out of them. A `total` counts from the beginning of the session.
+    """Which lines are events of a kind, and their fields. A `total` counts from the beginning of the session.
 
     `each` points to a list in the line: every element may be an event, and is found at `/item`.
     """
@@ -61,7 +63,7 @@ class Description:
     name: str
     command: tuple[object, ...] = ()
     untrusted: tuple[str, ...] = ()
-    # Further arguments: where Decklog's sandbox holds the program, and where none does and its own has to.
+    # Further arguments within Decklog's sandbox, and without it, where the program needs its own.
     in_sandbox: tuple[object, ...] = ()
     without_sandbox: tuple[object, ...] = ()
     prompt: str = "stdin"
@@ -81,9 +83,9 @@ class Description:
     home_writable: tuple[str, ...] = ()
     home_variables: Mapping[str, str] = field(default_factory=dict)
     probe: tuple[str, ...] = ()
-    # The command by which a person goes on with a session of its program.
+    # The command that resumes a session of its program.
     resume: tuple[str, ...] = ()
-    # Arguments that have its program start and end at once; none leaves it unstarted by `decklog run --check`.
+    # Arguments with which `decklog run --check` starts its program; empty for no start.
     trial: tuple[str, ...] = ("--version",)
     turns: int | None = None
     minutes: float = 45.0
@@ -92,7 +94,7 @@ class Description:
     ask_minutes: float = 10.0
     events: tuple[EventRule, ...] = ()
     errors: tuple[ErrorRule, ...] = ()
-    # Names of its tools, each with the name that the record gives it: the same as in recorded sessions.
+    # The recorded names of its tools, as in recorded sessions.
     tools: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self, values: Mapping[str, object], *, is_sandboxed: bool) -> list[str]:
@@ -122,12 +124,12 @@ class Description:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What it may read besides its folder: what is said to be readable, and the files that its command names."""
+        """The paths that it may read outside of its folder: the readable ones, and the files that its command names."""
         words = [part for part in self.command if isinstance(part, str) and part.startswith("/")]
         return (*self.readable, *(word for word in words if os.path.isfile(word)))
 
     @property
-    def files_beside(self) -> list[str]:
+    def local_files(self) -> list[str]:
         """The words of its command that look like files of the folder that it is started in."""
         words = [part for part in self.command[1:] if isinstance(part, str) and not part.startswith(("-", "/", "~"))]
         return [word for word in words if _FILE.fullmatch(word)]
@@ -147,7 +149,7 @@ def _tables() -> dict[str, dict[str, Any]]:
 
 
 def known_names() -> list[str]:
-    """Name the programs that come with Decklog."""
+    """Return the names of the descriptions that come with Decklog."""
     return sorted(_tables())
 
 
@@ -169,7 +171,7 @@ def _whole(name: str) -> dict[str, Any]:
 
 
 def describe(name: str, table: Mapping[str, Any]) -> Description:
-    """Read the description of an agent; what it extends comes first. Refuse what is not known, naming it."""
+    """Parse the description of an agent over the one that it extends. Raise Invalid for an unknown setting."""
     base = table.get("extends", "command")
     if base not in _tables():
         raise NotFound(f"agent {name} extends {base!r}, which is not known", hint=f"Use one of {', '.join(known_names())}.")
@@ -189,18 +191,7 @@ def _checked(name: str, table: Mapping[str, Any]) -> Description:
     for key, words in _WORDS.items():
         if key in table and table[key] not in words:
             raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
-    for key in (
-        "command",
-        "untrusted",
-        "in_sandbox",
-        "without_sandbox",
-        "pass_env",
-        "readable",
-        "writable",
-        "probe",
-        "resume",
-        *_HOME_LISTS,
-    ):
+    for key in _LISTS:
         if not isinstance(table.get(key, []), list):
             raise Invalid(f"agent {name}: {key} is a list of texts", field=key)
     lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}

@@ -1,8 +1,11 @@
-"""One session of an agent: its stream goes on record, its money is charged, and it is ended when it must not go on."""
+"""One session of an agent: record its stream, charge its cost, pass questions and messages, and end it when it must not go on."""
 
+import hashlib
+import json
+import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,37 +13,40 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents.entries import cut_of
 from decklog.agents.sessions import charge_of_session
-from decklog.conductor.agents.calls import CallPairs, Told
-from decklog.conductor.agents.description import WEATHER, Description
-from decklog.conductor.agents.messages import SessionMessages
-from decklog.conductor.agents.questions import Questions
-from decklog.conductor.agents.reset_times import stated
-from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader
+from decklog.conductor.agents.calls import CallPairs, SessionEntry
+from decklog.conductor.agents.description import OUTAGES, Description
+from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
 from decklog.conductor.commands import Running, killed_by
+from decklog.records.values import to_json
+from decklog.stores.causes import cause_of
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
+    from decklog.stores.approvals.approval import Approval
+    from decklog.stores.approvals.inbox import Message
 
-# How an agent is ended: kindly first, since it may have something to save.
+# How an agent is ended: by SIGINT first, so that it can save its work.
 KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]
-# Its end wakes whoever waits; what it says, and what is wished of it, is looked at this often.
+# How often its output is read; its end wakes the waiting thread.
 SHORTEST_WAIT, LONGEST_WAIT = 0.004, 2.0
 LONGEST_TEXT = 4096
-# Why an agent is ended that waits for a person: what it left is kept, and its task waits in its place.
+# An agent that waits too long for a person is ended for this reason, and its task is suspended.
 ASKED = "asked"
+# How often new messages and answers are looked for.
+_MESSAGE_SECONDS, _QUESTION_SECONDS = 1.0, 0.5
 _ENTRY_KINDS = {"tool": "tool", "result": "tool", "thought": "reasoning"}
-# Whoever tells one of these has had an answer of a model. A text may be the program's own.
+# Events that follow an answer of a model. A text may be the program's own.
 _ANSWERS = ("tool", "result", "usage", "thought")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a session is about, and what ends it."""
+    """The run, task and budget of a session."""
 
     run_id: str
     task_id: str
     worker: str | None = None
-    # The folder that it works in.
+    # Its working folder.
     folder: str | None = None
     budget_microdollars: int | None = None
     reservation_id: str | None = None
@@ -50,8 +56,8 @@ class Terms:
 class SessionOutcome:
     """How a session ended.
 
-    `ended_for` is why the conductor ended it, if it did; `error_class` what the agent met, and `until` when that is over, if it
-    was stated; `approval` what a person did not answer in time.
+    `ended_for` is the conductor's reason to end it, `error_class` the error that the agent reported, `until` the stated end of
+    an outage, and `approval` a question that nobody answered in time.
     """
 
     exit_code: int | None = None
@@ -64,31 +70,129 @@ class SessionOutcome:
     approval: str | None = None
     session: str | None = None
     text: str = ""
-    # The end of what it wrote to standard error.
+    # The end of its standard error.
     stderr: str = ""
     microdollars: int = 0
     is_priced: bool = False
     counts: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
-        """Write it down so that another process can go on from it."""
+        """Return it as it is recorded, for another process."""
         return {**vars(self), "until": None if self.until is None else self.until.isoformat()}
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "SessionOutcome":
-        """Read what `as_dict` wrote."""
+        """Return the outcome that `as_dict` wrote."""
         until = facts.get("until")
         return cls(**{**facts, "until": None if until is None else datetime.fromisoformat(until)})
 
     @property
-    def is_weather(self) -> bool:
-        """Whether what ended it is nobody's fault."""
+    def is_outage(self) -> bool:
+        """Whether an outage ended it, which uses no attempt."""
         return (
-            self.error_class in WEATHER
+            self.error_class in OUTAGES
             or self.killed is not None
             or self.reason in ("abandoned", "lost")
             or self.ended_for in ("stopped", "lease")
         )
+
+
+class SessionMessages:
+    """The messages of people to one session. `pending` lists the undelivered ones, `delivered` records a delivery."""
+
+    def __init__(
+        self, folder: Path, pending: "Callable[[], Sequence[Message]]", delivered: Callable[[str], object], *, is_taken: bool
+    ) -> None:
+        self._folder = folder
+        self._pending = pending
+        self._delivered = delivered
+        # Whether the agent's client takes messages while it works.
+        self._is_taken = is_taken
+        self._looked = -_MESSAGE_SECONDS
+
+    def look(self) -> None:
+        """Write new messages to where the client finds them."""
+        if not self._is_taken or time.monotonic() - self._looked < _MESSAGE_SECONDS:
+            return
+        self._looked = time.monotonic()
+        for message in self._pending():
+            path = self._folder / f"message-{message.id}.json"
+            if not path.exists():
+                _write_json(path, {"id": message.id, "text": message.body})
+
+    def delivered(self, message_id: object) -> None:
+        """Record that the client has delivered a message to the agent, if there is such a message."""
+        if (self._folder / f"message-{os.path.basename(str(message_id))}.json").exists():
+            self._delivered(str(message_id))
+
+
+class Questions:
+    """The open questions of one session. An approval is for exactly this act in this task, also in later attempts."""
+
+    def __init__(self, log: "Decklog", run_id: str, task_id: str, folder: Path) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._task_id = task_id
+        self._folder = folder
+        self._open: dict[int, str] = {}
+        self._since = self._looked = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the first open question was asked."""
+        return time.monotonic() - self._since if self._open else 0.0
+
+    @property
+    def newest(self) -> str | None:
+        """The newest open approval."""
+        return list(self._open.values())[-1] if self._open else None
+
+    def ask(self, agent: str, asked: Mapping[str, Any]) -> None:
+        """Ask a person, unless there is an answer already, as when the stream is read again after an adoption."""
+        number, about = int(asked["number"]), asked.get("about")
+        if self._path(number).exists():
+            return
+        digest = hashlib.sha256(to_json(about).encode()).hexdigest()
+        approval = self._log.approvals.ask(
+            self._run_id,
+            f"Let {agent} do this? {asked.get('text')}",
+            by="conductor",
+            about=about,
+            task_id=self._task_id,
+            source="conductor.permission",
+            payload={**cause_of(asked.get("cause")), "tier": self._log.trust.status()["tier"]},
+            key=f"permission:{self._task_id}:{digest}",
+        )
+        self._since = self._since if self._open else time.monotonic()
+        self._open[number] = approval.id
+        self._looked = 0.0
+
+    def look(self) -> None:
+        """Write the answers of people to where the client finds them."""
+        if not self._open or time.monotonic() - self._looked < _QUESTION_SECONDS:
+            return
+        self._looked = time.monotonic()
+        for number, approval_id in list(self._open.items()):
+            approval = self._log.approvals.get(approval_id)
+            if approval.state != "open":
+                _write_json(self._path(number), self._answer(approval))
+                del self._open[number]
+
+    def _answer(self, approval: "Approval") -> dict[str, object]:
+        # With a registered owner, only signed approvals count.
+        is_granted = self._log.approvals.granted_for(self._run_id, str(approval.subject_digest)) is not None
+        is_allowed = approval.state == "granted" and is_granted
+        return {"allow": is_allowed, "reason": approval.rationale or f"a person has not allowed it ({approval.state.value})"}
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.json"
+
+
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    """Write a file that its reader sees complete or not at all."""
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(content), encoding="utf-8")
+    new.rename(path)
 
 
 class AgentSession:
@@ -132,13 +236,13 @@ class AgentSession:
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         self.outcome.killed = killed_by(ended) if self.outcome.ended_for is None and "reason" in ended else None
         self._take_errors()
-        if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER and self._may_have_asked:
-            # It told of no price: that something was spent is on record all the same, as a call of unknown price.
+        if "charged" not in self.outcome.counts and self.outcome.error_class not in OUTAGES and self._may_have_asked:
+            # It reported no price: record a call of unknown price.
             self._charge({})
         return self.outcome
 
     def _take_errors(self) -> None:
-        """Keep the end of what the agent wrote to standard error; it may name the error of an agent that failed."""
+        """Keep the end of standard error, which may name the error of an agent that failed."""
         outcome = self.outcome
         outcome.stderr = "\n".join(Follower(self._running.folder, "stderr").rest())[-LONGEST_TEXT:].strip()
         if outcome.exit_code and outcome.error_class is None and outcome.ended_for is None:
@@ -154,7 +258,7 @@ class AgentSession:
         return not (is_failed_start or self._is_unasked)
 
     def _followed(self, wanted_end: Callable[[], str | None], wait: Callable[[float], bool]) -> dict[str, Any]:
-        """Take in what the agent tells until it has ended; give how that was. Nobody asks as long as its supervisor is there."""
+        """Read the agent's output until its end; return how it ended."""
         heard = progressed = time.monotonic()
         seconds, is_ending, may_be_over = SHORTEST_WAIT, False, True
         longest = min(LONGEST_WAIT, 15 * (self._description.stall_minutes or 1))
@@ -164,7 +268,7 @@ class AgentSession:
             self._questions.look()
             if self._messages is not None:
                 self._messages.look()
-            # Whoever waits for a person is not to blame for being silent.
+            # An agent that waits for a person is not stalled.
             is_waiting = self._questions.newest is not None
             heard = now if events or is_waiting else heard
             progressed = now if is_waiting or any(event.is_progress for event in events) else progressed
@@ -184,7 +288,7 @@ class AgentSession:
             time.sleep(SHORTEST_WAIT)
 
     def _why_end(self, silent: float, without_progress: float) -> str | None:
-        """Return why an agent is ended: it is silent, or it only shows that it lives, or it has spent what it had."""
+        """Return why to end an agent: its budget is used up, nobody answers it, or it is stalled."""
         if self._overdrawn:
             return "budget"
         if self._questions.seconds > 60 * self._description.ask_minutes:
@@ -195,7 +299,7 @@ class AgentSession:
         return "stalled" if silent > stall or without_progress > 2 * stall else None
 
     def _until_stall(self, silent: float, without_progress: float) -> float:
-        """Return how long an agent may still go on as it does, so that it is ended then, and not at the next look."""
+        """Return the seconds until an agent without output counts as stalled."""
         if self._description.stall_minutes is None:
             return LONGEST_WAIT
         stall = self._description.stall_minutes * 60
@@ -207,19 +311,19 @@ class AgentSession:
         return events
 
     def _note_all(self, events: list[StreamEvent]) -> None:
-        self._append(told for event in events if event.is_recorded for told in self._told(event))
+        self._append(entry for event in events if event.is_recorded for entry in self._entries(event))
         for event in events:
             self._note(event)
 
-    def _append(self, told: Iterable[Told]) -> None:
-        entries = [self._entry(one) for one in told]
+    def _append(self, found: Iterable[SessionEntry]) -> None:
+        entries = [self._row(one) for one in found]
         if entries:
             self._log.journal.append_many(entries)
 
-    def _told(self, event: StreamEvent) -> Iterable[Told]:
-        """Return what is recorded of an event."""
+    def _entries(self, event: StreamEvent) -> Iterable[SessionEntry]:
+        """Return the entries to record of an event."""
         if event.kind in ("tool", "result"):
-            return [*self._calls.told(event), *([Told("unread", event.problem)] if event.problem else ())]
+            return [*self._calls.entries(event), *([SessionEntry("unread", event.problem)] if event.problem else ())]
         named = {name: event.taken[name] for name in ("session", "model") if name in event.taken}
         if event.kind == "start":
             if named and named.get("session") == self._started:
@@ -230,19 +334,21 @@ class AgentSession:
         text, cut = cut_of(str(event.taken.get("text") or event.kind))
         if event.problem is not None:
             text = event.problem if event.kind == "noise" else f"{text} ({event.problem})"
-        return [Told("unread" if event.kind == "noise" else event.kind, text, {**named, **(event.usage or {}), **cut} or None)]
+        return [
+            SessionEntry("unread" if event.kind == "noise" else event.kind, text, {**named, **(event.usage or {}), **cut} or None)
+        ]
 
-    def _entry(self, told: Told) -> dict[str, Any]:
+    def _row(self, entry: SessionEntry) -> dict[str, Any]:
         self._number += 1
         return {
             "stream": self._terms.run_id,
-            "body": told.body,
-            "kind": _ENTRY_KINDS.get(told.kind, "event"),
-            "subtype": f"agent.{told.kind}",
+            "body": entry.body,
+            "kind": _ENTRY_KINDS.get(entry.kind, "event"),
+            "subtype": f"agent.{entry.kind}",
             "agent": self._description.name,
             "task_id": self._terms.task_id,
-            "payload": told.payload,
-            # The stream is read from its start after an adoption: what is on record already is not written again.
+            "payload": entry.payload,
+            # After an adoption the stream is read from its start; recorded entries are not written again.
             "key": f"{self._running.mark}:{self._number}",
         }
 
@@ -253,11 +359,11 @@ class AgentSession:
         if event.kind != "thought":
             outcome.text = str(taken.get("text") or outcome.text)[-LONGEST_TEXT:]
         self._model = self._description.model or taken.get("model") or self._model
-        # An error that was got over is no longer what the session ended in.
+        # A later event replaces an error that the agent recovered from.
         outcome.error_class = event.error_class if event.kind in ("error", "end") else outcome.error_class
         if outcome.error_class is not None:
-            told = taken.get("until") or taken.get("text")
-            outcome.until = stated(told, self._log.clock.now()) or outcome.until
+            stated = taken.get("until") or taken.get("text")
+            outcome.until = parse_reset_time(stated, self._log.clock.now()) or outcome.until
         elif event.kind in _ANSWERS and not self._is_answered:
             self._is_answered = True
             self._on_answer()
@@ -271,7 +377,7 @@ class AgentSession:
             self._questions.ask(self._description.name, taken)
 
     def _charge(self, usage: Any) -> None:
-        """Put on record what is spent already; a budget that has no room for it ends the session."""
+        """Record spending; over the budget the session is ended."""
         number = self.outcome.counts.get("charged", 0) + 1
         self.outcome.counts["charged"] = number
         charge = self._log.ledger.charge(
@@ -279,7 +385,7 @@ class AgentSession:
             **usage,
             run_id=self._terms.run_id,
             task_id=self._terms.task_id,
-            # Money is held for whoever claimed the task.
+            # The reservation is for the worker that claimed the task.
             agent=self._terms.worker or self._description.name,
             agent_id=self._description.name,
             call_site="conductor.work",
@@ -291,11 +397,11 @@ class AgentSession:
         self.outcome.is_priced = charge.cost_microdollars is not None
         self.outcome.microdollars += charge.cost_microdollars or 0
         limit = self._terms.budget_microdollars
-        # A price that is not known has no room in any budget; minutes end such an agent, and not its first charge.
+        # An unknown price does not end the session; its time limit does.
         is_over = charge.overdrew and charge.cost_microdollars is not None
         self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
 
 
 def answers_of(folder: Path) -> Path:
-    """Name the folder in which a session's client finds what a person answers: beside the agent's own, and not its to write."""
+    """Return the folder with the answers of people to a session, which the agent can't write to."""
     return folder.parent / "answers"

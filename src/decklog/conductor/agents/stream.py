@@ -1,9 +1,11 @@
-"""What an agent prints, as it comes: whole lines out of the supervisor's files, and the events that they are."""
+"""The output of an agent: lines from the supervisor's files, the events in them, and the reset times of limits."""
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,19 @@ from decklog.guard.shell.spool import HEAD
 
 LONGEST_LINE = 1024 * 1024
 FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
-# The ledger takes no larger figure. No model and no purse reaches it.
+# The ledger takes no larger figures.
 MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
 _LONGEST_NAME = 200
 _MOST_QUESTIONS = 10**6
 # Names in `take` that begin like this are arguments of a call.
 INPUT = "input/"
+# No quota lasts longer.
+_LONGEST_LIMIT = timedelta(days=32)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+_SECONDS = re.compile(r"(?<!\d)1\d{9}(?!\d)")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b", re.IGNORECASE)
+_SPAN_AHEAD = re.compile(r"\b(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[,\s]*(?:and\s+)?)+)", re.IGNORECASE)
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 class Follower:
@@ -29,7 +38,7 @@ class Follower:
         self._at = 0
         self._place = 0
         self._line = _Line()
-        # When the piece came that the last line ended in, in nanoseconds since 1970.
+        # When the end of the last line arrived, in nanoseconds since 1970.
         self.arrived: int | None = None
 
     def lines(self) -> Iterator[str]:
@@ -43,7 +52,7 @@ class Follower:
         yield from self._line.end()
 
     def _pieces(self) -> Iterator[bytes]:
-        """Read on in the file of the beginning; past it, whatever the two files of the end still have."""
+        """Yield new output from the file of the beginning, and after its end from the two files of the end."""
         content = _tail_of(Path(f"{self._path}.head"), self._at)
         at = 0
         for self.arrived, place, data, end in _pieces(content):
@@ -82,7 +91,7 @@ def _pieces(content: bytes) -> Iterator[tuple[int, int, bytes, int]]:
 
 
 class _Line:
-    """Puts pieces together to lines; of one that is too long the beginning stays, with the digest of all of it."""
+    """Joins parts to lines; a line that is too long is cut, with the digest of all of it."""
 
     def __init__(self) -> None:
         self._kept = b""
@@ -115,9 +124,9 @@ class _Line:
 
 @dataclass(frozen=True)
 class StreamEvent:
-    """Something that an agent printed. `problem` is what could not be read.
+    """Something that an agent printed. `problem` describes what could not be parsed.
 
-    `usage` is what was spent since the event before it: empty if nothing was, None if the event does not report it.
+    `usage` is the spending since the event before it: empty if there is none, None if the event does not report it.
     """
 
     kind: str
@@ -138,7 +147,7 @@ class StreamEvent:
 
 
 class StreamReader:
-    """Makes events of an agent's lines, by its description."""
+    """Parses an agent's lines to events, by its description."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
@@ -148,11 +157,11 @@ class StreamReader:
         self._held: StreamEvent | None = None
 
     def read(self, line: str, arrived: int | None = None) -> list[StreamEvent]:
-        """Return the events of a line. A text that comes in pieces is returned with the first event that is none of it."""
+        """Return the events of a line. A text in parts is returned with the first other event after it."""
         return self._joined([replace(event, arrived=arrived) for event in self._read(line)])
 
     def rest(self) -> list[StreamEvent]:
-        """Return a text whose last piece was the last line."""
+        """Return a text whose last part was the last line."""
         held, self._held = self._held, None
         return [held] if held is not None else []
 
@@ -174,10 +183,10 @@ class StreamReader:
         if self._description.stream == "none":
             return [StreamEvent("text", {"text": line})]
         try:
-            # Only values that the log can store: no lone surrogates, no infinite numbers, no deep nesting.
+            # Only values that the log can store.
             data = tellable(json.loads(line))
         except ValueError:
-            # Escape codes and warnings were seen between the lines of JSON. A line of JSON that is too long was cut.
+            # Programs print escape codes and warnings between lines of JSON. A line that is too long was cut.
             problem = f"a line is too long to be read: {line[:200]}" if line.startswith("{") and line.endswith("]") else None
             return [StreamEvent("noise", {"text": line}, problem=problem)]
         except RecursionError:
@@ -192,7 +201,7 @@ class StreamReader:
         return found or [StreamEvent("noise")]
 
     def _events(self, document: object, pointer: str | None) -> Iterator[StreamEvent]:
-        """Yield the event of a line, or of an element of a list in it: by the first rule that it meets."""
+        """Yield the event of a line, or of an element of a list in it, by the first rule that matches."""
         rule = next((one for one in self._description.events if one.each == pointer and _meets(one, document)), None)
         if rule is None:
             return
@@ -213,7 +222,7 @@ class StreamReader:
         if rule.total:
             before, self._totals = self._totals, {**self._totals, **figures}
             figures = {name: max(0, value - before.get(name, 0)) for name, value in figures.items()}
-        # Zeros are what a program reports that no model has answered.
+        # Zeros: no model has answered.
         if not any(figures.values()):
             return {}
         # A program that reports tokens and no cost does not know the price.
@@ -223,12 +232,12 @@ class StreamReader:
         return self.class_of(taken) if kind == "error" or taken.get("is_error") else None
 
     def class_of(self, taken: Mapping[str, Any]) -> str | None:
-        """Return the class of an error by what is known of it; None if it has none."""
+        """Return the class of an error; None if it has none."""
         return next((rule.error_class for rule in self._description.errors if _is_error(rule, taken)), None)
 
 
 def _tokens(taken: Mapping[str, Any], *, cached_within_input: bool) -> dict[str, int]:
-    """Return the four kinds of tokens. What a total has besides them was thought, and is paid for as what was said."""
+    """Return the four kinds of tokens. The rest of a total is reasoning, which costs as much as output."""
     figures = {name: int(taken[name]) for name in FIGURES if name in taken}
     cached = figures.get("cache_read_tokens", 0) + figures.get("cache_create_tokens", 0)
     if cached_within_input and "input_tokens" in figures:
@@ -240,7 +249,7 @@ def _tokens(taken: Mapping[str, Any], *, cached_within_input: bool) -> dict[str,
 
 
 def at(data: object, pointer: str) -> Any:
-    """Look into JSON by a pointer such as /usage/input_tokens; nothing there is None."""
+    """Return a value in JSON by a pointer such as /usage/input_tokens; None if there is none."""
     for name in pointer.split("/")[1:]:
         if isinstance(data, dict):
             data = data.get(name)
@@ -252,7 +261,7 @@ def at(data: object, pointer: str) -> Any:
 
 
 def _documents(data: object, pointer: str | None) -> Iterator[object]:
-    """Yield a line as it is, or once for each element of a list in it, which is then found at `/item`."""
+    """Yield a line, or the line once for each element of a list in it, with the element at `/item`."""
     if pointer is None:
         yield data
     elif isinstance(data, dict) and isinstance(found := at(data, pointer), list):
@@ -270,7 +279,7 @@ def _is_error(rule: ErrorRule, taken: Mapping[str, Any]) -> bool:
 
 
 def _remove_unusable(kind: str, taken: dict[str, Any]) -> str | None:
-    """Remove values that could not be used from what was taken out of a line, and name them; None if all can."""
+    """Remove impossible values from the fields of a line; return their description, None if there are none."""
     most = {**dict.fromkeys((*FIGURES, "total_tokens"), MOST_TOKENS), "cost_usd": MOST_DOLLARS}
     unusable = [name for name, limit in most.items() if name in taken and not _is_number(taken[name], limit)]
     unusable += [name for name in ("session", "model") if name in taken and not _is_name(taken[name])]
@@ -286,3 +295,38 @@ def _is_number(value: object, most: int) -> bool:
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_NAME
+
+
+# Reset times
+
+
+def parse_reset_time(value: object, now: datetime) -> datetime | None:
+    """Parse when a limit ends, from a moment, a span or seconds since 1970; None if it is past or impossible."""
+    try:
+        found = _moment(value, now)
+    except OverflowError:
+        # A span of a million years.
+        return None
+    return found if found is not None and now < found <= now + _LONGEST_LIMIT else None
+
+
+def _moment(value: object, now: datetime) -> datetime | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        # A small number is a span, a large one a moment.
+        return now + timedelta(seconds=value) if value < 10**9 else datetime.fromtimestamp(min(value, 4e9), UTC)
+    text = str(value or "")
+    if (known := _MOMENT.search(text)) is not None:
+        return _utc(known[0])
+    if (known := _SECONDS.search(text)) is not None:
+        return datetime.fromtimestamp(int(known[0]), UTC)
+    ahead = _SPAN_AHEAD.search(text)
+    parts = _SPAN.findall(ahead[1]) if ahead is not None else []
+    return now + timedelta(seconds=sum(float(number) * _UNITS[unit[0].lower()] for number, unit in parts)) if parts else None
+
+
+def _utc(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -1,1 +1,1 @@
-"""Examines a change: what it touches, what the checks say of its tree, and what only a person may let pass."""
+"""Examine a change: its paths, the checks on its tree, and the findings that only a person may accept."""

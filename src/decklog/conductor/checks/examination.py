@@ -1,4 +1,4 @@
-"""Examines a change from one commit to another: by rules of the first, with the tests of the first."""
+"""Examine a change from one commit to another, by the settings and with the tests of the first."""
 
 import hashlib
 import json
@@ -8,18 +8,14 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.checks.changed_tests import Removed, kept, python_files
-from decklog.conductor.checks.moved_tests import TestFile, hidden, moved
-from decklog.conductor.checks.report import census
-from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, CheckOutput, Runner
-from decklog.conductor.git.calls import fixed_settings, version
+from decklog.conductor.checks.lost_tests import RemovedTests, TestFile, hidden, moved, python_files, test_files
+from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, CheckOutput, Runner, census
 from decklog.conductor.git.changes import PathChange, added_lines, changes
-from decklog.conductor.settings.check import Check
-from decklog.conductor.settings.configuration import Configuration
+from decklog.conductor.git.repository import fixed_settings, version
+from decklog.conductor.settings import Check, Configuration
 from decklog.core.errors import Conflict, Unavailable
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.records.values import to_json
@@ -28,7 +24,7 @@ from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
 if TYPE_CHECKING:
     from decklog.log import Decklog
 
-# Code that is not a test has no business with these: it would behave differently where it is examined.
+# With these, code that is not a test could behave differently under test.
 _KNOWS_ITS_TESTS = re.compile(
     r"os\._exit|PYTEST_CURRENT_TEST|\b_pytest\b|^\s*(import|from)\s+(pytest|unittest|mock)\b|junitxml|report\.xml|sys\.argv"
     r"|sys\.modules|sys\.settrace|\batexit\b|faulthandler|__builtins__|import\s+builtins|setattr\(builtins"
@@ -42,7 +38,7 @@ class Interrupted(Unavailable):
 
 @dataclass(frozen=True)
 class Examination:
-    """What came of it: `green`, `red` with what is wrong, or `held` for a person, who is asked about exactly `about`."""
+    """The outcome: `green`, `red` with findings, or `held` for a person, who decides about exactly `about`."""
 
     outcome: str
     findings: list[dict[str, Any]] = field(default_factory=list)
@@ -54,7 +50,7 @@ class Examination:
 
 
 class Examiner:
-    """Examines changes for one task under one fence."""
+    """Examines changes for one task under one fencing token."""
 
     def __init__(
         self, log: "Decklog", run_id: str, configuration: Configuration, runner: Runner, *, task_id: str | None, fence: int = 0
@@ -67,18 +63,18 @@ class Examiner:
         self._task_id = task_id
         self._fence = fence
         self._number = 0
-        self._tests = _patterns(configuration.tests)
-        self._protected = _patterns(configuration.protected, ignore_case=True)
+        self._tests = IgnoreFile(configuration.tests)
+        self._protected = IgnoreFile(configuration.protected, ignore_case=True)
         self._environment = environment_digest(runner)
 
     # One verdict
 
     def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, CheckOutput]:
-        """Return what a check says of a commit's tree: what is on record, or what it says now."""
+        """Return the verdict of a check on a commit's tree: the recorded one, or a new one."""
         tree = self._repository.tree(commit)
         definition = _definition(check, changed)
         known = self._log.verdicts.known(self._run_id, tree, definition=definition, environment=self._environment)
-        # A check that could not say may say it now; one that said something has said it.
+        # Only an error is tried again.
         if known is not None and known.outcome is not CheckOutcome.ERROR:
             return known, self._recalled(known)
         said = self._run(check, commit, changed)
@@ -92,15 +88,15 @@ class Examiner:
         return self._recorded(check, tree, definition, said), said
 
     def _raise_outage(self, check: Check, commit: str, said: CheckOutput) -> None:
-        """Raise Unavailable for a check that something outside has ended again and again: its tree is not to blame."""
+        """Raise Unavailable for a check that was ended from outside each time."""
         if said.outage is None or self._runner.wanted_end() is not None:
             return
-        message = f"check {check.name} says nothing of commit {commit[:12]}: it was {said.outage} {MOST_RUNS} times"
+        message = f"check {check.name} has no result for commit {commit[:12]}: it was {said.outage} {MOST_RUNS} times"
         if said.outage != OUT_OF_DISK:
             raise Interrupted(message, hint="Look for what ends it, such as a lack of memory; then start again.")
         if _free_bytes(self._runner.folder) < self._configuration.free_megabytes * 1024 * 1024:
             raise Unavailable(message, hint="Make room on the disk.")
-        # A test may print the same words. Where there is room on the disk, it failed.
+        # A test may print the same words: with room on the disk it failed.
 
     def _run(self, check: Check, commit: str, changed: Sequence[str]) -> CheckOutput:
         self._number += 1
@@ -136,28 +132,28 @@ class Examiner:
         return CheckOutput(verdict.outcome, verdict.exit_code, kept.get("reason", ""), kept.get("tests"), kept.get("output", ""))
 
     def base_findings(self, base: str) -> list[dict[str, Any]]:
-        """Return which gates a commit does not pass by itself; nobody's change is to blame for them."""
+        """Return the gates that a commit does not pass."""
         verdicts = [(check, *self.verdict(check, base)) for check in self._configuration.gates]
         return [_finding(check.name, "inherited", said) for check, verdict, said in verdicts if not self._is_good(verdict, said)]
 
     def red_tests(self, commit: str) -> set[str]:
-        """Name the tests that fail on a commit by itself."""
+        """Return the failing tests of a commit."""
         return {test for check in self._configuration.gates for test in self.verdict(check, commit)[1].failing}
 
     def _is_good(self, verdict: CheckVerdict, said: CheckOutput) -> bool:
-        """Return whether a check passed, or came to its end with nothing red but what was so when the run began."""
+        """Return whether a check passed, or only tests fail that a person has allowed."""
         is_known = bool(said.failing) and self._configuration.known_red.issuperset(said.failing)
         return verdict.is_pass or (verdict.outcome is CheckOutcome.FAIL and is_known)
 
     # A whole change
 
     def examine(self, base: str, tip: str) -> Examination:
-        """Examine what leads from one commit to another."""
+        """Examine the change from one commit to another."""
         changed = changes(self._repository, base, tip)
         paths = [one.path for one in changed if one.status != "D"]
         asked = self._questions(base, tip, changed)
         old_tests = [one for one in changed if one.status != "A" and self._tests.covers(one.path)]
-        removed = Removed(self._repository, base, tip, self._tests)
+        removed = RemovedTests(self._repository, base, tip, self._tests)
         red = [finding for check in self._configuration.gates for finding in self._graded(check, base, tip, paths, removed)]
         red = red or self._hidden(base, tip)
         if not red and old_tests:
@@ -166,7 +162,7 @@ class Examiner:
             return Examination("red", red)
         return self._held(base, tip, asked) if asked else Examination("green")
 
-    def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str], removed: "Removed") -> list[dict[str, Any]]:
+    def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str], removed: RemovedTests) -> list[dict[str, Any]]:
         verdict, said = self.verdict(check, tip, changed)
         if not self._is_good(verdict, said):
             return [_finding(check.name, verdict.outcome.value, said)]
@@ -186,23 +182,23 @@ class Examiner:
         )
 
     def _test_files(self, base: str, tip: str) -> tuple[list[TestFile], list[TestFile]]:
-        """Read the tests in Python that a change touches, as they were and as they are."""
+        """Read the changed test files in Python, before and after."""
         old, new = python_files(self._repository, base, tip, self._tests.covers)
-        return kept(old), kept(new)
+        return test_files(old), test_files(new)
 
     def _hidden(self, base: str, tip: str) -> list[dict[str, Any]]:
-        """Find tests that a change hides behind others of the same name: a report has that name all the same."""
+        """Find tests that a change hides behind others of the same name, which a report can't show."""
         old, new = (hidden(files) for files in self._test_files(base, tip))
         found = [name for name in new if name not in old]
         text = "tests are not run, since others further down have their names"
         return [{"check": "tests", "kind": "census", "text": text, "tests": found[:MOST_SHOWN]}] if found else []
 
     def _by_old_tests(
-        self, base: str, tip: str, old: Sequence[PathChange], paths: Sequence[str], removed: "Removed"
+        self, base: str, tip: str, old: Sequence[PathChange], paths: Sequence[str], removed: RemovedTests
     ) -> list[dict[str, Any]]:
-        """Grade the new code with the test files that it changed as they were; red there is for a person to judge.
+        """Check the new code with the old versions of changed test files; a person decides about failures.
 
-        Tests that went with the code that they tried are left out.
+        Tests that were removed with their code are left out.
         """
         otherwise = removed.without([one.path for one in old])
         commit = self.with_files_of(base, tip, [one.path for one in old if otherwise.get(one.path, b"") is not None])
@@ -213,12 +209,12 @@ class Examiner:
         return [{**finding, "kind": "old-tests", "changed": [one.path for one in old]} for finding in findings]
 
     def with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
-        """Make a commit of a tip's tree with some files as they are in the base."""
+        """Create a commit of a tip's tree with some files of the base."""
         listed = self._repository.on_objects("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths).out
         return self._with(tip, listed, "With the tests of the base\n")
 
     def with_content(self, tip: str, path: str, content: bytes) -> str:
-        """Make a commit of a tip's tree with one of its files otherwise."""
+        """Create a commit of a tip's tree with other content of one file."""
         listed = self._repository.on_objects("ls-tree", "-z", "--full-tree", tip, "--", path).out
         mode = listed.partition(b" ")[0]
         blob = self._repository.on_objects("hash-object", "-w", "--stdin", given=content).text
@@ -235,7 +231,7 @@ class Examiner:
         return self._repository.commit(tree, [tip], message, self._runner.person, 0)
 
     def _questions(self, base: str, tip: str, changed: Sequence[PathChange]) -> list[dict[str, Any]]:
-        """Name what only a person may let pass, whatever the checks say."""
+        """List the findings that only a person may accept."""
         found: list[dict[str, Any]] = []
         protected = [one.path for one in changed if self._protected.covers(one.path)]
         if protected:
@@ -250,21 +246,15 @@ class Examiner:
         return not self._tests.covers(path) and _KNOWS_ITS_TESTS.search(line) is not None
 
     def _held(self, base: str, tip: str, asked: list[dict[str, Any]]) -> Examination:
-        """Let pass what a person said yes to: exactly this change, with exactly these findings."""
+        """Return green if a person approved exactly this change with exactly these findings."""
         about = {"base": self._repository.tree(base), "tree": self._repository.tree(tip), "findings": asked}
         content = to_json(about).encode()
         is_granted = self._log.approvals.granted_for(self._run_id, hashlib.sha256(content).hexdigest()) is not None
         return Examination("green" if is_granted else "held", asked, content)
 
 
-@lru_cache(maxsize=16)
-def _patterns(paths: tuple[str, ...], *, ignore_case: bool = False) -> IgnoreFile:
-    """Read patterns once: each change is examined at least twice by the same."""
-    return IgnoreFile(paths, ignore_case=ignore_case)
-
-
 def environment_digest(runner: Runner) -> str:
-    """Name what a verdict depends on besides the tree and the check."""
+    """Return a digest of what a verdict depends on, except for the tree and the check."""
     facts: Mapping[str, object] = {"git": version(), "settings": fixed_settings(), "sandbox": runner.sandbox.value}
     return hashlib.sha256(to_json(facts).encode()).hexdigest()
 
@@ -287,13 +277,13 @@ def _finding(name: str, kind: str, said: CheckOutput) -> dict[str, Any]:
 
 
 def refuse_red_base(findings: Sequence[Mapping[str, Any]], commit: str) -> None:
-    """Refuse to start from a commit that does not pass its own checks."""
+    """Raise Conflict for a first commit that does not pass its own checks."""
     if findings:
         names = ", ".join(f"{one['check']} ({one['text'] or one['kind']})" for one in findings)
         tests = [test for one in findings for test in one.get("tests") or ()]
         allowing = f", or allow it to stay red: {' '.join(f'--from-red {shlex.quote(test)}' for test in tests)}" if tests else ""
         raise Conflict(
             f"commit {commit[:12]} does not pass its own checks: {names}",
-            hint=f"Mend it first, since no change could be told from what was red before{allowing}.",
+            hint=f"Fix it first, since failures of a change could not be recognised{allowing}.",
             findings=[dict(one) for one in findings],
         )

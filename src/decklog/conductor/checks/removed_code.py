@@ -1,4 +1,4 @@
-"""Code of Python that a change takes away: which names are gone for good, and not moved or called otherwise."""
+"""Code in Python that a change removes: names that are gone, and not moved or renamed."""
 
 import ast
 import copy
@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from decklog.core.python_source import parsed
 
-# Two definitions that have so much in common are one that is called otherwise.
+# Two definitions with this similarity are one that was renamed.
 _ALIKE = 0.75
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Files = Mapping[str, bytes | None]
@@ -16,7 +16,7 @@ Files = Mapping[str, bytes | None]
 
 @dataclass(frozen=True)
 class RemovedCode:
-    """What a change takes away: names by the file that they stood in, methods, which are told by name alone, and whole files."""
+    """The removed code of a change: names by file, methods by name alone, and whole files."""
 
     names: frozenset[tuple[str, str]] = frozenset()
     methods: frozenset[str] = frozenset()
@@ -32,23 +32,21 @@ class RemovedCode:
 
 
 def is_module(path: str, module: str) -> bool:
-    """Return whether a file is what a module is imported from, wherever the folder of its package lies."""
+    """Return whether a module is imported from a file, in any folder."""
     dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     return dotted == module or dotted.endswith(f".{module}")
 
 
 def _trees(files: Files) -> dict[str, ast.Module | None]:
-    """Read files; one that is not there, or is no Python, is null."""
+    """Parse files; a missing file, or one that is no Python, is None."""
     return {path: None if content is None else parsed(content) for path, content in files.items()}
 
 
 def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collection[str]]) -> RemovedCode:
-    """Find what the changed files of code no longer have. `named` gives those of some words that the code has still, anywhere."""
-    old, new = (
-        {path: None if content is None else parsed(content) for path, content in files.items()} for files in (before, after)
-    )
+    """Find the code that changed files no longer have. `named` returns those of some words that any code still has."""
+    old, new = _trees(before), _trees(after)
     if any(new[path] is None for path in after if after[path] is not None):
-        # Of a file that can't be read nobody knows what it has.
+        # The names of a file that can't be parsed are unknown.
         return RemovedCode()
     was, now = ({path: bound(tree) for path, tree in trees.items() if tree is not None} for trees in (old, new))
     known = {place for place, _ in _definitions(old)}
@@ -70,7 +68,7 @@ def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collect
 
 
 def bound(tree: ast.Module) -> dict[str, ast.AST]:
-    """Return the names that a module defines at its top, each with what defines it."""
+    """Return the top-level names of a module, each with its definition."""
     found: dict[str, ast.AST] = {}
     for node in tree.body:
         match node:
@@ -85,7 +83,7 @@ def bound(tree: ast.Module) -> dict[str, ast.AST]:
 
 
 def _settled(lost: Mapping[tuple[str, str], ast.AST]) -> Iterator[tuple[str, str]]:
-    """Yield what is gone; a name that was only taken from elsewhere is so where it stood as well."""
+    """Yield the removed names; an imported name is removed if it is where it was defined."""
     own = {key for key, node in lost.items() if not isinstance(node, ast.Import | ast.ImportFrom)}
     yield from own
     for (path, name), node in lost.items():
@@ -104,11 +102,11 @@ def _absolute(path: str, node: ast.ImportFrom) -> str:
     return ".".join([*kept, *([node.module] if node.module else [])])
 
 
-# Moved, or called otherwise
+# Moved, or renamed
 
 
 def _definitions(trees: Mapping[str, ast.Module | None]) -> Iterator[tuple[str, _Definition]]:
-    """Give functions, classes and methods, each with its place: what it is called, within which others, in which file."""
+    """Yield functions, classes and methods, each with its qualified name and file."""
     for path, tree in trees.items():
         if tree is not None:
             yield from _within(path, tree)
@@ -123,7 +121,7 @@ def _within(place: str, around: ast.AST) -> Iterator[tuple[str, _Definition]]:
 
 
 def _methods(was: Mapping[str, ast.AST], now: Mapping[str, ast.AST]) -> Iterator[_Definition]:
-    """Yield the methods that classes had and have no more, of those that stay and of those that go."""
+    """Yield the methods that classes no longer have, of classes that stay and of removed ones."""
     for name, node in was.items():
         if isinstance(node, ast.ClassDef):
             other = now.get(name)
@@ -132,7 +130,7 @@ def _methods(was: Mapping[str, ast.AST], now: Mapping[str, ast.AST]) -> Iterator
 
 
 def _is_kept(name: str, node: ast.AST, added: Collection[_Definition]) -> bool:
-    """Return whether a definition that comes has the same name, or says nearly the same."""
+    """Return whether an added definition has the same name, or nearly the same body."""
     if any(one.name == name for one in added):
         return True
     if not isinstance(node, _Definition):
@@ -142,7 +140,7 @@ def _is_kept(name: str, node: ast.AST, added: Collection[_Definition]) -> bool:
 
 
 def _said(node: _Definition) -> list[str]:
-    """Write a definition as a row of words, without what it is called, its document, and how it calls its own names."""
+    """Return the words of a definition, without its name and docstring, with numbered local names."""
     body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
     plain = copy.deepcopy(ast.Module(body or [ast.Pass()], []))
     own = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}

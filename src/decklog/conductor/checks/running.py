@@ -1,19 +1,19 @@
-"""Runs one check on exactly one tree, under a supervisor and a sandbox, and says what came of it."""
+"""Run one check on exactly one tree, under a supervisor and a sandbox, and read its report."""
 
-import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from xml.etree import ElementTree
 
 from decklog.conductor import commands, kill_points
-from decklog.conductor.checks.checkouts import Checkout, Checkouts
-from decklog.conductor.checks.report import FAILED, read_junit
-from decklog.conductor.commands import Command, Running
+from decklog.conductor.commands import Command
+from decklog.conductor.git import workspaces
 from decklog.conductor.git.repository import Person, Repository
-from decklog.conductor.settings.check import Check
+from decklog.conductor.git.workspaces import Workspace
+from decklog.conductor.settings import Check
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.output import read_output
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 SHOWN = 4000
 GRACE_SECONDS = 5.0
-_KILL = [(9, 5.0)]
 # How often a check is run that something outside of it ended.
 MOST_RUNS = 3
+LARGEST = 64 * 1024 * 1024
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 LONGEST_LINE = 200
 OUT_OF_DISK = "out of disk"
 _OUT_OF_DISK = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC\b")
@@ -34,9 +35,9 @@ _OUT_OF_DISK = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC
 
 @dataclass(frozen=True)
 class CheckOutput:
-    """What a check said of a tree: the tests that it ran, if it reports them, and the end of its output.
+    """The result of a check: the tests that it ran, if it reports them, and the end of its output.
 
-    `outage` names what ended it from outside: then it says nothing of the tree.
+    `outage` is what ended it from outside: then the result is not about the tree.
     """
 
     outcome: CheckOutcome
@@ -49,7 +50,7 @@ class CheckOutput:
 
     @property
     def described(self) -> str:
-        """The reason, with the last line of the output where no tests tell more."""
+        """The reason, with the last line of the output if there are no tests."""
         last = next((line.strip() for line in reversed(self.output.splitlines()) if line.strip()), "")
         return f"{self.reason}: {last[:LONGEST_LINE]}" if self.reason and last and not self.tests else self.reason
 
@@ -59,7 +60,7 @@ class CheckOutput:
 
 
 class CheckCompanion(Protocol):
-    """Stands beside a check while it runs: adds to its environment, and reads what is in its folder before that is gone."""
+    """Adds to the environment of a check, and reads its folder before that is removed."""
 
     readable: tuple[str, ...]
 
@@ -69,7 +70,7 @@ class CheckCompanion(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """Runs checks for one run. `wanted_end` gives a reason as soon as whatever runs is to be ended."""
+    """Runs checks. `wanted_end` gives a reason as soon as a running check is to be ended."""
 
     repository: Repository
     person: Person
@@ -77,59 +78,59 @@ class Runner:
     log_file: str | None
     folder: Path
     wanted_end: Callable[[], str | None] = field(default=lambda: None)
-    checkouts: Checkouts = field(default_factory=Checkouts)
 
     @classmethod
     def beneath(cls, folder: Path, log: "Decklog", repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
-        """Return what runs checks outside of a run, in the name of whoever commits here; the log is kept from them."""
+        """Return a runner outside of a run, in the name of the user; checks can't read the log."""
         return cls(
             repository=repository, person=repository.person(), sandbox=sandbox, log_file=log.db.file, folder=folder, **given
         )
 
     def run(
-        self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: CheckCompanion | None = None
+        self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, companion: CheckCompanion | None = None
     ) -> CheckOutput:
         """Run a check on the files of a commit; what it wrote is removed afterwards.
 
         A check that was killed, lost, or out of disk is run again, a few times at most.
         """
         for _ in range(MOST_RUNS):
-            said = self._run_once(check, commit, mark, changed, beside)
+            said = self._run_once(check, commit, mark, changed, companion)
             if said.outage is None or self.wanted_end() is not None:
                 break
         return said
 
     def _run_once(
-        self, check: Check, commit: str, mark: str, changed: Sequence[str], beside: CheckCompanion | None
+        self, check: Check, commit: str, mark: str, changed: Sequence[str], companion: CheckCompanion | None
     ) -> CheckOutput:
-        with self.checkouts.of(self.repository, commit, self.person, self.folder) as checkout:
+        folder = self.folder / mark.replace("/", "_")
+        place = Workspace(folder / "files")
+        try:
+            workspaces.make(self.repository, place, commit, self.person)
             kill_points.reached("check:place")
             begun = time.monotonic()
-            folder = self.folder / mark.replace("/", "_")
-            try:
-                said = self._run_in(checkout, folder, check, mark, changed, beside)
-            finally:
-                self.checkouts.removal.take(folder)
-        return replace(said, duration_ms=int((time.monotonic() - begun) * 1000))
+            output = self._run_in(place.tree, folder / "command", check, mark, changed, companion)
+            return replace(output, duration_ms=int((time.monotonic() - begun) * 1000))
+        finally:
+            workspaces.remove_folder(folder)
 
     def _run_in(
-        self, checkout: Checkout, folder: Path, check: Check, mark: str, changed: Sequence[str], beside: CheckCompanion | None
+        self, tree: Path, folder: Path, check: Check, mark: str, changed: Sequence[str], companion: CheckCompanion | None
     ) -> CheckOutput:
         # Within the command's own scratch folder, which its sandbox may write to.
         report = folder / "tmp/report.xml"
         report.parent.mkdir(parents=True, mode=0o700)
         own = {"PYTHONDONTWRITEBYTECODE": "1", **check.env}
-        more = {} if beside is None else beside.begin(report.parent, checkout.tree, own)
-        also = () if beside is None else beside.readable
+        more = {} if companion is None else companion.begin(report.parent, tree, own)
+        also = () if companion is None else companion.readable
         command = Command(
             argv=check.arguments(report=str(report), changed=changed),
             mark=mark,
-            root=checkout.tree,
+            root=tree,
             folder=folder,
             sandbox=Sandbox(
                 kind=self.sandbox,
                 network=check.network,
-                readable=(str(self.repository.objects), *_expanded(check.readable), *also),
+                readable=(str(self.repository.objects), *commands.expanded(check.readable), *also),
             ),
             log_file=self.log_file,
             env={**own, **more},
@@ -138,27 +139,18 @@ class Runner:
             grace_seconds=GRACE_SECONDS,
         )
         try:
-            commands.start(command)
+            ended = commands.run(command, self.wanted_end)
         except DecklogError as problem:
             return CheckOutput(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
-        running = Running.find(mark, folder)
-        assert running is not None
-        ended = running.until_end(self.wanted_end, _KILL)
-        is_own_end = ended["reason"] == "exited" and commands.killed_by(ended) is None
-        checkout.is_left_well = is_own_end and not ended.get("leftovers")
         output = read_output(folder).text[-SHOWN:]
         tests = read_junit(report) if check.report == "junit" else None
-        if beside is not None:
-            beside.ended(report.parent)
+        if companion is not None:
+            companion.ended(report.parent)
         return _judged(check, ended, tests, output)
 
 
-def _expanded(paths: Sequence[str]) -> list[str]:
-    return [os.path.expanduser(path) for path in paths]
-
-
 def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> CheckOutput:
-    """Make a verdict of how a check ended; what it could not say is an error, and never a pass."""
+    """Return the outcome of a check by how it ended; without a clear result it is an error, never a pass."""
     code = ended["exit_code"] if isinstance(ended["exit_code"], int) else None
     failing = [name for name, outcome in (tests or {}).items() if outcome == FAILED]
     outage = commands.killed_by(ended) or (OUT_OF_DISK if code != 0 and _OUT_OF_DISK.search(output) else None)
@@ -175,3 +167,40 @@ def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] 
     else:
         outcome, reason = CheckOutcome.PASS, ""
     return CheckOutput(outcome, code, reason, tests, output, outage=outage)
+
+
+# Reports of tests
+
+
+def read_junit(path: Path) -> dict[str, str] | None:
+    """Parse a report in JUnit's format; None if it can't be read or has no tests."""
+    try:
+        if path.is_symlink() or path.stat().st_size > LARGEST:
+            return None
+        root = ElementTree.fromstring(path.read_bytes())
+    except (OSError, ElementTree.ParseError, ValueError):
+        return None
+    tests: dict[str, str] = {}
+    for case in root.iter("testcase"):
+        name = f"{case.get('classname', '')}::{case.get('name', '')}"
+        # Of two tests with the same name the worse outcome counts.
+        tests[name] = _worse(tests.get(name, PASSED), _outcome(case))
+    return tests or None
+
+
+def _outcome(case: ElementTree.Element) -> str:
+    kinds = {child.tag for child in case}
+    if kinds & {"failure", "error"}:
+        return FAILED
+    return SKIPPED if "skipped" in kinds else PASSED
+
+
+def _worse(one: str, other: str) -> str:
+    order = (PASSED, SKIPPED, FAILED)
+    return max(one, other, key=order.index)
+
+
+def census(base: Mapping[str, str], tip: Mapping[str, str]) -> list[str]:
+    """List the tests that passed on the base and are missing or skipped on the tip."""
+    passed = [name for name, outcome in base.items() if outcome == PASSED]
+    return sorted(name for name in passed if tip.get(name, SKIPPED) == SKIPPED)

@@ -1,1 +1,1 @@
-"""Git as the conductor uses it: on objects without anybody's settings, and on refs of its own."""
+"""Git as the conductor uses it: on objects without settings, and on refs under `refs/decklog/`."""

@@ -1,4 +1,4 @@
-"""What differs between two commits, and what no change may have."""
+"""The differences between two commits, and the faults that no change may have."""
 
 import posixpath
 import re
@@ -11,6 +11,7 @@ from decklog.guard.files.gitignore import IgnoreFile
 LINK, SUBMODULE = "120000", "160000"
 LARGEST_FILE = 10 * 1024 * 1024
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
+_DIFF = ("diff-tree", "-r", "--no-renames")
 _MARKERS = ("<<<<<<< ", ">>>>>>> ")
 
 
@@ -26,7 +27,7 @@ class PathChange:
 
 @dataclass(frozen=True)
 class Fault:
-    """A reason why a change is not done, whatever the checks say."""
+    """A reason for which a change is not accepted, even if it passes the checks."""
 
     signature: str
     text: str
@@ -35,7 +36,7 @@ class Fault:
 
 def changes(repository: Repository, base: str, tip: str) -> list[PathChange]:
     """List the paths that differ between two commits."""
-    raw = repository.difference(base, tip).raw
+    raw = repository.on_objects(*_DIFF, "-z", "--raw", base, tip).out
     parts = [part.decode(errors="surrogateescape") for part in raw.split(b"\0")]
     found = []
     for head, path in zip(parts[::2], parts[1::2], strict=False):
@@ -60,13 +61,14 @@ def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, 
 
 
 def _changed_lines(repository: Repository, base: str, tip: str) -> Iterator[DiffLine]:
-    return lines_of(repository.difference(base, tip).patch.decode(errors="replace"))
+    words = (*_DIFF, "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
+    return lines_of(repository.on_objects(*words).out.decode(errors="replace"))
 
 
 def lines_of(patch: str) -> Iterator[DiffLine]:
-    """Yield the lines of a patch that git has written, with or without what stands around them."""
+    """Yield the lines of a patch that git has written, with or without context."""
     path, number, is_head = "", 0, True
-    # Not by splitlines: a form feed or another sign of the kind is within a line to git.
+    # Not by splitlines: to git a form feed is within a line.
     for line in patch.split("\n"):
         if line.startswith("diff --git "):
             is_head = True
@@ -80,7 +82,7 @@ def lines_of(patch: str) -> Iterator[DiffLine]:
 
 
 def named(text: str) -> str:
-    """Read the name of a file as the head of a patch has it: quoted if it has unusual characters."""
+    """Parse the name of a file in the head of a diff, which git may quote."""
     name = text.rstrip("\t\r")
     if name.startswith('"') and name.endswith('"'):
         name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
@@ -88,21 +90,15 @@ def named(text: str) -> str:
 
 
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
-    """Return whether two commits differ in nothing but empty lines and white space at the ends of lines."""
+    """Return whether two commits differ only in empty lines and white space at the ends of lines."""
     if any(one.status != "M" for one in changes(repository, base, tip)):
         return False
-    gone: set[tuple[str, str]] = set()
-    new: set[tuple[str, str]] = set()
-    for line in _changed_lines(repository, base, tip):
-        (new if line.sign == "+" else gone).add((line.path, line.text.rstrip()))
-    # A line that was nowhere before, or is nowhere now, needs no closer look.
-    if any(text for _, text in gone ^ new):
-        return False
-    return repository.difference(base, tip).is_empty_but_for("--ignore-space-at-eol", "--ignore-blank-lines")
+    words = (*_DIFF, "--numstat", "--ignore-space-at-eol", "--ignore-blank-lines", base, tip)
+    return not repository.on_objects(*words).out.strip()
 
 
 def faults(repository: Repository, base: str, start: str, tip: str, allowed: Sequence[str]) -> list[Fault]:
-    """Name what keeps a tip from being a change at all: nothing new, out of bounds, or not fit for a tree."""
+    """List the faults of a change: nothing new, paths out of bounds, or files that may not be in a tree."""
     if repository.tree(tip) == repository.tree(start):
         return [Fault("no-change", "the tip has the same files as the commit that the attempt began with")]
     if is_only_space(repository, start, tip):

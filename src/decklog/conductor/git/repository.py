@@ -1,33 +1,75 @@
-"""The user's repository: its objects, and the refs under `refs/decklog/`, which alone are written."""
+"""Run git on the user's repository: on its objects, without anybody's settings, and on the refs under `refs/decklog/`.
+
+Only refs under `refs/decklog/` are written.
+"""
 
 import fcntl
 import hashlib
 import os
-import threading
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from secrets import token_hex
 
-from decklog.conductor.git import loose, skeleton
-from decklog.conductor.git.calls import GitResult, begin, call, version
-from decklog.conductor.git.kept_open import KeptOpen
-from decklog.conductor.git.loose import Commit
-from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.conductor import kill_points
+from decklog.core.errors import Conflict, Invalid, NotFound, TimedOut, Unavailable
 
 HOME = "refs/decklog"
-# So many comparisons of two trees are remembered, and of none the lines if they are larger.
-_MOST_KEPT = 100
-_LARGEST_KEPT = 256 * 1024
-_COMPARING = ("diff-tree", "-r", "--no-renames", "-z", "--raw", "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
+LONGEST_SECONDS = 300.0
+OLDEST = (2, 38)
+# Fixed so that the repository's settings start no program, and merges are the same on every computer.
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.attributesFile": "/dev/null",
+    "core.excludesFile": "/dev/null",
+    # An index is rebuilt after a crash; the objects that it names are synced.
+    "core.fsync": "all,-index",
+    "core.quotePath": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "merge.renames": "true",
+    "merge.renameLimit": "10000",
+    "merge.directoryRenames": "false",
+    "merge.conflictStyle": "merge",
+    "diff.algorithm": "myers",
+}
+_VARIABLES = {
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    # Read the objects that would be pushed.
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+_PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
+_OPTIONS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 @dataclass(frozen=True)
+class GitResult:
+    """The exit code and the output of git."""
+
+    code: int
+    out: bytes
+
+    @property
+    def text(self) -> str:
+        return self.out.decode(errors="surrogateescape").strip()
+
+
+@dataclass(frozen=True)
 class Person:
-    """In whose name commits are made."""
+    """The author of commits."""
 
     name: str
     email: str
@@ -35,48 +77,68 @@ class Person:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """A merge of two commits: its tree, or the files that stand in the way."""
+    """A merge of two commits: its tree, and the files with conflicts."""
 
     tree: str
     conflicts: tuple[str, ...] = ()
 
 
-class TreeDifference:
-    """What differs between two trees: `raw` names the paths, and `patch` has the lines; asked for once, unless it is large."""
+def fixed_settings() -> Mapping[str, str]:
+    """Return the settings on which the outcome of a merge depends."""
+    return dict(_SETTINGS)
 
-    def __init__(self, repository: "Repository", base: str, tip: str) -> None:
-        self._repository = repository
-        self._trees = (base, tip)
-        self._patch: bytes | None = None
 
-    @cached_property
-    def raw(self) -> bytes:
-        raw, patch = self._asked()
-        if len(patch) <= _LARGEST_KEPT:
-            self._patch = patch
-        return raw
+def call(
+    words: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    cwd: str | Path = "/",
+    given: bytes | None = None,
+    accepted: Sequence[int] = (0,),
+    settings: Sequence[str] = (),
+    seconds: float = LONGEST_SECONDS,
+) -> GitResult:
+    """Call git without its user's environment, hooks and prompts; raise unless it ends with an accepted code.
 
-    @property
-    def patch(self) -> bytes:
-        if self.raw and self._patch is None:
-            return self._asked()[1]
-        return self._patch or b""
+    `settings` are added to the fixed ones, each as NAME=VALUE.
+    """
+    kill_points.reached(f"git:{words[0]}:before")
+    own = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    try:
+        done = subprocess.run(
+            ["git", *_OPTIONS, *(word for one in settings for word in ("-c", one)), *words],
+            input=given or b"",
+            capture_output=True,
+            cwd=cwd,
+            env={**own, **_VARIABLES, **variables},
+            timeout=seconds,
+            check=False,
+        )
+    except FileNotFoundError as problem:
+        raise Unavailable("git is not installed, or not on the PATH", hint="Install git 2.38 or newer.") from problem
+    except subprocess.TimeoutExpired as problem:
+        raise TimedOut(f"git {words[0]} did not end in {seconds:g} seconds", hint="Look at disk and network.") from problem
+    kill_points.reached(f"git:{words[0]}:after")
+    if done.returncode not in accepted:
+        message = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        raise Unavailable(f"git {words[0]} failed: {message}", exit_code=done.returncode, words=list(words))
+    return GitResult(done.returncode, done.stdout)
 
-    def is_empty_but_for(self, *words: str) -> bool:
-        """Return whether nothing differs when these words of git's say what does not count."""
-        return not self._repository.on_objects("diff-tree", "-r", "--no-renames", "--numstat", *words, *self._trees).out.strip()
 
-    def _asked(self) -> tuple[bytes, bytes]:
-        found = self._repository.compared(*self._trees)
-        # After the last path comes an empty one, and then the lines.
-        raw, _, patch = found.partition(b"\0\0")
-        return raw, patch
+@cache
+def version() -> str:
+    """Return the version of git. Raise Unavailable for one that is too old to merge without a working tree."""
+    words = call(["--version"], variables={}).text.split()
+    numbers = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit())
+    if numbers < OLDEST:
+        raise Unavailable(f"git is {words[2]}; merging without a working tree needs 2.38", hint="Install a newer git.")
+    return words[2]
 
 
 def ref_part(text: str) -> str:
-    """Spell any name as one part of a ref; what git would not take is written as %XX."""
+    """Spell any name as one part of a ref; characters that git does not allow become %XX."""
     parts = ["".join(letter if letter in _PLAIN else _escaped(letter) for letter in part) for part in text.split(".")]
-    # A dot may stand between words, and a ref does not end in `.lock`.
+    # A ref may have single dots within, and does not end in `.lock`.
     return ".".join(parts) if all(parts) and parts[-1] != "lock" else "%2E".join(parts)
 
 
@@ -85,7 +147,7 @@ def _escaped(letter: str) -> str:
 
 
 class Repository:
-    """One repository. `state` is where the conductor keeps what must survive a restart."""
+    """One repository. `state` is the folder of the conductor's own files for it."""
 
     def __init__(self, folder: Path, common: Path, state: Path) -> None:
         self.folder = folder
@@ -93,16 +155,13 @@ class Repository:
         self.objects = common / "objects"
         self.state = state / "places" / hashlib.sha256(os.fsencode(common)).hexdigest()[:16]
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._commits: dict[str, Commit] = {}
-        self._compared: dict[tuple[str, str], TreeDifference] = {}
-        self._comparing = threading.Lock()
-        self._kept: dict[str, KeptOpen] = {}
+        self._commits: dict[str, list[str]] = {}
 
     @classmethod
     def find(cls, path: str | os.PathLike[str], state: Path) -> "Repository":
-        """Find the repository that a folder is in; refuse one that no plan could be worked through."""
+        """Find the repository that a folder is in. Raise Invalid for a bare repository and a shallow clone."""
         version()
-        bare, shallow, common, top = _found(os.fspath(path))
+        bare, shallow, common, top = _locate(os.fspath(path))
         if bare == "true":
             raise Invalid(f"{path} is a bare repository", hint="Go to a clone that has files.")
         if shallow == "true":
@@ -113,11 +172,11 @@ class Repository:
 
     @cached_property
     def _private(self) -> Path:
-        """A git directory of the conductor's own, in which nobody else's settings are."""
+        """A git directory of the conductor's own, with nobody else's settings."""
         folder = self.state / "git"
         if not folder.is_dir():
             making = self.state / f"git.{os.getpid()}"
-            skeleton.write(making, branch="none", commit=None, borrowed=None, is_sha256=self.is_sha256)
+            write_git_directory(making, branch="none", is_sha256=self.is_sha256)
             try:
                 making.rename(folder)
             except OSError:
@@ -137,44 +196,18 @@ class Repository:
         variables: Mapping[str, str] | None = None,
         also: Path | None = None,
     ) -> GitResult:
-        """Call git on objects alone; `also` is a folder of objects that are read besides the repository's."""
+        """Call git on objects alone; `also` is a further folder of objects to read."""
+        own = {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
         more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _listed(also)} if also is not None else {}
-        return call(words, variables={**self._of_objects, **more, **(variables or {})}, given=given, accepted=accepted)
-
-    @property
-    def _of_objects(self) -> dict[str, str]:
-        return {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
+        return call(words, variables={**own, **more, **(variables or {})}, given=given, accepted=accepted)
 
     def on_refs(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> GitResult:
-        """Call git in the user's repository, which is for looking names up and for refs of our own."""
-        return call(words, variables=self._of_refs, given=given, accepted=accepted)
-
-    @property
-    def _of_refs(self) -> dict[str, str]:
-        return {"GIT_DIR": str(self.common)}
-
-    @contextmanager
-    def kept_open(self) -> Iterator[None]:
-        """Keep the calls open that are made again and again, for as long as the block lasts."""
-        self._kept = {
-            "update-ref": KeptOpen("update-ref", lambda: begin(("update-ref", "--stdin"), variables=self._of_refs)),
-            "diff-tree": KeptOpen("diff-tree", lambda: begin((*_COMPARING, "--stdin"), variables=self._of_objects)),
-        }
-        try:
-            yield
-        finally:
-            kept, self._kept = self._kept, {}
-            for one in kept.values():
-                one.rest()
-
-    def rest(self, seconds: float) -> None:
-        """End those calls that nothing was asked of for so long; they come back when they are needed."""
-        for one in self._kept.values():
-            one.rest(seconds)
+        """Call git in the user's repository, to look up names and to write refs of our own."""
+        return call(words, variables={"GIT_DIR": str(self.common)}, given=given, accepted=accepted)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Change refs one after the other: git gives up on a lock that another holds instead of waiting for it."""
+        """Lock the refs for others of this host: git does not wait for a lock, but fails."""
         with open(self.state / "refs.lock", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -182,7 +215,7 @@ class Repository:
     # Names
 
     def resolve(self, name: str, *, cwd: Path | None = None) -> str | None:
-        """Return the commit that a name means to the user; none is null."""
+        """Return the commit that a name means to the user; None if there is none."""
         words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
         found = call(words, variables={}, cwd=cwd or self.folder, accepted=(0, 1, 128))
         return found.text if found.code == 0 else None
@@ -191,60 +224,40 @@ class Repository:
         """Return the name that the user commits under."""
         words = ["config", "-z", "--get-regexp", r"^user\.(name|email)$"]
         found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
-        # Of several the last counts, as everywhere in git's settings.
-        told = dict(one.partition("\n")[::2] for one in found.split("\0"))
-        return Person(told.get("user.name", "").strip() or "Decklog", told.get("user.email", "").strip() or "decklog@localhost")
+        # Of several values the last counts, as everywhere in git's settings.
+        values = dict(one.partition("\n")[::2] for one in found.split("\0"))
+        name, email = (values.get(f"user.{key}", "").strip() for key in ("name", "email"))
+        return Person(name or "Decklog", email or "decklog@localhost")
 
     def ref(self, name: str) -> str | None:
-        """Return the commit that one of our refs holds; none is null."""
-        if (held := self._loose_ref(name)) is not None:
-            return held
+        """Return the commit that a ref holds; None if there is no such ref."""
         found = self.on_refs("rev-parse", "--verify", "--quiet", name, accepted=(0, 1, 128))
         return found.text if found.code == 0 else None
 
-    def _loose_ref(self, name: str) -> str | None:
-        """Read a ref that is a file of its own, which git puts there whole; a packed one is git's to look up."""
-        try:
-            held = (self.common / name).read_text(encoding="utf-8", errors="replace").strip()
-        except OSError:
-            return None
-        return held if name.startswith("refs/") and loose.is_name(held) else None
-
     def refs(self, beneath: str) -> dict[str, str]:
-        """Return all refs beneath a name with what they hold."""
+        """Return all refs beneath a name with the objects that they hold."""
         lines = self.on_refs("for-each-ref", "--format=%(objectname) %(refname)", beneath).text.splitlines()
         return {name: value for value, _, name in (line.partition(" ") for line in lines)}
 
     def set_refs(self, values: Mapping[str, str]) -> None:
-        """Let refs of our own hold these objects, all of them or none."""
-        for name in values:
-            check_own(name)
-        orders = "".join(f"update {name} {value}\n" for name, value in values.items())
-        with self.locked():
-            if not self._is_moved(orders):
-                self.on_refs("update-ref", "--stdin", given=orders.encode())
-
-    def _is_moved(self, orders: str) -> bool:
-        """Have the call that is kept open move refs, if there is one; no is also what it says when it ended over it."""
-        kept = self._kept.get("update-ref")
-        return kept is not None and kept.ask(f"start\n{orders}commit\n".encode(), b"start: ok\ncommit: ok\n") is not None
-
-    def swap_ref(self, name: str, new: str, old: str) -> bool:
-        """Move a ref of our own from one commit to another; say no when it is no longer at the first."""
-        check_own(name)
-        with self.locked():
-            if self._is_moved(f"update {name} {new} {old}\n"):
-                return True
-            is_moved = self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
-            # The call that was open may have ended after it had moved it.
-            return is_moved or (bool(self._kept) and self.ref(name) == new)
+        """Set refs of our own, all of them or none."""
+        self._update_refs(values, [f"update {name} {value}\n" for name, value in values.items()])
 
     def drop_refs(self, names: Sequence[str]) -> None:
         """Drop refs of our own, all of them or none."""
+        self._update_refs(names, [f"delete {name}\n" for name in names])
+
+    def _update_refs(self, names: Sequence[str] | Mapping[str, str], orders: list[str]) -> None:
         for name in names:
             check_own(name)
         with self.locked():
-            self.on_refs("update-ref", "--stdin", given="".join(f"delete {name}\n" for name in names).encode())
+            self.on_refs("update-ref", "--stdin", given="".join(orders).encode())
+
+    def swap_ref(self, name: str, new: str, old: str) -> bool:
+        """Move a ref of our own from one commit to another; return whether it was still at the first."""
+        check_own(name)
+        with self.locked():
+            return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
 
     def is_in_a_branch(self, commit: str) -> bool:
         """Return whether a branch of the user's, here or of a remote, has a commit in its history."""
@@ -259,66 +272,28 @@ class Repository:
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit, named by its id."""
-        return self._commit(commit).tree
+        return self._tree_and_parents(commit)[0]
 
     def parents(self, commit: str) -> tuple[str, ...]:
-        """Return what a commit, named by its id, comes after."""
-        return self._commit(commit).parents
+        """Return the parents of a commit, named by its id."""
+        return tuple(self._tree_and_parents(commit)[1:])
 
-    def _commit(self, commit: str) -> Commit:
-        """Read a commit once: what one has does not change."""
+    def _tree_and_parents(self, commit: str) -> list[str]:
         if commit not in self._commits:
-            found = loose.commit(self.objects, commit)
-            self._commits[commit] = found or loose.parsed(self.on_objects("cat-file", "commit", commit).out)
+            self._commits[commit] = self.on_objects("log", "-1", "--format=%T %P", commit).text.split()
         return self._commits[commit]
-
-    def difference(self, base: str, tip: str) -> "TreeDifference":
-        """Return what differs between the files of two commits.
-
-        A change is looked at when it is left, when it is checked and when it lands: what is known of two trees stays true.
-        """
-        trees = (self.tree(base), self.tree(tip))
-        if (known := self._compared.get(trees)) is not None:
-            return known
-        found = TreeDifference(self, *trees)
-        with self._comparing:
-            self._compared[trees] = found
-            if len(self._compared) > _MOST_KEPT:
-                del self._compared[next(iter(self._compared))]
-        return found
-
-    def compared(self, base: str, tip: str) -> bytes:
-        """Have git compare two trees, named by their ids: paths first, then lines."""
-        if (kept := self._kept.get("diff-tree")) is not None:
-            # What comes back by itself after the answer, and can't be in it.
-            mark, asked = f"end {token_hex(16)}\n".encode(), f"{base} {tip}\n".encode()
-            found = kept.ask(asked + mark, mark)
-            # Of trees that are not here nothing is said, not even what was asked.
-            if found is not None and found.startswith(asked):
-                return found.removeprefix(asked)
-        return self.on_objects(*_COMPARING, base, tip).out
 
     def has(self, commit: str) -> bool:
         """Return whether a commit is here."""
-        if loose.commit(self.objects, commit) is not None:
-            return True
         return self.on_objects("cat-file", "-e", f"{commit}^{{commit}}", accepted=(0, 1, 128)).code == 0
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         """Return whether one commit is in the history of another."""
-        if ancestor == commit or ancestor in self.parents(commit):
-            return True
         return self.on_objects("merge-base", "--is-ancestor", ancestor, commit, accepted=(0, 1)).code == 0
 
     def sizes(self, objects: Sequence[str]) -> list[int]:
         """Return the size of each of these objects."""
-        found = {name: loose.size(self.objects, name) for name in objects}
-        asked = [name for name, size in found.items() if size is None]
-        if asked:
-            given = "".join(f"{name}\n" for name in asked).encode()
-            told = self.on_objects("cat-file", "--batch-check=%(objectsize)", given=given).text.split()
-            found |= {name: int(size) for name, size in zip(asked, told, strict=True)}
-        return [found[name] or 0 for name in objects]
+        return [int(size) for size in self._batch("--batch-check=%(objectsize)", objects).split()] if objects else []
 
     def newest(self, commits: Sequence[str]) -> str:
         """Return the one of several commits of one line that has all others in its history."""
@@ -326,105 +301,121 @@ class Repository:
         return found
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """Read a file of a commit; none is null."""
+        """Read a file of a commit; None if it has no such file."""
         found = self.on_objects("cat-file", "blob", f"{commit}:{path}", accepted=(0, 128))
         return found.out if found.code == 0 else None
 
     def read_many(self, names: Sequence[str], *, largest: int) -> dict[str, bytes | None]:
-        """Read files by `COMMIT:PATH`, all with two calls of git; what is none, or larger than asked for, is null."""
+        """Read files by `COMMIT:PATH` with two calls of git; None for one that is missing or larger than `largest`."""
         found: dict[str, bytes | None] = dict.fromkeys(names)
-        # Not by `splitlines`: what is missing is told by its name, which may have a carriage return.
-        told = self._batch("--batch-check=%(objecttype) %(objectsize)", names).split(b"\n")[:-1]
-        sizes = [line.split() for line in told]
+        # Not by `splitlines`: the name of a missing file may have a carriage return.
+        sizes = [line.split() for line in self._batch("--batch-check=%(objecttype) %(objectsize)", names).split(b"\n")[:-1]]
         small = [name for name, size in zip(names, sizes, strict=True) if size[0] == b"blob" and int(size[1]) <= largest]
-        answer, place = self._batch("--batch=%(objectsize)", small), 0
+        answer, start = self._batch("--batch=%(objectsize)", small), 0
         for name in small:
-            end = answer.index(b"\n", place)
-            size = int(answer[place:end])
+            end = answer.index(b"\n", start)
+            size = int(answer[start:end])
             found[name] = answer[end + 1 : end + 1 + size]
-            place = end + size + 2
+            start = end + size + 2
         return found
 
     def _batch(self, form: str, names: Sequence[str]) -> bytes:
-        return self.on_objects(
-            "cat-file", form, given="".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
-        ).out
+        given = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+        return self.on_objects("cat-file", form, given=given).out
 
     def merge(self, ours: str, theirs: str) -> MergeResult:
         """Merge two commits without touching a file."""
-        if ours in self.parents(theirs):
-            return MergeResult(self.tree(theirs))
         words = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
         answer = self.on_objects(*words, accepted=(0, 1))
         tree, *conflicts = (part.decode(errors="surrogateescape") for part in answer.out.split(b"\0") if part)
         return MergeResult(tree, tuple(dict.fromkeys(conflicts)) if answer.code else ())
 
     def commit(self, tree: str, parents: Sequence[str], message: str, person: Person, at: int) -> str:
-        """Make a commit; the same arguments give the same commit."""
-        text = loose.commit_text(tree, parents, message, (person.name, person.email), at)
-        if text is not None and self._has_all(tree, parents):
-            made = loose.make(self.objects, "commit", text, is_sha256=len(tree) == 64)
-        else:
-            made = None
-        if made is None:
-            made = self._commit_by_git(tree, parents, message, person, at)
-        self._commits[made] = Commit(tree, tuple(parents))
-        return made
-
-    def _has_all(self, tree: str, parents: Sequence[str]) -> bool:
-        """Return whether a commit would lead to nothing that is not here, as far as that is known without git."""
-        known = [self._commits.get(parent) or loose.commit(self.objects, parent) for parent in parents]
-        is_known = loose.is_here(self.objects, tree) or any(one is not None and one.tree == tree for one in known)
-        return is_known and None not in known
-
-    def _commit_by_git(self, tree: str, parents: Sequence[str], message: str, person: Person, at: int) -> str:
+        """Create a commit; the same arguments give the same commit."""
         words = [word for parent in parents for word in ("-p", parent)]
-        who = {
-            f"GIT_{role}_{part}": value
-            for role in ("AUTHOR", "COMMITTER")
-            for part, value in (("NAME", person.name), ("EMAIL", person.email), ("DATE", f"@{at} +0000"))
-        }
-        return self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
+        values = {"NAME": person.name, "EMAIL": person.email, "DATE": f"@{at} +0000"}
+        variables = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in values.items()}
+        return self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=variables).text
 
     def populate(self, commit: str, folder: Path, index: Path) -> None:
-        """Write the files of a commit into an empty folder, and an index that knows them."""
+        """Write the files of a commit into an empty folder, and an index of them."""
         variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
         self.on_objects("read-tree", "-m", "-u", commit, variables=variables)
 
 
-def _found(path: str) -> tuple[str, ...]:
-    """Say of the repository that a folder is in whether it is bare and shallow, and where it and its files are."""
+def _locate(path: str) -> tuple[str, ...]:
+    """Return whether the repository of a folder is bare and shallow, its git directory, and the top of its files."""
     words = ("--is-bare-repository", "--is-shallow-repository", "--git-common-dir", "--show-toplevel")
-    # One that is bare has no folder of files to tell: what was asked before that is told all the same.
+    # In a bare repository the last one fails; the answers before it are printed.
     found = call(["rev-parse", *words], variables={}, cwd=path, accepted=(0, 128))
-    told = found.out.decode(errors="surrogateescape").removesuffix("\n").split("\n")
-    if told == [""]:
+    lines = found.out.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    if lines == [""]:
         raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
-    if found.code and told[0] != "true":
+    if found.code and lines[0] != "true":
         raise Invalid(f"{path} is inside of what git keeps for itself", hint="Go to where the files of the repository are.")
-    if len(told) > len(words):
-        # There are lines in the name of a folder.
+    if len(lines) > len(words):
+        # A folder's name has line breaks.
         return tuple(call(["rev-parse", word], variables={}, cwd=path).text for word in words)
-    return (*told, "", "", "")[: len(words)]
+    return (*lines, "", "", "")[: len(words)]
 
 
 def check_own(name: str) -> None:
-    """Refuse a ref that is not of the conductor's own."""
+    """Raise Invalid for a ref that is not the conductor's own."""
     if not name.startswith(f"{HOME}/"):
         raise Invalid(f"{name} is not a ref of the conductor's", hint="Only refs/decklog/ is written.", ref=name)
 
 
 def _listed(objects: Path) -> str:
-    """Spell a folder for a list that is parted by colons."""
+    """Quote a folder for a list that is separated by colons."""
     text = str(objects)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if ":" in text or text.startswith('"') else text
 
 
 def starting_commit(repository: Repository, name: str, *, cwd: Path) -> str:
-    """Return the commit that a run starts from; refuse a repository that has none, and a name that means none."""
+    """Return the commit that a run starts from. Raise for a repository without commits, and for an unknown name."""
     found = repository.resolve(name, cwd=cwd)
     if found is None and name == "HEAD":
         raise Conflict("this repository has no commit yet", hint="Make one: git add . && git commit")
     if found is None:
         raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
     return found
+
+
+def write_git_directory(
+    folder: Path,
+    *,
+    branch: str,
+    commit: str | None = None,
+    borrowed: Path | None = None,
+    person: Person | None = None,
+    is_sha256: bool = False,
+) -> None:
+    """Write an empty git directory without templates or settings; `borrowed` is a folder of objects that it reads."""
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
+        (folder / name).mkdir(parents=True, mode=0o700)
+    (folder / "HEAD").write_text(f"ref: refs/heads/{branch}\n", encoding="utf-8")
+    extension = "[extensions]\n\tobjectFormat = sha256\n" if is_sha256 else ""
+    user = f"[user]\n\tname = {_quoted(person.name)}\n\temail = {_quoted(person.email)}\n" if person is not None else ""
+    (folder / "config").write_text(
+        f"[core]\n\trepositoryFormatVersion = {int(is_sha256)}\n\tfileMode = true\n\tbare = false\n\tlogAllRefUpdates = true\n"
+        f"[gc]\n\tauto = 0\n{extension}{user}",
+        encoding="utf-8",
+    )
+    if borrowed is not None:
+        borrow_objects(folder, borrowed)
+    if commit is not None:
+        (folder / "refs/heads" / branch).write_text(f"{commit}\n", encoding="ascii")
+
+
+def borrow_objects(folder: Path, objects: Path) -> None:
+    """Let a git directory read the objects of one folder, and of no other."""
+    path = folder / "objects/info/alternates"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_bytes(os.fsencode(objects) + b"\n")
+
+
+def _quoted(text: str) -> str:
+    """Quote a value for git's settings."""
+    plain = "".join(letter for letter in text if letter >= " " and letter != "\x7f")
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -4,13 +4,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.git import keeping
-from decklog.conductor.git.places import Workspace, place_of
+from decklog.conductor.git.workspaces import Workspace, snapshot
 from decklog.conductor.stages import LAND, WORK, newest_landing
 from decklog.core.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import RunContext
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
 
@@ -54,7 +53,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemChange:
-    """What an item changes: between which commits. `is_live` if somebody may be changing it now."""
+    """The change of an item between two commits. `is_live` if an agent or a person may be changing it now."""
 
     base: str
     tip: str
@@ -70,7 +69,7 @@ def split_name(text: str) -> tuple[str | None, str]:
 
 
 def find_item(log: "Decklog", run_id: str, name: str) -> Item:
-    """Find a work item of a run. Raise NotFound with the names that there are."""
+    """Find a work item of a run. Raise NotFound with the existing names."""
     tasks = tuple(log.tasks.find(run_id, tag=f"piece:{name}", limit=_MOST_TASKS))
     if not any(task.role == LAND for task in tasks):
         landings = log.tasks.find(run_id, role=LAND, limit=_MOST_TASKS)
@@ -87,10 +86,9 @@ def workspace_of(site: "RunContext", item: Item) -> tuple[Workspace, dict[str, A
     if work is None:
         return None
     held: Any = work.inputs.get(BY_HAND)
-    fence = int(held["fence"]) if held else work.fence
-    known = site.log.effects.known(site.run_id, f"place:{work.id}:{fence}")
-    place = place_of(site.repository, site.run_id, work.id, fence)
-    return (place, dict(known.facts)) if known is not None and place.is_made else None
+    attempt = site.attempt(work.id, int(held["fence"]) if held else work.fence)
+    facts = attempt.facts()
+    return (attempt.place, facts) if facts is not None and attempt.place.is_made else None
 
 
 def change_of(site: "RunContext", item: Item) -> ItemChange | None:
@@ -101,12 +99,12 @@ def change_of(site: "RunContext", item: Item) -> ItemChange | None:
     if (found := workspace_of(site, item)) is not None:
         place, facts = found
         scratch = f"index.looking.{os.getpid()}"
-        tip = keeping.snapshot(site.repository, place, facts["start"], site.person, facts["at"], scratch=scratch)
+        tip = snapshot(site.repository, place, facts["start"], site.person, facts["at"], scratch=scratch)
         return ItemChange(str(facts["base"]), tip, is_live=True)
     for task in reversed(item.tasks):
         tip = str(task.inputs.get("tip") or task.inputs.get("start") or "")
         if tip and task.inputs.get("base"):
-            site.tips.bring([tip, task.inputs["base"]])
+            site.tips.fetch_missing([tip, task.inputs["base"]])
             return ItemChange(str(task.inputs["base"]), tip)
     return None
 

@@ -6,8 +6,8 @@ answered when the item lands. An item does not land over one that is pending: an
 
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import kill_points, ladder
-from decklog.conductor.stages import CHECK, LAND, WORK, Stages, piece_tag
+from decklog.conductor import escalation, kill_points
+from decklog.conductor.stages import CHECK, LAND, WORK, Stages, every_page, item_name, piece_tag
 from decklog.core.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ _PAGE = 200
 
 
 class Rounds:
-    """Takes what people write to the work items of one run, and begins the rounds that it asks for."""
+    """Records messages of people to the work items of one run, and begins the rounds that they ask for."""
 
     def __init__(self, log: "Decklog", run_id: str, stages: Stages) -> None:
         self._log = log
         self._run_id = run_id
         self._stages = stages
 
-    # What was written
+    # Messages
 
     def post(self, item: "Item", text: str, *, by: str, where: tuple[str, int] | None = None, quoted: str = "") -> "Message":
-        """Record what a person writes to an item, and have the item go on if it had come to rest.
+        """Record a message of a person to an item, and resume the item if it was at rest.
 
         `where` is the path and line that a comment is about, and `quoted` that line.
         """
@@ -45,7 +45,7 @@ class Rounds:
         place = "" if where is None else f"{where[0]}:{where[1]}: "
         body = f"{place}{text}" + (f"\n> {quoted}" if quoted else "")
         with self._log.transaction():
-            # First of all: the entry locks the run's stream, so that nobody lands the item in between.
+            # First: the entry locks the run's stream, so that nobody lands the item in between.
             kind = MESSAGE if where is None else COMMENT
             self._log.journal.append(
                 self._run_id, f"{by} on {item.name}: {body}", kind="event", subtype=kind, agent=by, task_id=item.landing.id
@@ -61,13 +61,9 @@ class Rounds:
         return message
 
     def _read(self, task: "Task", state: "MessageStateLike") -> "list[Message]":
-        """List what people wrote to the item of a task, oldest first. With a registered owner only recognised people count."""
-        found, after = [], None
-        while True:
-            page = self._log.inbox.find(self._run_id, state=state, limit=_PAGE, after=after)
-            found += [one for one in page if one.task_id is not None and one.from_handle != _OWN]
-            if (after := page.next) is None:
-                break
+        """List the messages to the item of a task, oldest first. With a registered owner only recognised people count."""
+        messages = every_page(self._log.inbox.find, self._run_id, state=state)
+        found = [one for one in messages if one.task_id is not None and one.from_handle != _OWN]
         if not found:
             return []
         landings = {one.id for one in self._stages.landings_of(task)}
@@ -75,11 +71,11 @@ class Rounds:
         return [one for one in reversed(found) if one.task_id in landings and (one.is_authorised or not is_bound)]
 
     def pending(self, task: "Task") -> "list[Message]":
-        """List what was written to the item of a task and no agent has got yet."""
+        """List the messages to the item of a task that no agent has got yet."""
         return self._read(task, "pending")
 
     def unanswered(self, task: "Task") -> "list[Message]":
-        """List what was written to the item of a task since it landed last, if it did."""
+        """List the messages to the item of a task since it landed last."""
         return sorted([*self._read(task, "seen"), *self.pending(task)], key=lambda one: (one.received_at, one.id))
 
     def delivered(self, message_id: str, agent: str) -> None:
@@ -89,7 +85,7 @@ class Rounds:
     # The rounds
 
     def has_another(self, claim: "Claim") -> bool:
-        """Begin another round from what a check or a landing was to work on, if somebody asked for one; say whether."""
+        """Begin another round instead of a check or a landing if somebody asked for one; return whether."""
         if not self.pending(claim.task):
             return False
         self.begin(claim)
@@ -112,28 +108,28 @@ class Rounds:
         number = int(str(inputs["round"])) + 1
         # A round that a person asks for does not count among those that agents have.
         more = {"more_rounds": int(str(inputs.get("more_rounds", 0))) + 1}
-        again = {**ladder.standing(inputs), **more, "piece": inputs["piece"], "round": number, **given}
+        again = {**escalation.level_inputs(inputs), **more, "piece": inputs["piece"], "round": number, **given}
         work = self._stages.add(landing, WORK, number, again, landing.title.removeprefix("Land: "))
         self._log.tasks.depend(landing.id, work.id)
         return work
 
     def landed(self, task: "Task", commit: str) -> None:
-        """Answer what an item has landed with; what came too late for that begins another round."""
+        """Answer the messages that an item has landed with; later ones begin another round."""
         for one in self._read(task, "seen"):
             self._log.inbox.answer(one.id, f"landed as {commit[:12]}", by="conductor")
         if self.pending(task):
             self._begin_after_landing(task)
 
     def _begin_after_landing(self, task: "Task") -> None:
-        """Have an item worked on again that has landed: from where the target is by then, and landed once more."""
+        """Begin another round of an item that has landed, from the target as it is by then."""
         tag = piece_tag(task)
         rounds = [int(str(one.inputs["round"])) for one in self._log.tasks.find(self._run_id, role=WORK, tag=tag, limit=_PAGE)]
-        inputs: dict[str, Any] = {**task.inputs, "piece": tag.removeprefix("piece:"), "round": max(rounds)}
+        inputs: dict[str, Any] = {**task.inputs, "piece": item_name(task), "round": max(rounds)}
         landing = self._stages.add(task, LAND, max(rounds) + 1, {"piece": inputs["piece"]}, task.title)
         self._add(landing, inputs, {})
 
     def wake(self, item: "Item") -> None:
-        """Let an item go on that has landed, or waits for a person. What runs, or is to run, finds messages itself."""
+        """Resume an item that has landed, or waits for a person. Others find their messages anyway."""
         with self._log.transaction():
             if self._log.tasks.get(item.landing.id).state == "done":
                 if self._log.runs.get(self._run_id).ended_at is not None:

@@ -1,7 +1,7 @@
-"""A person takes over a work item: its agent is ended, the workspace is the person's, and the run goes on from what they change.
+"""A person takes over a work item: its agent is ended, and the person works in the workspace.
 
-Meanwhile the item's task is paused, so that nobody claims it. A takeover ends as an attempt of an agent does: what is in the
-workspace is kept, checked and landed, and the record names the person.
+Meanwhile the item's task is paused, so that nobody claims it. Afterwards the workspace is kept, checked and landed as that of an
+agent, and the record names the person.
 """
 
 import os
@@ -14,17 +14,15 @@ from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import KINDLY
 from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
-from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import changes, faults
-from decklog.conductor.git.places import Workspace, place_of
+from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
-from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.files.gitignore import IgnoreFile
 
 if TYPE_CHECKING:
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import AttemptWorkspace, RunContext
     from decklog.stores.tasks.claim import Claim
     from decklog.stores.tasks.task import Task
 
@@ -44,14 +42,14 @@ class Opened:
 
 
 def open_item(site: "RunContext", item: Item, *, by: str) -> Opened:
-    """Return a work item to a person: end its agent if one works on it, and return the workspace."""
+    """Hand a work item to a person: end its agent if one works on it, and return the workspace."""
     if item.landing.state == "abandoned":
         raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
     task = item.work or _begin_round(site, item)
     if task.inputs.get(BY_HAND):
         return _opened(site, find_item(site.log, site.run_id, item.name), already=True)
-    place = place_of(site.repository, site.run_id, task.id, task.fence)
-    is_working = task.state == "running" and place.is_made
+    attempt = site.attempt(task.id, task.fence)
+    is_working = task.state == "running" and attempt.place.is_made
     with site.log.transaction():
         if task.state == "paused":
             site.log.tasks.resume(task.id)
@@ -61,9 +59,9 @@ def open_item(site: "RunContext", item: Item, *, by: str) -> Opened:
         site.log.tasks.edit(task.id, reason=f"{by} takes it over", inputs=inputs)
         _record(site, task, by, f"{by} takes {item.name} over by hand", event="taken")
     if is_working:
-        _end_agent(site, task, place)
+        _end_agent(attempt)
     else:
-        _make_place(site, paused, by)
+        _make_workspace(site, paused, by)
     return _opened(site, find_item(site.log, site.run_id, item.name))
 
 
@@ -85,9 +83,9 @@ def _worker(site: "RunContext") -> str:
     return f"{site.person.name} ({os.uname().nodename})"
 
 
-def _end_agent(site: "RunContext", task: "Task", place: Workspace) -> None:
-    """End the agent in a place and wait until it has ended; the conductor that watches it keeps what it did."""
-    running = Running.find(site.mark(task.id, task.fence), place.folder / "agent")
+def _end_agent(attempt: "AttemptWorkspace") -> None:
+    """End the agent in a workspace and wait for its end; the conductor that watches it keeps its work."""
+    running = Running.find(attempt.mark, attempt.agent_folder)
     if running is None:
         return
     running.stop(KINDLY)
@@ -96,20 +94,11 @@ def _end_agent(site: "RunContext", task: "Task", place: Workspace) -> None:
         time.sleep(0.05)
 
 
-def _make_place(site: "RunContext", task: "Task", by: str) -> None:
+def _make_workspace(site: "RunContext", task: "Task", by: str) -> None:
     base = str(task.inputs.get("base") or site.target_commit())
     start = str(task.inputs.get("earlier") or task.inputs.get("start") or base)
-    site.tips.bring([base, start])
-    place = place_of(site.repository, site.run_id, task.id, task.fence)
-    at = int(site.log.clock.now().timestamp())
-    facts: dict[str, object] = {"base": base, "start": start, "at": at, "agent": f"by hand: {by}", "host": site.host.id}
-    site.acts.perform(
-        f"place:{task.id}:{task.fence}",
-        lambda: places.make(site.repository, place, start, site.person),
-        lambda _: EffectCheck(place.is_made),
-        task_id=task.id,
-        facts=facts,
-    )
+    site.tips.fetch_missing([base, start])
+    site.attempt(task.id, task.fence).make(base, start, f"by hand: {by}")
 
 
 def _opened(site: "RunContext", item: Item, *, already: bool = False) -> Opened:
@@ -121,7 +110,7 @@ def _opened(site: "RunContext", item: Item, *, already: bool = False) -> Opened:
 
 
 def _resume_line(site: "RunContext", place: Workspace, facts: dict[str, Any]) -> str | None:
-    """Write the command that goes on with the session of the agent that worked in a place; its files are still there."""
+    """Return the command that resumes the agent's session in a workspace; its files are still there."""
     agent = site.configuration.agents.get(str(facts["agent"]))
     session = _session_of(agent, place) if agent is not None and agent.resume else None
     if agent is None or session is None:
@@ -133,7 +122,7 @@ def _resume_line(site: "RunContext", place: Workspace, facts: dict[str, Any]) ->
 
 
 def _session_of(agent: Description, place: Workspace) -> str | None:
-    """Find the session that the agent of a place named in what it printed."""
+    """Return the session id in the output of the agent of a workspace."""
     reader = StreamReader(agent)
     events = (event for line in Follower(place.folder / "agent").lines() for event in reader.read(line))
     return next((str(event.taken["session"]) for event in events if event.taken.get("session")), None)
@@ -143,7 +132,7 @@ def _session_of(agent: Description, place: Workspace) -> str | None:
 
 
 def continue_item(site: "RunContext", item: Item, *, by: str) -> int:
-    """Take back a work item that a person worked on: have what they changed checked and landed. Return how many files it changes.
+    """Take back a work item from a person, to be checked and landed. Return how many files were changed.
 
     Without a change an agent goes on from where the item was.
     """
@@ -154,7 +143,8 @@ def continue_item(site: "RunContext", item: Item, *, by: str) -> int:
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Continue it there.", item=item.name)
     place, facts = found
-    kept = keeping.keep(site.repository, place, facts["start"], site.person, int(facts["at"]))
+    attempt = site.attempt(task.id, int(place.folder.name.rpartition("-")[2]))
+    kept = attempt.keep(facts)
     tip = str(kept.tip if kept.is_clean and kept.tip else kept.changed)
     site.tips.publish(place.refs, lambda: "nobody waits for it")
     _refuse_unfit(site, item, facts, tip)
@@ -166,17 +156,12 @@ def continue_item(site: "RunContext", item: Item, *, by: str) -> int:
         _record(site, task, by, f"{by} changed {len(files)} files of {item.name} by hand", event="given back", files=files[:200])
         if files:
             _hand_over(site, item, task, {**facts, "tip": tip, "agent": f"by hand: {by}", "cost": 0})
-    site.acts.perform(
-        f"clean:{task.id}:{place.folder.name.rpartition('-')[2]}",
-        lambda: places.remove(place),
-        lambda _: EffectCheck(not place.folder.exists()),
-        task_id=task.id,
-    )
+    attempt.remove()
     return len(files)
 
 
 def _refuse_unfit(site: "RunContext", item: Item, facts: dict[str, Any], tip: str) -> None:
-    """Refuse what can't be a change at all. A person may change what the item does not allow its agents."""
+    """Raise Conflict for a change that can't land. A person may change paths that the item does not allow its agents."""
     found = faults(site.repository, str(facts["base"]), str(facts["start"]), tip, ())
     unfit = [fault for fault in found if fault.signature != "no-change"]
     if unfit:
@@ -192,7 +177,7 @@ def _hand_over(site: "RunContext", item: Item, task: "Task", result: dict[str, A
 
 
 def _allow(site: "RunContext", item: Item, changed: list[str]) -> None:
-    """Let later rounds of an item keep what a person changed outside of its paths."""
+    """Allow the paths that a person changed in later rounds of the item."""
     allowed = list(item.landing.allowed_paths)
     patterns = IgnoreFile(tuple(allowed))
     outside = [f"/{path}" for path in changed if allowed and not patterns.covers(path)]

@@ -1,4 +1,4 @@
-"""What happens to a work item, as it comes: steps of its agents, its change so far, what it cost, and its end."""
+"""Follow a work item: steps of its agents, its change so far, its cost, and its end."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.changes import lines_of
 from decklog.conductor.items.item import Item, change_of, find_item, patch_of
-from decklog.conductor.standing import PieceStanding, standing
+from decklog.conductor.status import ItemStatus, run_status
 from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars
 from decklog.journal.entry import EntryKind
@@ -15,7 +15,7 @@ from decklog.journal.entry import EntryKind
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from decklog.conductor.site import RunContext
+    from decklog.conductor.context import RunContext
     from decklog.journal.entry import Entry
     from decklog.log import Decklog
     from decklog.records.record import Page
@@ -30,7 +30,7 @@ _OVER = ("landed", "given up", "needs you", "blocked")
 
 @dataclass(frozen=True)
 class WatchedStep:
-    """One thing to show: a `step`, the `state` of the item, its `diff` by files, its `cost`."""
+    """One event to show: a `step`, the `state` of the item, its `diff` by files, its `cost`."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class WatchedStep:
     more: dict[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
-        """Write it in one line."""
+        """Return it in one line."""
         clock = f"{self.at:%H:%M:%S}" if self.at is not None else " " * 8
         return f"{clock}  {self.kind:<6} {' '.join(self.text.split())}"
 
@@ -53,7 +53,7 @@ class ItemWatch:
         self._site = site
         self._item = item
         self._after = 0
-        self._told: dict[str, str] = {}
+        self._shown: dict[str, str] = {}
         self._looked = -LOOK_SECONDS
 
     def look(self) -> list[WatchedStep]:
@@ -70,9 +70,9 @@ class ItemWatch:
         return seen
 
     @property
-    def state(self) -> PieceStanding:
-        stands = standing(self._site.log, self._site.run_id)
-        return next(piece for piece in stands.pieces if piece.name == self._item.name)
+    def state(self) -> ItemStatus:
+        status = run_status(self._site.log, self._site.run_id)
+        return next(piece for piece in status.pieces if piece.name == self._item.name)
 
     @property
     def is_over(self) -> bool:
@@ -92,20 +92,20 @@ class ItemWatch:
     def _changed(self, tasks: set[str]) -> Iterator[WatchedStep]:
         now, state = self._site.log.clock.now(), self.state
         found = {
-            "state": f"{state.state} {state.told()}".strip(),
+            "state": f"{state.state} {state.described()}".strip(),
             "diff": self._files(),
             "cost": dollars(cost_of(self._site.log, self._site.run_id, tasks)),
         }
         for kind, text in found.items():
-            if text and self._told.get(kind) != text:
-                self._told[kind] = text
+            if text and self._shown.get(kind) != text:
+                self._shown[kind] = text
                 yield WatchedStep(kind, text, now)
 
     def _files(self) -> str:
         try:
             return ", ".join(f"{path} +{added} -{removed}" for path, added, removed in files_of(self._site, self._item))
         except (DecklogError, OSError):
-            return ""  # the workspace is being written to, or is gone already: there is another time
+            return ""  # the workspace is being written to, or is gone; the next look may work
 
 
 def files_of(site: "RunContext", item: Item) -> list[tuple[str, int, int]]:

@@ -1,1 +1,1 @@
-"""What has come of runs: brought into a branch, listed from git alone, cleaned up."""
+"""Results of runs: landed on a branch, published as a pull request, listed and cleaned up."""

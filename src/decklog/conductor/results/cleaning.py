@@ -1,16 +1,19 @@
-"""Cleans up after runs that are over: what is in a place is pinned first, and no ref goes whose work has landed nowhere."""
+"""List what is kept under `refs/decklog/`, by git alone, and clean up after runs that are over.
 
+Workspaces are kept by refs before they are removed, and refs of unlanded work stay.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import starting
-from decklog.conductor.git import places
+from decklog.conductor.git.refs import run_refs
 from decklog.conductor.git.repository import HOME, Repository, ref_part
-from decklog.conductor.machines.tips import tips_of
+from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.results.rescue import kept
 from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
 from decklog.core.errors import NotFound
 
@@ -19,11 +22,56 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 _OPEN = ("planning", "active", "paused")
+_FORMAT = "%(refname)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:subject)"
+
+
+@dataclass(frozen=True)
+class KeptRef:
+    """One kept commit, with its run, task and attempt. The target of a run has no task."""
+
+    run: str
+    task: str
+    attempt: str
+    what: str
+    commit: str
+    at: str
+    subject: str
+    ref: str
+
+
+def kept(repository: Repository, run: str | None = None) -> list[KeptRef]:
+    """List the kept commits of one run or of all, each commit of an attempt once."""
+    seen: dict[tuple[str, str, str, str], KeptRef] = {}
+    for one in _read(repository, HOME if run is None else f"{HOME}/{run}"):
+        seen.setdefault((one.run, one.task, one.attempt, one.commit), one)
+    return list(seen.values())
+
+
+def _read(repository: Repository, beneath: str) -> Iterator[KeptRef]:
+    lines = repository.on_refs("for-each-ref", f"--format={_FORMAT}", beneath).out.decode(errors="replace").splitlines()
+    # The commits of the branch first, then the others.
+    for line in sorted(lines, key=_order):
+        ref, commit, at, subject = line.split("\0")
+        run, _, rest = ref.removeprefix(f"{HOME}/").partition("/")
+        parts = rest.split("/")
+        if parts[0] == "tasks" and len(parts) >= 4:
+            yield KeptRef(run, parts[1], parts[2], "/".join(parts[3:]), commit, at, subject, ref)
+        else:
+            yield KeptRef(run, "", "", rest, commit, at, subject, ref)
+
+
+def _order(line: str) -> tuple[str, int]:
+    folder, _, what = line.partition("\0")[0].rpartition("/")
+    order = ("target", "tip", "changed", "folder")
+    return folder, order.index(what) if what in order else len(order)
+
+
+# Cleaning
 
 
 @dataclass
 class Cleaned:
-    """What was removed, or would be, and what stays with the reason for it."""
+    """What was removed, or would be, and what stays, with the reason."""
 
     refs: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
@@ -34,7 +82,7 @@ class Cleaned:
 
 
 class Cleaner:
-    """Cleans one repository. `is_trial` only says what would go; `unlanded` lets work go that has landed nowhere."""
+    """Cleans one repository. `is_trial` only lists what would go; `unlanded` removes unlanded work too."""
 
     def __init__(self, log: "Decklog", cwd: Path, state: Path, *, days: float, is_trial: bool, unlanded: bool) -> None:
         self._log = log
@@ -47,7 +95,7 @@ class Cleaner:
         self.cleaned = Cleaned()
 
     def clean(self) -> Cleaned:
-        """Clean up after every run of this repository that is over for long enough."""
+        """Clean up after every run of this repository that has been over for long enough."""
         held = {one.run for one in kept(self._repository)}
         for name in sorted(held | self._folders()):
             run = self._run(name)
@@ -59,7 +107,7 @@ class Cleaner:
         return self.cleaned
 
     def _folders(self) -> set[str]:
-        """Name the runs that have a folder here: one that never came to have a target has nothing else."""
+        """Return the runs that have a folder here: one without a target has nothing else."""
         return {path.name for path in self._repository.state.iterdir() if path.is_dir()}
 
     def _run(self, name: str) -> "Run | None":
@@ -82,23 +130,23 @@ class Cleaner:
             self.cleaned.folders.append(str(folder))
             if not self._is_trial:
                 site = starting.found(self._log, run.id, cwd=self._cwd, state=self._state)
-                Recovery(site, 60.0).pin_all()
-                places.remove_folder(folder)
+                Recovery(site).clean_up()
+                remove_folder(folder)
         landed = self._landed(run)
         gone = [ref for ref in self._repository.refs(f"{HOME}/{name}") if self._may_go(ref, landed)]
         self.cleaned.refs += gone
         if not self._is_trial:
-            tips_of(self._repository, run.id, _remote_of(run)).drop(gone)
+            run_refs(self._repository, run.id, _remote_of(run)).drop(gone)
 
     def _may_go(self, ref: str, landed: set[str]) -> bool:
-        """Return whether what a ref holds is elsewhere, or not wanted; otherwise note why it stays."""
+        """Return whether a ref may go; otherwise note why it stays."""
         if self._unlanded or ref in landed:
             return True
         self.cleaned.stays[ref] = "what it holds has landed nowhere; --unlanded lets it go"
         return False
 
     def _landed(self, run: "Run") -> set[str]:
-        """Name the refs of a run whose work is in a branch of the user's: by the target, once that is."""
+        """Return the refs of a run whose work is in a branch of the user, as its target is."""
         name = ref_part(run.id)
         refs = self._repository.refs(f"{HOME}/{name}")
         target = refs.get(f"{HOME}/{name}/target")
@@ -106,7 +154,7 @@ class Cleaner:
             return set()
         tasks_of_run = list(all_tasks(self._log, run.id))
         done = {piece_tag(task) for task in tasks_of_run if task.role == LAND and task.state == "done"}
-        # What an agent that plans left beside its plan is used for nothing.
+        # Other files of planning agents are not used.
         of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
         tasks = f"{HOME}/{name}/tasks/"
         return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}

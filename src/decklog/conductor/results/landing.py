@@ -1,27 +1,25 @@
-"""Landing on a branch of the user's: a person's act, of exactly one commit, which is examined as it will be."""
+"""Land a run on a branch of the user, by a person's command, as exactly one examined commit."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
-from decklog.conductor.git.branches import Branches
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import changes
-from decklog.conductor.site import RunContext
+from decklog.conductor.git.refs import Branches
 from decklog.core.errors import Conflict, DecklogError, Denied
 from decklog.core.figures import counted
 from decklog.guard.calls.tool import EffectCheck
 from decklog.stores.runs.run import ENDED
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 _SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class LandingPlan:
-    """What would land: the branch goes from one commit to another. `worktree` is where it is checked out, if it is."""
+    """The move of a branch from one commit to another. `worktree` is where it is checked out, if it is."""
 
     branch: str
     old: str
@@ -40,7 +38,7 @@ class LandingPlan:
 
 
 def prepare(site: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
-    """Work out what would land on a branch, the one that is checked out unless another is named; refuse what could not."""
+    """Return what would land on a branch, by default the checked-out one. Raise Conflict if nothing can."""
     repository = site.repository
     refuse_unstarted(site)
     branches = Branches(repository)
@@ -60,7 +58,7 @@ def prepare(site: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
 
 
 def refuse_unstarted(site: RunContext) -> None:
-    """Refuse a run that ended before it had a target, as after a red first commit, with its reason."""
+    """Raise Conflict for a run that ended before it had a target, as after a failing first commit."""
     run = site.log.runs.get(site.run_id)
     if run.status in ENDED and site.repository.ref(site.target) is None:
         raise Conflict(
@@ -71,7 +69,7 @@ def refuse_unstarted(site: RunContext) -> None:
 
 
 def _merged(site: RunContext, branch: str, old: str, target: str) -> str:
-    """Make the merge of a branch that went on by itself with what the run made of where it was."""
+    """Create the merge of the target with a branch that has moved on since."""
     repository = site.repository
     merged = repository.merge(old, target)
     if merged.conflicts:
@@ -85,7 +83,7 @@ def _merged(site: RunContext, branch: str, old: str, target: str) -> str:
 
 
 def examine(site: RunContext, landing: LandingPlan) -> None:
-    """Refuse what is not green as it would land; what was found green before is not checked again."""
+    """Raise Conflict if the landing commit does not pass its checks; earlier verdicts count."""
     runner = site.runner(lambda: None)
     examiner = Examiner(site.log, site.run_id, site.configuration, runner, task_id=None)
     findings = examiner.base_findings(landing.new)
@@ -98,9 +96,9 @@ def examine(site: RunContext, landing: LandingPlan) -> None:
 
 
 def approve(
-    site: RunContext, question: str, about: dict[str, object], *, by: str, proof: "AbstractContextManager[object]", source: str
+    site: RunContext, question: str, about: dict[str, object], *, by: str, proof: AbstractContextManager[object], source: str
 ) -> str:
-    """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to prove it."""
+    """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to sign it."""
     log = site.log
     asked = log.approvals.ask(site.run_id, question, by="conductor", about=about, source=source)
     digest = str(asked.subject_digest)
@@ -108,19 +106,19 @@ def approve(
         with proof:
             log.approvals.decide(asked.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
     except DecklogError:
-        # Nobody else is to answer it: whoever lands later asks anew.
+        # Nobody else may answer it: a later landing asks again.
         log.approvals.withdraw(asked.id, reason="it was not landed")
         raise
     if log.approvals.use(site.run_id, digest) is None:
         raise Denied(
-            f"{question.partition('?')[0].lower()} needs the manager's proof",
+            f"{question.partition('?')[0].lower()} needs the owner's signature",
             hint="Give the key: decklog run land RUN --key FILE, or run it in a terminal to be asked for the password.",
         )
     return asked.id
 
 
-def land(site: RunContext, landing: LandingPlan, *, by: str, proof: "AbstractContextManager[object]") -> None:
-    """Move the branch, as a person's own act: the approval of exactly this is on record before, and used up by it."""
+def land(site: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
+    """Move the branch by a person's command, which records and uses an approval of exactly this move."""
     about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
     question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."
     approval = approve(site, question, about, by=by, proof=proof, source="conductor.land")
@@ -134,4 +132,4 @@ def land(site: RunContext, landing: LandingPlan, *, by: str, proof: "AbstractCon
         return EffectCheck(site.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
 
     step = f"land:{landing.branch}:{landing.new}:{landing.old}"
-    site.acts.perform(step, move, look, task_id=None, facts={**about, "approval": approval})
+    site.effects.perform(step, move, look, task_id=None, facts={**about, "approval": approval})

@@ -1,32 +1,135 @@
-"""Publishes what has landed in a run as a branch, and requests that it be merged. It is a person's act, of exactly one commit."""
+"""Publish what has landed in a run as a branch, and open a pull request, by `gh` for GitHub or `glab` for GitLab."""
 
-from collections.abc import Callable
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.conductor.git.branches import Branches
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import changes
-from decklog.conductor.git.remote import Remote
+from decklog.conductor.git.refs import Branches, Remote
 from decklog.conductor.git.repository import ref_part
 from decklog.conductor.results import landing
-from decklog.conductor.results.forges import Forge, Request, forge_of
-from decklog.conductor.site import RunContext
 from decklog.conductor.stages import LAND, all_tasks
-from decklog.conductor.standing import standing
-from decklog.core.errors import Conflict, Denied
+from decklog.conductor.status import run_status
+from decklog.core.errors import Conflict, Denied, TimedOut, Unavailable
 from decklog.core.figures import counted
 from decklog.guard.calls.tool import EffectCheck
 
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
 _LONGEST_TITLE = 72
+_SECONDS = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request that a branch be merged into another."""
+
+    branch: str
+    base: str
+    title: str
+    body: str
+    is_draft: bool = False
+
+
+@dataclass(frozen=True)
+class Forge:
+    """A forge's program: how it opens a request, and how it lists the open ones of a branch as JSON."""
+
+    program: str
+    hint: str
+    create: Callable[[Request], Sequence[str]]
+    find: Callable[[str], Sequence[str]]
+    address: str
+    # Whether the body is read from standard input.
+    reads_body: bool
+
+    def open(self, folder: Path, request: Request) -> str:
+        """Open a request, unless the branch has one; return its address."""
+        already = self.opened(folder, request.branch)
+        if already.happened:
+            return str(already.result)
+        said = self._call(folder, self.create(request), given=request.body if self.reads_body else "")
+        # The address is in the last line; glab writes other lines before it.
+        words = [word for line in said.splitlines() for word in line.split() if word.startswith(("https://", "http://"))]
+        return words[-1] if words else said.strip().splitlines()[-1]
+
+    def opened(self, folder: Path, branch: str) -> EffectCheck:
+        """Look for an open request of a branch."""
+        said = self._call(folder, self.find(branch))
+        found = json.loads(said) if said.strip() else []
+        return EffectCheck(bool(found), str(found[0][self.address]) if found else None)
+
+    def _call(self, folder: Path, words: Sequence[str], given: str = "") -> str:
+        name = f"{self.program} {' '.join(words[:2])}"
+        env = {**os.environ, "GH_PROMPT_DISABLED": "1", "NO_PROMPT": "1", "NO_COLOR": "1"}
+        try:
+            done = subprocess.run(
+                [self.program, *words],
+                cwd=folder,
+                env=env,
+                input=given,
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as problem:
+            raise TimedOut(f"{name} did not end in {_SECONDS:g} seconds") from problem
+        if done.returncode:
+            raise Unavailable(f"{name} failed: {done.stderr.strip()[:300]}", hint=self.hint)
+        return done.stdout
+
+
+def _gh_create(one: Request) -> Sequence[str]:
+    draft = ("--draft",) if one.is_draft else ()
+    return ("pr", "create", *draft, "--base", one.base, "--head", one.branch, "--title", one.title, "--body-file", "-")
+
+
+def _glab_create(one: Request) -> Sequence[str]:
+    draft = ("--draft",) if one.is_draft else ()
+    branches = ("--source-branch", one.branch, "--target-branch", one.base)
+    return ("mr", "create", *draft, *branches, "--title", one.title, "--description", one.body, "--yes")
+
+
+GITHUB = Forge(
+    "gh",
+    "Try it: gh auth status",
+    _gh_create,
+    lambda branch: ("pr", "list", "--head", branch, "--state", "open", "--json", "url"),
+    "url",
+    reads_body=True,
+)
+GITLAB = Forge(
+    "glab",
+    "Try it: glab auth status",
+    _glab_create,
+    lambda branch: ("mr", "list", "--source-branch", branch, "--output", "json"),
+    "web_url",
+    reads_body=False,
+)
+
+
+def forge_of(url: str) -> Forge:
+    """Return the program for a remote by its address; if that names no forge, the first that is installed."""
+    meant = [GITLAB] if "gitlab" in url.lower() else [GITHUB] if "github" in url.lower() else [GITHUB, GITLAB]
+    found = next((forge for forge in meant if shutil.which(forge.program)), None)
+    if found is None:
+        names = " or ".join(forge.program for forge in meant)
+        raise Unavailable(f"no request can be opened: {names} is not installed", hint=f"Install {names}, and log in.")
+    return found
+
+
+# The pull request of a run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """What is published: which commit as which branch of which remote, and the request."""
+    """A published commit: its branch, its remote, and the pull request."""
 
     remote: str
     branch: str
@@ -44,7 +147,7 @@ class Published:
 def prepare(
     site: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
 ) -> Published:
-    """Work out what would be published: the target of the run, against the branch that is checked out unless another is named."""
+    """Return what would be published: the target of the run, against a branch, by default the checked-out one."""
     landing.refuse_unstarted(site)
     Remote(site.repository, remote).check()
     into = base or Branches(site.repository).current(cwd)
@@ -64,7 +167,7 @@ def prepare(
 
 
 def forge(site: RunContext, remote: str) -> Forge:
-    """Choose the program that opens requests at a remote. Raise Unavailable if it is not installed."""
+    """Return the program for pull requests at a remote. Raise Unavailable if it is not installed."""
     return forge_of(site.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text)
 
 
@@ -73,16 +176,16 @@ def publish(
     wanted: Published,
     *,
     by: str,
-    proof: "AbstractContextManager[object]",
+    proof: AbstractContextManager[object],
     held: Callable[[Published], str | None],
 ) -> str:
-    """Push the branch and open the request; return its address.
+    """Push the branch and open the pull request; return its address.
 
-    `held` is the judgement of the repository's review gate, as for every push: why this must not be published, or None.
+    `held` is the verdict of the review gate, as for every push: why this must not be published, or None.
     """
     program = forge(site, wanted.remote)
     if (reason := held(wanted)) is not None:
-        raise Denied(f"the gate holds this: {reason}", hint="See: decklog reviews find")
+        raise Denied(f"the gate blocks this: {reason}", hint="See: decklog reviews find")
     about: dict[str, object] = {"remote": wanted.remote, "branch": wanted.branch, "commit": wanted.commit, "base": wanted.base}
     question = f"Publish {wanted.branch} at {wanted.remote}? {counted(wanted.files, 'file')}."
     approval = landing.approve(site, question, about, by=by, proof=proof, source="conductor.publish")
@@ -95,11 +198,11 @@ def publish(
     def is_pushed(_effect: object) -> EffectCheck:
         return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)
 
-    site.acts.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
+    site.effects.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
     request = Request(branch=wanted.branch, base=wanted.base, title=wanted.title, body=wanted.body)
     folder = site.repository.folder
     return str(
-        site.acts.perform(
+        site.effects.perform(
             f"request:{wanted.remote}:{wanted.branch}:{wanted.commit}",
             lambda: program.open(folder, request),
             lambda _: program.opened(folder, wanted.branch),
@@ -110,19 +213,19 @@ def publish(
 
 
 def _earlier(site: RunContext) -> list[str]:
-    """List the commits that the target was at: the branch at the remote may be at any of them."""
+    """List the earlier commits of the target: the branch at the remote may be at any of them."""
     found = site.log.effects.find(site.run_id, tool="conductor.push", limit=200)
     return [str(effect.facts["commit"]) for effect in found]
 
 
-# What the request tells
+# The text of the request
 
 
 def _body(site: RunContext, commit: str) -> str:
-    stands = standing(site.log, site.run_id)
+    spent = run_status(site.log, site.run_id).spent()
     goal = site.log.runs.get(site.run_id).goal
     parts = [goal, "## Work items", *_items(site), "## Checks", *_checks(site, commit), "## Review", _review(site)]
-    parts += ["## Cost", f"{stands.spent()[0].upper()}{stands.spent()[1:]}.", f"Decklog-Run: {site.run_id}"]
+    parts += ["## Cost", f"{spent[0].upper()}{spent[1:]}.", f"Decklog-Run: {site.run_id}"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -137,7 +240,7 @@ def _commit_of(result: object) -> str:
 
 
 def _checks(site: RunContext, commit: str) -> list[str]:
-    """List what each check said of the tree that is published."""
+    """List the verdict of each check on the published tree."""
     tree, said = site.repository.tree(commit), {}
     for verdict in reversed(list(site.log.verdicts.find(site.run_id, tree=tree, limit=200))):
         said[verdict.name] = verdict.outcome.value

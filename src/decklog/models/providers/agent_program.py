@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
-from decklog.conductor.agents.reset_times import stated
-from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader
-from decklog.conductor.commands import Command, Running
-from decklog.conductor.git import skeleton
-from decklog.conductor.git.places import remove_folder
+from decklog.conductor.agents.launch import agent_command
+from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
+from decklog.conductor.commands import Command
+from decklog.conductor.git.repository import write_git_directory
+from decklog.conductor.git.workspaces import remove_folder
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.output import read_output
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # The one who asked is gone: nobody would hear the answer.
 _GRACE_SECONDS = 5.0
 _LONGEST_SAID = 300
-_KILL = [(9, 5.0)]
 _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
 
 
@@ -59,17 +58,14 @@ class AgentModel:
         agent, told = self.description, scratch / "prompt.md"
         told.write_text(text, encoding="utf-8", errors="replace")
         # Some programs work in nothing but a repository; this one is empty, and nobody's.
-        skeleton.write(scratch / "tree/.git", branch="none", commit=None, borrowed=None)
+        write_git_directory(scratch / "tree/.git", branch="none")
         if agent.prompt == "argument" and len(text.encode(errors="replace")) > LONGEST_ARGUMENT:
             return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
         try:
-            commands.start(self._command(scratch, told, text, mark, wish))
+            ended = commands.run(self._command(scratch, told, text, mark, wish), self.wanted_end)
         except (DecklogError, OSError) as problem:
             return ModelReply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
-        running = Running.find(mark, scratch / "command")
-        assert running is not None
-        ended = running.until_end(self.wanted_end, _KILL)
         reader = StreamReader(agent)
         lines = Follower(scratch / "command").rest()
         events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
@@ -79,22 +75,15 @@ class AgentModel:
         agent = self.description
         values = {"prompt": text, "prompt_file": told, "model": agent.model, "turns": agent.turns, "place": scratch / "tree"}
         kind = Sandbox(kind=self.sandbox).settled().kind
-        return Command(
-            argv=agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
+        return agent_command(
+            agent,
+            agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
+            kind=kind,
+            readable=(str(told),),
             mark=mark,
             root=scratch / "tree",
             folder=scratch / "command",
-            sandbox=Sandbox(
-                kind=kind,
-                network=agent.network,
-                readable=_expanded((str(told), *agent.reads)),
-                writable=_expanded(agent.writable),
-            ),
             log_file=self.log_file,
-            env=agent.env,
-            pass_env=agent.pass_env,
-            keeps_home=agent.keeps_home,
-            home=agent.home_files,
             input=_input(agent.prompt, told, text),
             timeout_seconds=wish.seconds,
             grace_seconds=_GRACE_SECONDS,
@@ -114,7 +103,7 @@ class AgentModel:
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
             said = _ENDINGS.get(str(ended["reason"]), "failed")
             how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
-            if beside := self.description.files_beside:
+            if beside := self.description.local_files:
                 how += f" (it is started in an empty folder: say where {beside[0]} is by its whole path)"
             return ModelReply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
         return ModelReply(text=self._answer(events), **common)
@@ -127,7 +116,7 @@ class AgentModel:
 
     def _seconds(self, error: StreamEvent) -> float | None:
         now = self.clock.now()
-        until = stated(error.taken.get("until") or error.taken.get("text"), now)
+        until = parse_reset_time(error.taken.get("until") or error.taken.get("text"), now)
         return None if until is None else (until - now).total_seconds()
 
 
@@ -161,7 +150,3 @@ def _usage(events: Sequence[StreamEvent]) -> dict[str, int]:
         for name, value in (event.usage or {}).items():
             total[name] = total.get(name, 0) + value
     return total
-
-
-def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(os.path.expanduser(path) for path in paths)

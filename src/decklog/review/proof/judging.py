@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from decklog.conductor.checks.report import FAILED, PASSED, SKIPPED
+from decklog.conductor.checks.running import FAILED, PASSED, SKIPPED
 from decklog.review.proof.trials import ProbeResult, Trial
 from decklog.stores.workflow.verdicts import CheckOutcome
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
-from decklog.conductor.settings.check import Check
+from decklog.conductor.settings import Check
 from decklog.review.change import Change
 from decklog.review.proof.lines import added_statements
 from decklog.review.proof.trials import Watched, run_trial

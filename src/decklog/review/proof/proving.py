@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
-from decklog.conductor.settings.check import Check
+from decklog.conductor.settings import Check
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.proof.judging import Facts, FixProof, Refusal, judge, refused

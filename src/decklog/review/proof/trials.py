@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from decklog.conductor.checks.examination import environment_digest
-from decklog.conductor.checks.report import LARGEST
-from decklog.conductor.checks.running import CheckOutput, Runner
-from decklog.conductor.settings.check import Check
+from decklog.conductor.checks.running import LARGEST, CheckOutput, Runner
+from decklog.conductor.settings import Check
 from decklog.records.values import to_json
 from decklog.review.proof.lines import Lines
 from decklog.stores.workflow.verdicts import CheckOutcome
@@ -96,7 +95,7 @@ class Probe:
 def run_trial(runner: Runner, check: Check, commit: str, mark: str, watched: Watched, changed: Sequence[str]) -> Trial:
     """Run a check on a commit once, watched by the probe."""
     probe = Probe(watched)
-    said = runner.run(check, commit, mark, changed, beside=probe)
+    said = runner.run(check, commit, mark, changed, companion=probe)
     return Trial(said, probe.failures, tuple(probe.seen))
 
 

@@ -215,9 +215,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
     )
 
 
-def _milestones(
-    db: Database, start: int, marks: Sequence[dict[str, Any]], until: int, most: int
-) -> list[tuple[str, Entry]]:
+def _milestones(db: Database, start: int, marks: Sequence[dict[str, Any]], until: int, most: int) -> list[tuple[str, Entry]]:
     """Read the newest entries among a run's marks up to an entry, newest first."""
     kinds = {start + mark["seq"]: mark["what"] for mark in marks if mark["seq"] <= until}
     positions = sorted(kinds)[-most:] if most else []

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from decklog.conductor.items.item import Item, ItemChange, change_of, find_item, write_patch
 from decklog.conductor.items.rounds import messages_of
 from decklog.conductor.items.watching import cost_of, recent_steps
-from decklog.conductor.standing import standing
 from decklog.conductor.starting import first_commit
+from decklog.conductor.status import run_status
 from decklog.core.errors import DecklogError, NotFound
 from decklog.web.actions import items as acts
 from decklog.web.actions.forms import token_of
@@ -42,7 +42,7 @@ def read(asked: SiteRequest) -> PageView:
     shown: dict[str, Any] = {
         "run": log.runs.get(run_id),
         "item": item,
-        "stands": next(one for one in standing(log, run_id).pieces if one.name == item.name),
+        "stands": next(one for one in run_status(log, run_id).pieces if one.name == item.name),
         "stages": next(one for one in pieces_of(list(item.tasks)) if one.name == item.name).stages,
         "stage_names": STAGES,
         "cost": cost_of(log, run_id, tasks),
@@ -66,7 +66,7 @@ def changes(asked: SiteRequest) -> PageView:
     run = asked.log.runs.get(asked.path["run_id"])
     if "conductor" not in run.metadata:
         raise NotFound(f"run {run.id} was not started by decklog run, so its commits are not known")
-    shown: dict[str, Any] = {"run": run, "items": standing(asked.log, run.id).pieces}
+    shown: dict[str, Any] = {"run": run, "items": run_status(asked.log, run.id).pieces}
     shown |= _shown(asked, _run_change(asked, run), f"/runs/{run.id}/changes")
     data = {"run_id": run.id, "files": _files(shown["change"])}
     said = command("run", "land", run.id, "--dry-run")

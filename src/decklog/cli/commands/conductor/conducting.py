@@ -1,25 +1,25 @@
-"""Conducts a run from the command line: shows what changes, asks about plans, and ends on signals."""
+"""Conduct a run from the command line: show changes, ask about plans, and end on signals."""
 
 import signal
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
+from decklog.cli.proving import proving
 from decklog.cli.screens.run import RunScreen
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.status import ConductorStatus, run_status
+from decklog.review.conducting import review_attempt
 
 if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from decklog.conductor.conductor import Conductor
-    from decklog.conductor.site import RunContext
-    from decklog.conductor.standing import ConductorStatus
+    from decklog.conductor.context import RunContext
     from decklog.log import Decklog
 
 EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
@@ -32,27 +32,22 @@ def say_aside(text: str) -> None:
 
 def conduct(call: Invocation, site: "RunContext") -> int:
     """Work on a run until nothing is left to do, and return the exit code."""
-    from decklog.conductor.conductor import Conductor
-    from decklog.review.conducting import review_attempt
-
     site = replace(site, reviewer=review_attempt)
-    told = ProgressPrinter(call, site.log, site.run_id)
-    conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
-    _hear_signals(conductor)
+    progress = ProgressPrinter(call, site.log, site.run_id)
+    conductor = Conductor(site, on_change=lambda: progress.update(conductor.trouble))
+    _handle_signals(conductor)
     conductor.run()
-    stands = told.tell()
-    if _is_plan_taken(call, site, conductor):
+    status = progress.update()
+    if _is_plan_answered(call, site, conductor):
         return conduct(call, site)
-    if stands.outcome == "landed":
-        site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
-    _say_what_next(call, site, stands)
-    return EXITS[stands.outcome]
+    if status.outcome == "landed":
+        site.log.runs.finish(site.run_id, summary=f"{len(status.pieces)} pieces landed")
+    _print_next_step(call, site, status)
+    return EXITS[status.outcome]
 
 
-def _is_plan_taken(call: Invocation, site: "RunContext", conductor: "Conductor") -> bool:
-    """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
-    from decklog.cli.proving import proving
-
+def _is_plan_answered(call: Invocation, site: "RunContext", conductor: Conductor) -> bool:
+    """Show a plan that waits for a person, and ask at a terminal; return whether it was answered."""
     waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
     asked = next((one for one in waiting if one.source == "conductor.plan"), None)
     if asked is None or call.json or conductor.is_interrupted:
@@ -77,14 +72,14 @@ def _is_plan_taken(call: Invocation, site: "RunContext", conductor: "Conductor")
     return True
 
 
-def _pieces_of(plan: object) -> "list[dict[str, Any]]":
+def _pieces_of(plan: object) -> list[dict[str, Any]]:
     return list(plan["pieces"]) if isinstance(plan, dict) else []
 
 
-def _hear_signals(conductor: "Conductor") -> None:
+def _handle_signals(conductor: Conductor) -> None:
     """Let the first interrupt stop new work, and the second end what runs."""
 
-    def interrupted(number: int, _frame: "FrameType | None") -> None:
+    def interrupted(number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGTERM or conductor.is_stopping:
             conductor.stop_now()
         else:
@@ -96,40 +91,38 @@ def _hear_signals(conductor: "Conductor") -> None:
 
 
 class ProgressPrinter:
-    """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
+    """Prints changes of a run: redrawn on a terminal, else one line each, with --json one object each."""
 
     def __init__(self, call: Invocation, log: "Decklog", run_id: str) -> None:
         self._call = call
         self._log = log
         self._run_id = run_id
-        self._told: dict[str, tuple[object, ...]] = {}
+        self._shown: dict[str, tuple[object, ...]] = {}
         self._trouble: str | None = None
         self._view = RunScreen() if not call.json and are_shown() else None
 
-    def tell(self, trouble: str | None = None) -> "ConductorStatus":
-        from decklog.conductor.standing import standing
-
+    def update(self, trouble: str | None = None) -> ConductorStatus:
         if trouble is not None and trouble != self._trouble:
             self._trouble = trouble
             say_aside(trouble)
-        stands = standing(self._log, self._run_id)
+        status = run_status(self._log, self._run_id)
         if self._view is not None:
-            self._view.draw(stands)
-            return stands
-        for piece in stands.pieces:
+            self._view.draw(status)
+            return status
+        for piece in status.pieces:
             now = (piece.state, piece.detail, piece.round, piece.meets)
-            if self._told.get(piece.name) != now:
-                self._told[piece.name] = now
+            if self._shown.get(piece.name) != now:
+                self._shown[piece.name] = now
                 print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
-        return stands
+        return status
 
 
-def _say_what_next(call: Invocation, site: "RunContext", stands: "ConductorStatus") -> None:
+def _print_next_step(call: Invocation, site: "RunContext", status: ConductorStatus) -> None:
     if call.json:
         commit = site.repository.ref(site.target)
-        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})
+        print_json({"run_id": site.run_id, "outcome": status.outcome, "target": site.target, "commit": commit})
         return
-    say(f"{stands.counts()}; {stands.spent()}")
-    if stands.outcome == "needs you":
+    say(f"{status.counts()}; {status.spent()}")
+    if status.outcome == "needs you":
         say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
     say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")

@@ -10,10 +10,16 @@ from decklog.cli.commands.conductor.conducting import conduct
 from decklog.cli.exits import print_json
 from decklog.cli.show import show
 from decklog.cli.terminal import say
+from decklog.conductor import starting
+from decklog.conductor.items import takeover
+from decklog.conductor.items.comments import located
+from decklog.conductor.items.item import change_of, find_item, patch_of, split_name
+from decklog.conductor.items.watching import ItemWatch, files_of
+from decklog.guard.toolbox.toolbox import state_home
 
 if TYPE_CHECKING:
+    from decklog.conductor.context import RunContext
     from decklog.conductor.items.item import Item
-    from decklog.conductor.site import RunContext
     from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")
@@ -22,10 +28,6 @@ _by = click.option("--by", metavar="NAME", help="who acts, default your name in 
 
 def found_item(log: "Decklog", name: str) -> "tuple[RunContext, Item]":
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
-    from decklog.conductor import starting
-    from decklog.conductor.items.item import find_item, split_name
-    from decklog.guard.toolbox.toolbox import state_home
-
     run_id, item = split_name(name)
     run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
     found = find_item(log, run_id, item)
@@ -40,8 +42,6 @@ def person_of(log: "Decklog", site: "RunContext", by: str | None) -> str:
 
 def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
     """Show what happens to a work item, line by line, until its end."""
-    from decklog.conductor.items.watching import ItemWatch
-
     with call.open(writing=False) as log:
         site, item = found_item(log, name)
         watch = ItemWatch(site, item)
@@ -59,9 +59,6 @@ def diff(call: Invocation, item: str, stat: bool) -> int:
 
     A comment on a line of it begins another round: decklog run comment ITEM FILE:LINE "…"
     """
-    from decklog.conductor.items.item import patch_of
-    from decklog.conductor.items.watching import files_of
-
     with call.open(writing=False) as log:
         site, found = found_item(log, item)
         if stat:
@@ -85,9 +82,6 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
 
     Write as many as you like. A round begins as soon as a conductor works on the run: decklog run continue ITEM
     """
-    from decklog.conductor.items.comments import located
-    from decklog.conductor.items.item import change_of
-
     with call.open() as log:
         site, found = found_item(log, item)
         path, line = _place(where)
@@ -136,8 +130,6 @@ def open_item(call: Invocation, item: str, by: str | None) -> int:
     The first line is the path alone, so that `cd "$(decklog run open ITEM | head -1)"` goes there. Where the agent can go on in
     your terminal, the second is the command for that.
     """
-    from decklog.conductor.items import takeover
-
     with call.open() as log:
         site, found = found_item(log, item)
         opened = takeover.open_item(site, found, by=person_of(log, site, by))
@@ -162,10 +154,6 @@ def continue_item(call: Invocation, item: str, by: str | None, text: str | None,
     What you changed is committed under your name, checked and landed; if it is red, or you leave a message, an agent goes on
     from it.
     """
-    from decklog.conductor import starting
-    from decklog.conductor.items import takeover
-    from decklog.guard.toolbox.toolbox import state_home
-
     with call.open() as log:
         site, found = found_item(log, item)
         who = person_of(log, site, by)

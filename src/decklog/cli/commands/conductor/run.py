@@ -1,8 +1,12 @@
 """The conductor on the command line: take a plan through this repository, watch it, stop it."""
 
+import shutil
 import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,20 +14,28 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, say_aside
 from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.manager import for_the_manager
+from decklog.cli.proving import proving
 from decklog.cli.show import show
 from decklog.cli.terminal import say
+from decklog.conductor import starting
+from decklog.conductor.agents.description import known_names, known_program
+from decklog.conductor.git.repository import Repository
+from decklog.conductor.plan import parse
+from decklog.conductor.planning import plan_of
+from decklog.conductor.readiness import problems
+from decklog.conductor.results import landing, pull_request
+from decklog.conductor.results.cleaning import Cleaner, kept
+from decklog.conductor.starting import RunRequest
+from decklog.conductor.status import ConductorStatus, run_status
 from decklog.core.errors import NotFound
 from decklog.core.figures import counted
+from decklog.guard.policy import Publication
+from decklog.guard.toolbox.toolbox import state_home
+from decklog.review.publishing import push_block_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
-    from typing import Any
-
+    from decklog.conductor.context import RunContext
     from decklog.conductor.results.landing import LandingPlan
-    from decklog.conductor.site import RunContext
-    from decklog.conductor.standing import ConductorStatus
-    from decklog.conductor.starting import RunRequest
     from decklog.log import Decklog
 
 
@@ -111,17 +123,12 @@ def run(
 @click.pass_context
 def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
     """Have an agent propose a plan for a goal, show it, and work it once a person has said yes."""
-    from decklog.conductor.starting import RunRequest
-
     assert ctx.parent is not None
     wanted = RunRequest(goal, goal.encode(), is_plan_asked=False if yes else None)
     return _begin(ctx.obj, lambda _log: wanted, ctx.parent.params)
 
 
-def _start_tasks(call: Invocation, run_id: str, given: "Mapping[str, Any]") -> int:
-    from decklog.conductor.planning.from_tasks import plan_of
-    from decklog.conductor.starting import RunRequest
-
+def _start_tasks(call: Invocation, run_id: str, given: Mapping[str, Any]) -> int:
     def wanted(log: "Decklog") -> RunRequest:
         found = plan_of(log, run_id)
         # The plan has only what is still to be done: nothing is paid for twice.
@@ -130,14 +137,13 @@ def _start_tasks(call: Invocation, run_id: str, given: "Mapping[str, Any]") -> i
     return _begin(call, wanted, given)
 
 
-def _start_tracker(call: Invocation, name: str, query: str, given: "Mapping[str, Any]") -> int:
+def _start_tracker(call: Invocation, name: str, query: str, given: Mapping[str, Any]) -> int:
     """Work on items of a tracker; it learns their states before and after, also when the run is interrupted in between."""
-    from decklog.guard.toolbox.toolbox import state_home
     from decklog.plugins.trackers import RepositoryTracker
 
     tracker = RepositoryTracker.of(name, Path.cwd(), state_home())
 
-    def wanted(log: "Decklog") -> "RunRequest":
+    def wanted(log: "Decklog") -> RunRequest:
         tracker.sync(log)
         return tracker.wanted(log, query)
 
@@ -148,13 +154,8 @@ def _start_tracker(call: Invocation, name: str, query: str, given: "Mapping[str,
     return code
 
 
-def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: "Mapping[str, Any]") -> int:
+def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: Mapping[str, Any]) -> int:
     """Start a run, or go on with it, by the options of `decklog run`."""
-    from dataclasses import replace
-
-    from decklog.conductor import starting
-    from decklog.guard.toolbox.toolbox import state_home
-
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
@@ -162,10 +163,7 @@ def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: "
         return conduct(call, site)
 
 
-def _start(call: Invocation, path: Path, given: "Mapping[str, Any]") -> int:
-    from decklog.conductor.settings.plan import parse
-    from decklog.conductor.starting import RunRequest
-
+def _start(call: Invocation, path: Path, given: Mapping[str, Any]) -> int:
     try:
         content = path.read_bytes()
     except OSError as problem:
@@ -175,8 +173,6 @@ def _start(call: Invocation, path: Path, given: "Mapping[str, Any]") -> int:
 
 
 def _check(call: Invocation, commit: str) -> int:
-    from decklog.conductor.readiness import problems
-
     found = problems(Path.cwd(), commit)
     if call.json:
         show({"ready": not found, "problems": found}, as_json=True)
@@ -191,7 +187,6 @@ def _meant(log: "Decklog", run_id: str | None) -> str:
     if run_id is not None:
         return run_id
     from decklog.conductor.starting import newest
-    from decklog.guard.toolbox.toolbox import state_home
 
     return newest(log, cwd=Path.cwd(), state=state_home())
 
@@ -206,26 +201,24 @@ def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
     Without a name it is the newest run of this repository. Of a work item (ITEM of that run, or RUN.ITEM) you see the steps of
     its agents as they come, the files that it changes so far, and what it cost.
     """
-    from decklog.conductor.standing import standing
-
     if name is not None and not _is_run(call, name):
         return watch_item(call, name, follow=not no_follow)
     with call.open(writing=False) as log:
         run_id = _meant(log, name)
         if no_follow:
-            stands = standing(log, run_id)
-            _show(call, stands)
+            status = run_status(log, run_id)
+            _show(call, status)
             return 0
-        told = ProgressPrinter(call, log, run_id)
-        # Taken before it is told: what comes in between is told again.
+        progress = ProgressPrinter(call, log, run_id)
+        # Read before the first update: changes in between are shown again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
-        stands = told.tell()
-        while stands.status == "active" and stands.outcome == "open":
+        status = progress.update()
+        while status.status == "active" and status.outcome == "open":
             log.db.wait_for_change(5.0)
             time.sleep(0.2)
             if (newest := _newest_entry(log, run_id)) != seen:
-                stands, seen = told.tell(), newest
-        return EXITS[stands.outcome]
+                status, seen = progress.update(), newest
+        return EXITS[status.outcome]
 
 
 def _is_run(call: Invocation, name: str) -> bool:
@@ -244,13 +237,13 @@ def _newest_entry(log: "Decklog", run_id: str) -> int:
     return log.journal.find(run_id, limit=1)[0].seq
 
 
-def _show(call: Invocation, stands: "ConductorStatus") -> None:
+def _show(call: Invocation, status: ConductorStatus) -> None:
     if call.json:
-        show(stands.as_dict(), as_json=True)
+        show(status.as_dict(), as_json=True)
         return
-    say(f"{stands.run_id} · {stands.goal} · {stands.status}")
-    say(f"{stands.counts()}; {stands.spent()}")
-    for piece in stands.pieces:
+    say(f"{status.run_id} · {status.goal} · {status.status}")
+    say(f"{status.counts()}; {status.spent()}")
+    for piece in status.pieces:
         say(piece.line())
 
 
@@ -275,9 +268,6 @@ def work(call: Invocation, run_id: str, remote: str | None) -> int:
     Its log is in PostgreSQL, and its decklog.toml names a remote (`remote = "origin"` in [run]) that all clones can push to:
     what attempts leave, and what has landed, travels through refs/decklog/ of that. Each machine has its own agents and places.
     """
-    from decklog.conductor import starting
-    from decklog.guard.toolbox.toolbox import state_home
-
     with call.open() as log:
         site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
         starting.check_agents(site.configuration)
@@ -295,12 +285,11 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
 
     What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` compares them.
     """
-    from decklog.conductor import forking, starting
-    from decklog.guard.toolbox.toolbox import state_home
-
     money = None if budget is None else round(budget * 1_000_000)
     with call.open() as log:
-        site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
+        site = starting.fork(
+            log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home()
+        )
         starting.check_agents(site.configuration)
         say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
         return conduct(call, site)
@@ -336,11 +325,6 @@ def land(
     with the work items, the checks, the verdict of the review, and the cost. Where the repository has a review gate, it decides
     as about every push.
     """
-    from decklog.cli.proving import proving
-    from decklog.conductor import starting
-    from decklog.conductor.results import landing
-    from decklog.guard.toolbox.toolbox import state_home
-
     with call.open() as log:
         site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
         who, proof = person_of(log, site, by), proving(log, key)
@@ -358,19 +342,12 @@ def land(
 def _publish(
     call: Invocation,
     site: "RunContext",
-    given: "Mapping[str, Any]",
+    given: Mapping[str, Any],
     *,
     is_trial: bool,
     by: str,
-    proof: "AbstractContextManager[object]",
+    proof: AbstractContextManager[object],
 ) -> int:
-    from dataclasses import replace
-
-    from decklog.conductor.results import pull_request
-    from decklog.guard.policy import Publication
-    from decklog.guard.toolbox.toolbox import state_home
-    from decklog.review.publishing import push_block_reason
-
     def held(one: pull_request.Published) -> str | None:
         refspec = f"{one.commit}:refs/heads/{one.branch}"
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
@@ -404,10 +381,6 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 
     To have one back: git branch NAME COMMIT
     """
-    from decklog.conductor.git.repository import Repository
-    from decklog.conductor.results.rescue import kept
-    from decklog.guard.toolbox.toolbox import state_home
-
     rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]
     if call.json:
         return show(rows, as_json=True)
@@ -421,9 +394,6 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 @click.pass_obj
 def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
     """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
-    from decklog.conductor.results.cleaning import Cleaner
-    from decklog.guard.toolbox.toolbox import state_home
-
     with call.open() as log:
         cleaner = Cleaner(log, Path.cwd(), state_home(), days=days, is_trial=dry_run, unlanded=unlanded)
         cleaned = cleaner.clean()
@@ -440,10 +410,6 @@ def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
 @click.pass_obj
 def agents(call: Invocation) -> int:
     """List the agent programs whose description comes with Decklog, and whether each is installed here."""
-    import shutil
-
-    from decklog.conductor.agents.description import known_names, known_program
-
     rows = [{"name": name, "program": known_program(name)} for name in known_names()]
     found = [{**row, "found": shutil.which(row["program"]) if row["program"] else None} for row in rows]
     show(found, as_json=call.json)

@@ -310,7 +310,7 @@ def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool
 def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: "list[str] | None" = None) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
-    from decklog.cli.screens.imported import imported_lines, spent_of
+    from decklog.cli.screens.cost import imported_lines, spent_of
     from decklog.cli.screens.lines import say
     from decklog.location.locate import locate, spool_folder
 

@@ -1,20 +1,19 @@
-"""Prompts on the command line: what a model is told, to the byte."""
+"""Prompts on the command line, exactly as a model gets them."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from decklog.agents.prime import Prime
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.models.composer import Composed
+from decklog.conductor.git.repository import Repository, starting_commit
+from decklog.guard.toolbox.toolbox import state_home
+from decklog.models.composer import Composed, Composer, known_sites, read_settings
 
 
 @click.group(cls=SuggestingGroup)
@@ -26,8 +25,6 @@ def prompt() -> None:
 @click.pass_obj
 def list_(call: Invocation) -> int:
     """List the call sites whose prompts come with Decklog."""
-    from decklog.models.composer import known_sites
-
     return show([{"site": site} for site in known_sites()], as_json=call.json)
 
 
@@ -43,10 +40,6 @@ def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) 
 
     Documents, skills and prompts of the repository's own are those of the commit, as [prompt] in its decklog.toml names them.
     """
-    from decklog.conductor.git.repository import Repository, starting_commit
-    from decklog.guard.toolbox.toolbox import state_home
-    from decklog.models.composer import Composer, known_sites, read_settings
-
     if site is None:
         raise WrongUsage(
             "which prompt?",
@@ -61,14 +54,12 @@ def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) 
 
 
 def _told_of(call: Invocation, task_id: str) -> tuple[str, str]:
-    from decklog.agents.prime import Prime
-
     with call.open(writing=False) as log:
         task = log.tasks.get(task_id)
         return "\n".join((task.title, task.objective)).strip(), Prime(log, run_id=task.run_id, task_id=task.id).text()
 
 
-def _shown(call: Invocation, composed: "Composed") -> int:
+def _shown(call: Invocation, composed: Composed) -> int:
     prompt = composed.prompt
     parts: list[dict[str, Any]] = [
         {"name": part.name, "stable": part.is_stable, "tokens": -(-len(part.text) // 4), "digest": part.digest}
@@ -87,5 +78,5 @@ def _shown(call: Invocation, composed: "Composed") -> int:
 
 
 def _tell(text: str) -> None:
-    """Say something that is not the prompt itself."""
+    """Print a remark to stderr."""
     sys.stderr.write(visible(text, sys.stderr) + "\n")

@@ -1,22 +1,28 @@
 """`decklog review`: the whole gate, or one of its seven stages."""
 
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say, visible
+from decklog.conductor.git.repository import Repository
+from decklog.core.errors import NotFound
+from decklog.guard.toolbox.toolbox import state_home
+from decklog.review.change import Change, of_worktree
+from decklog.review.documents import markdown, sarif
+from decklog.review.publishing import request_override
+from decklog.review.reviewing import find_change, run_stage
+from decklog.review.reviewing import review as go
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from decklog import Review
     from decklog.log import Decklog
-    from decklog.review.change import Change
     from decklog.review.result import StageResult
 
 _EXITS = {"pass": 0, "request-changes": 1, "block": 6, "unproven": 7}
@@ -56,7 +62,7 @@ def review() -> None:
     """
 
 
-def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
+def _which(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that name a change."""
     options = (
         click.argument("words", metavar="[BASE..HEAD]", required=False),
@@ -78,10 +84,8 @@ def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
 @click.option("--format", "form", type=click.Choice(_FORMS), default="text", help="default text")
 @click.option("--out", metavar="FILE", help="write it to a file")
 @click.pass_obj
-def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: "Any") -> int:
+def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: Any) -> int:
     """Review a change; a final review of exactly it is shown again."""
-    from decklog.review.reviewing import review as go
-
     if out is not None and form == "text" and not call.json:
         raise WrongUsage("--out needs a format", hint="Add --format markdown, --format sarif or --json")
     given["is_mending"] = given.pop("mending")
@@ -99,8 +103,6 @@ def _one(name: str, number: int) -> click.Command:
     @_which
     @click.pass_obj
     def run(call: Invocation, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
-        from decklog.review.reviewing import run_stage
-
         change = _find_change(words, worktree, base)
         with call.open() as log:
             result = run_stage(log, change, number, feedback_id=feedback_id, is_mending=mending)
@@ -129,8 +131,6 @@ def ask(call: Invocation, name: str | None, by: str) -> int:
 
     decklog approvals decide ID granted --by NAME --rationale WHY
     """
-    from decklog.review.publishing import request_override
-
     with call.open() as log:
         asked = request_override(log, _reviewed(log, name), by=by)
     if call.json:
@@ -142,8 +142,6 @@ def ask(call: Invocation, name: str | None, by: str) -> int:
 
 def _reviewed(log: "Decklog", name: str | None) -> "Review":
     """Return the review of an id, of feedback, or of HEAD."""
-    from decklog.core.errors import NotFound
-
     if name is None:
         change = _find_change(None, worktree=False, base="")
         found = log.reviews.latest(change.tree, change.patch)
@@ -158,12 +156,7 @@ def _reviewed(log: "Decklog", name: str | None) -> "Review":
     return found
 
 
-def _find_change(words: str | None, worktree: bool, base: str) -> "Change":
-    from decklog.conductor.git.repository import Repository
-    from decklog.guard.toolbox.toolbox import state_home
-    from decklog.review.change import of_worktree
-    from decklog.review.reviewing import find_change
-
+def _find_change(words: str | None, worktree: bool, base: str) -> Change:
     if worktree and words:
         raise WrongUsage("give either BASE..HEAD or --worktree, not both")
     repository = Repository.find(Path.cwd(), state_home())
@@ -182,10 +175,6 @@ def _show(result: "StageResult") -> None:
 
 
 def _write(call: Invocation, found: "Review", form: str, out: str | None) -> None:
-    import json
-
-    from decklog.review.documents import markdown, sarif
-
     if form == "text":
         if call.json and out is not None:
             Path(out).write_text(json.dumps(found.as_dict(), indent=2) + "\n", encoding="utf-8")

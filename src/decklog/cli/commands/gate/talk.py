@@ -6,8 +6,10 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.manager import for_the_manager
+from decklog.cli.short.talking import said, voices_here
 from decklog.cli.show import show
 from decklog.cli.terminal import say
+from decklog.models.standup import prose_of, standup_of
 
 
 @for_the_manager
@@ -24,8 +26,6 @@ def critical(call: Invocation, /, text: str, key: str | None, from_: str | None,
 
     What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.
     """
-    from decklog.cli.short.talking import said
-
     call.key = key
     return said(call, "critical", text, from_=from_, **given)  # type: ignore[arg-type]
 
@@ -35,9 +35,6 @@ def critical(call: Invocation, /, text: str, key: str | None, from_: str | None,
 @click.pass_obj
 def standup(call: Invocation, prose: bool) -> int:
     """Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions."""
-    from decklog.cli.short.talking import voices_here
-    from decklog.models.conversation.standup import prose_of, standup_of
-
     with call.open(writing=prose) as log:
         now = log.clock.now()
         found = standup_of(log, now)

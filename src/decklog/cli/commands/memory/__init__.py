@@ -1,4 +1,4 @@
-"""The memory for a person: what its verbs do not say of themselves."""
+"""Commands of the memory besides its verbs."""
 
 from decklog.cli.commands.memory.kept_model import model
 

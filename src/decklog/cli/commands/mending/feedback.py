@@ -1,4 +1,4 @@
-"""`decklog feedback "…"`: what somebody says went wrong, filed in one sentence."""
+"""`decklog feedback "…"`: file a problem in one sentence."""
 
 import getpass
 

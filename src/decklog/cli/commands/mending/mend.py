@@ -1,27 +1,28 @@
-"""`decklog mend`: takes feedback from what was said to a fix that is verified, and says what each one waits for."""
+"""`decklog mend`: take feedback to a verified fix, and show what each fix waits for."""
 
 import getpass
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from decklog import Busy, FixClass, Mend
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
+from decklog.fixes.failed_runs import UNKNOWN, take_up
+from decklog.fixes.fixing import asked_about
+from decklog.fixes.loop import STAGES, FixInput, FixLoop, ways_out
+from decklog.guard.toolbox.toolbox import state_home
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog import Mend
-    from decklog.fixes.loop import FixLoop
     from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
 _WHOSE = ("task", "own-code", "outside")
 _SHORTEST_SECONDS = 1.0
-# What was refused is told apart from what waits for somebody.
+# Refused fixes and waiting ones have different exit codes.
 _REFUSED = ("fix", "gate", "person")
 
 
@@ -64,7 +65,7 @@ def mend() -> None:
 @click.option("--whose", type=click.Choice(_WHOSE), help="whose fault that run is, where you know")
 @click.pass_obj
 def go(
-    call: Invocation, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: "Any"
+    call: Invocation, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: Any
 ) -> int:
     """Continue one or all, or list everything open."""
     chosen = [one for one in (name, everything, watch, run_id) if one]
@@ -95,10 +96,7 @@ def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
         return _told(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
 
 
-def _mending(call: Invocation, log: "Decklog") -> "FixLoop":
-    from decklog.fixes.loop import FixLoop
-    from decklog.guard.toolbox.toolbox import state_home
-
+def _mending(call: Invocation, log: "Decklog") -> FixLoop:
     return FixLoop(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
 
 
@@ -107,22 +105,17 @@ def _aside(text: str) -> None:
 
 
 def _silent(_: str) -> None:
-    """Say nothing: stdout is data."""
+    """Print nothing: stdout is data."""
 
 
-def _one(call: Invocation, mending: "FixLoop", name: str, given: "dict[str, Any]") -> int:
-    from decklog import FixClass
-    from decklog.fixes.loop import FixInput
-
+def _one(call: Invocation, mending: FixLoop, name: str, given: dict[str, Any]) -> int:
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
     said = FixInput(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
     return _told(call, mending.log, mending.go_on(mending.named(name).id, said))
 
 
-def _all(call: Invocation, mending: "FixLoop", every: float | None) -> int:
-    """Take on all that can go on by itself; with `every`, again and again."""
-    from decklog import Busy
-
+def _all(call: Invocation, mending: FixLoop, every: float | None) -> int:
+    """Continue all fixes that need no person; with `every`, repeatedly."""
     while True:
         for found in list(mending.waiting()):
             try:
@@ -136,9 +129,7 @@ def _all(call: Invocation, mending: "FixLoop", every: float | None) -> int:
         time.sleep(max(every, _SHORTEST_SECONDS))
 
 
-def _failed_run(call: Invocation, mending: "FixLoop", run_id: str, whose: str | None) -> int:
-    from decklog.fixes.failed_runs import UNKNOWN, take_up
-
+def _failed_run(call: Invocation, mending: FixLoop, run_id: str, whose: str | None) -> int:
     found = take_up(mending, run_id, whose)
     is_unknown = found.whose == UNKNOWN
     if call.json:
@@ -171,17 +162,11 @@ def _standing(call: Invocation, log: "Decklog") -> int:
     return 0
 
 
-def _as_dict(log: "Decklog", mend: "Mend") -> "dict[str, Any]":
-    from decklog.fixes.gate_step import asked_about
-    from decklog.fixes.mend_states import STAGES, ways_out
-
+def _as_dict(log: "Decklog", mend: Mend) -> dict[str, Any]:
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
-def _say_standing(log: "Decklog", mend: "Mend") -> None:
-    from decklog.fixes.gate_step import asked_about
-    from decklog.fixes.mend_states import STAGES, ways_out
-
+def _say_standing(log: "Decklog", mend: Mend) -> None:
     asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
     waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
@@ -190,9 +175,7 @@ def _say_standing(log: "Decklog", mend: "Mend") -> None:
         say(f"    {way}")
 
 
-def _told(call: Invocation, log: "Decklog", mend: "Mend") -> int:
-    from decklog.fixes.gate_step import asked_about
-
+def _told(call: Invocation, log: "Decklog", mend: Mend) -> int:
     if call.json:
         show(_as_dict(log, mend), as_json=True)
     else:

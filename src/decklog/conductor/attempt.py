@@ -1,0 +1,438 @@
+"""The stages of work and of planning: a workspace, an agent in it, what it left, and facts that decide whether it is done."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import commands, escalation, overlaps, planning
+from decklog.conductor.agents.description import LONGEST_ARGUMENT, OUTAGES, Description
+from decklog.conductor.agents.launch import READABLE, agent_command, driven, policy_hook
+from decklog.conductor.agents.session import ASKED, AgentSession, SessionMessages, SessionOutcome, Terms, answers_of
+from decklog.conductor.brief import brief
+from decklog.conductor.commands import Command, Running
+from decklog.conductor.context import RunContext, WantedEnd
+from decklog.conductor.git.changes import faults
+from decklog.conductor.outages import Outages
+from decklog.conductor.plan import read_back
+from decklog.conductor.stages import WORK, is_cut_anew
+from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
+from decklog.guard.calls.tool import EffectCheck
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
+from decklog.provenance.attempts import captured_between
+from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.recording import keep_objects, record_captured
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.stores.approvals.inbox import Message
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
+
+# The file of a workspace that lists the messages of people in the brief.
+_IN_BRIEF = "messages.json"
+# As agents write it: "Status: READY_FOR_QA", "**STATUS:** BLOCKED".
+_STATUS = re.compile(r"\bstatus\b[\s*_`]*[:=][\s*_`]*([A-Z][A-Z_]{2,40})\b", re.IGNORECASE)
+# Roles of the workflow: the first agent of the escalation, and those above it.
+_WORKERS = ("developer", "senior_software_engineer")
+
+
+class WorkAttempt:
+    """One attempt at a work item. `fence` is the token under which the workspace of an adopted agent was made."""
+
+    def __init__(
+        self,
+        site: RunContext,
+        claim: "Claim",
+        wanted_end: WantedEnd,
+        *,
+        agent: Description | None = None,
+        fence: int | None = None,
+    ) -> None:
+        self._site = site
+        self._claim = claim
+        self._task = claim.task
+        self._attempt = site.attempt(self._task.id, claim.task.fence if fence is None else fence)
+        self._place = self._attempt.place
+        self._folder = self._attempt.agent_folder
+        self._brief_file = self._place.folder / "brief.md"
+        self._wanted_end = wanted_end
+        self._outages = Outages(site)
+        self._facts: dict[str, Any] = self._attempt.facts() or {}
+        self._agent = agent or self._agent_of_workspace()
+
+    def _agent_of_workspace(self) -> Description:
+        """Return the agent that was started in the workspace."""
+        configuration = self._site.configuration
+        name = str(self._facts.get("agent", configuration.workers[0]))
+        # The plan may set another model.
+        agents = {agent.name: agent for agent in configuration.agents_for(self._task)}
+        return agents.get(name, configuration.agents[name])
+
+    def work(self) -> None:
+        """Take the task through its stage."""
+        self._make_workspace()
+        outcome = self._run_agent()
+        facts = {"refs": self._place.refs, "outcome": outcome.as_dict()}
+        kept = self._attempt.keep_and_publish(self._facts, self._wanted_end, **facts)
+        self._record_edits(outcome, str(self._facts["start"]), str(kept["changed"]))
+        self._hand_over(outcome, kept)
+        self._attempt.remove()
+
+    def _record_edits(self, outcome: SessionOutcome, start: str, changed: str) -> None:
+        """Record the agent's edits. The workspace is its own, so all changes are. A failure here fails no attempt."""
+        site, task, mark = self._site, self._task, self._attempt.mark
+        repo = GitRepository.find(str(site.repository.folder))
+        if repo is None or changed == start or not site.configuration.captures_edits:
+            return
+        session = f"{self._agent.name}:{outcome.session or mark}"
+        try:
+            captured = captured_between(repo, start, changed)
+            record_captured(site.log, captured, kind="shell", session=session, run_id=site.run_id, task_id=task.id, call_id=mark)
+            keep_objects(session, [captured])
+        except GitFailed as problem:
+            text = f"edits could not be captured: {problem}"
+            site.log.journal.append(site.run_id, text, kind="event", subtype="capture", task_id=task.id, key=mark)
+
+    def go_on_from(self, left: "UnreportedAttempt") -> None:
+        """Hand over what an attempt left whose conductor died after keeping it."""
+        self._site.tips.fetch_missing([left.kept[name] for name in ("tip", "changed", "folder")])
+        self._hand_over(left.outcome, dict(left.kept))
+        if self._facts["host"] == self._site.host.id and self._place.folder.exists():
+            self._attempt.remove()
+
+    def _make_workspace(self) -> None:
+        target, inputs = self._site.target_commit(), self._task.inputs
+        base, start = str(inputs.get("base") or target), str(inputs.get("start") or target)
+        self._site.tips.fetch_missing([base, start, inputs.get("earlier")])
+        self._facts = self._attempt.make(base, start, self._agent.name)
+
+    # The agent
+
+    def _run_agent(self) -> SessionOutcome:
+        self._attempt.perform("spawn", self._spawn, lambda _: self._look_for_agent())
+        running = Running.find(self._attempt.mark, self._folder)
+        if running is None:
+            raise Unavailable(f"the agent of {self._task.id} left no trace of itself", hint=f"Look into {self._folder}.")
+        terms = Terms(
+            run_id=self._site.run_id,
+            task_id=self._task.id,
+            worker=self._task.worker,
+            folder=str(self._place.tree),
+            budget_microdollars=self._site.configuration.piece_microdollars,
+            reservation_id=self._task.reservation_id,
+        )
+        session = AgentSession(
+            self._site.log, self._agent, terms, running, lambda: self._outages.answered(self._agent), self._messages()
+        )
+        try:
+            return session.watch(self._wanted_end)
+        except BaseException:
+            # Nobody would watch it any more. Keep its work for the next owner of the task.
+            session.end()
+            self._attempt.keep(self._facts)
+            raise
+
+    def _messages(self) -> SessionMessages:
+        """Return the messages of people to the running agent. Those in its brief are delivered."""
+        rounds, agent = self._site.rounds, self._agent
+        for message_id in json.loads((self._place.folder / _IN_BRIEF).read_text(encoding="utf-8")):
+            rounds.delivered(message_id, agent.name)
+        return SessionMessages(
+            answers_of(self._folder),
+            lambda: rounds.pending(self._task),
+            lambda message_id: rounds.delivered(message_id, agent.name),
+            is_taken=agent.takes_messages and self._task.role == WORK,
+        )
+
+    def _look_for_agent(self) -> EffectCheck:
+        if Running.find(self._attempt.mark, self._folder) is not None:
+            return EffectCheck(True)
+        commands.end(self._attempt.mark)
+        return EffectCheck(False)
+
+    def _spawn(self) -> None:
+        for folder in (self._folder, answers_of(self._folder)):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        text = self._brief()
+        self._brief_file.write_text(text, encoding="utf-8")
+        # For a conductor that adopts the agent.
+        (self._place.folder / _IN_BRIEF).write_text(json.dumps([one.id for one in self._wishes]), encoding="utf-8")
+        if self._agent.prompt == "argument" and len(text.encode()) > LONGEST_ARGUMENT:
+            raise Invalid(
+                f"the brief of {self._task.id} is too long for an argument", hint='Use prompt = "file".', field="prompt"
+            )
+        commands.start(self._command(text))
+
+    @cached_property
+    def _wishes(self) -> "list[Message]":
+        """The unanswered messages of people to the work item, for its brief."""
+        return self._site.rounds.unanswered(self._task)
+
+    def _brief(self) -> str:
+        site, piece = self._site, str(self._task.inputs["piece"])
+        found = overlaps.known(site.log, site.run_id)
+        # The policy allows scratch files in both; a sandbox can write only to the second.
+        temporary = "/tmp" if self._sandbox_kind is SandboxKind.NONE else '"$TMPDIR"'
+        return brief(
+            self._task,
+            goal=site.log.runs.get(site.run_id).goal,
+            checks=site.configuration.checks,
+            report=f"{temporary}/report.xml",
+            commits=self._agent.commits == "agent",
+            meets=overlaps.met_by(found, piece, site.stages.names(is_open=True)) if found else [],
+            wishes=[message.body for message in self._wishes],
+        )
+
+    @property
+    def _sandbox_kind(self) -> SandboxKind:
+        """The kind of sandbox that works here, of those that the settings allow."""
+        return Sandbox(kind=self._site.configuration.sandbox).settled().kind
+
+    def _command(self, text: str) -> Command:
+        agent, kind = self._agent, self._sandbox_kind
+        money = self._site.configuration.piece_microdollars
+        values = {
+            "prompt": text,
+            "prompt_file": self._brief_file,
+            "model": agent.model,
+            "turns": agent.turns,
+            "budget_usd": None if money is None else f"{money / 1_000_000:.6f}",
+            "place": self._place.tree,
+            "policy_hook": policy_hook(agent),
+        }
+        is_sandboxed = kind is not SandboxKind.NONE
+        argv, readable = agent.arguments(values, is_sandboxed=is_sandboxed), READABLE
+        if agent.takes_messages:
+            answers = answers_of(self._folder)
+            argv, readable = driven(agent, argv, self._brief_file, answers, is_sandboxed=is_sandboxed), (*READABLE, str(answers))
+        return agent_command(
+            agent,
+            argv,
+            kind=kind,
+            readable=(str(self._site.repository.objects), str(self._brief_file), *readable),
+            mark=self._attempt.mark,
+            root=self._place.tree,
+            folder=self._folder,
+            log_file=self._site.log_file,
+            # Bytecode next to modules would count as work.
+            env={"PYTHONDONTWRITEBYTECODE": "1", **agent.env},
+            input=self._brief_file if agent.prompt == "stdin" else None,
+            timeout_seconds=agent.minutes * 60,
+            grace_seconds=self._site.configuration.orphan_seconds,
+        )
+
+    # The hand-over
+
+    def _hand_over(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
+        if outcome.ended_for == escalation.OUTRUN:
+            self._site.stages.outrun(self._claim)
+            return
+        if outcome.is_outage:
+            self._wait_for_outage(outcome)
+            return
+        if outcome.ended_for == ASKED:
+            self._wait_for_person(outcome, kept)
+            return
+        if outcome.exit_code == 0:
+            self._outages.answered(self._agent)
+        blocker, summary = _why_ended(outcome)
+        if blocker is not None:
+            self._site.stages.unfinished(self._claim, blocker, summary)
+        else:
+            self._judge(outcome, kept)
+
+    def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
+        """Hand over the work of an agent that ended normally, or record why it is not done."""
+        blocker, summary = self._why_not_done(kept)
+        request = self._request(outcome, blocker)
+        if blocker is not None:
+            at_once = request is not None and request.is_for_stronger
+            self._site.stages.unfinished(self._claim, blocker, summary, at_once=at_once)
+            return
+        result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
+        self._site.stages.worked(self._claim, result)
+
+    def _request(self, outcome: SessionOutcome, blocker: str | None) -> "StatusRequest | None":
+        """Record the request in the agent's last status word. Only facts decide whether the work is done."""
+        log, task = self._site.log, self._task
+        request = status_request(log, outcome.text, escalation.level_of(task.inputs))
+        if request is not None:
+            facts = blocker or "done"
+            log.journal.append(
+                self._site.run_id,
+                f"{self._agent.name} ends with {request.status}, which asks for {request.next_agent}; by the facts it is {facts}",
+                kind="event",
+                subtype="conductor.wish",
+                agent=self._agent.name,
+                task_id=task.id,
+                payload={**asdict(request), "facts": facts},
+                key=self._attempt.mark,
+            )
+        return request
+
+    def _wait_for_person(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
+        """Suspend the task until a person has answered; the next attempt goes on from the work of this one."""
+        log = self._site.log
+        with log.transaction():
+            self._claim.park(f"waits for approval {outcome.approval}: what {self._agent.name} may do")
+            if kept["changed"] != self._facts["start"]:
+                inputs = {**self._task.inputs, "earlier": kept["changed"]}
+                log.tasks.edit(self._task.id, reason="work was begun", inputs=inputs)
+
+    def _wait_for_outage(self, outcome: SessionOutcome) -> None:
+        """Give the task back with no attempt used, until an agent for it can be started."""
+        if outcome.killed is not None and outcome.reason == "exited" and outcome.error_class is None:
+            self._site.stages.interrupted(self._claim, f"{self._agent.name} was {outcome.killed}")
+            return
+        later = None
+        if outcome.error_class in OUTAGES:
+            self._outages.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
+            later = self._outages.opening(self._site.configuration.agents_for(self._task))
+        why = outcome.error_class or outcome.ended_for or outcome.reason
+        # An agent that the conductor ended knows no reason.
+        words = _last_words(outcome) if outcome.error_class is not None or outcome.stderr else ""
+        self._claim.release(f"{why} of {self._agent.name}: no attempt is used{f': {words}' if words else ''}", not_before=later)
+
+    def _tip(self, kept: dict[str, Any]) -> str:
+        """Return the commit that is judged: the agent's own, or the conductor's commit of the files that it left."""
+        return str(kept["tip"] if kept["is_clean"] else kept["changed"])
+
+    def _why_not_done(self, kept: dict[str, Any]) -> tuple[str | None, str]:
+        """Return why an attempt is not done, as a word and as a sentence; None if it is done."""
+        if kept["tip"] is None:
+            return "no-branch", "the branch that was checked out is gone, or is not complete"
+        if not kept["is_clean"] and self._agent.commits == "agent":
+            return "uncommitted", f"work was left uncommitted; it is kept in {self._place.refs}/changed"
+        repository, facts = self._site.repository, self._facts
+        found = faults(repository, facts["base"], facts["start"], self._tip(kept), self._task.allowed_paths)
+        if found:
+            paths = ", ".join(found[0].paths[:10])
+            return found[0].signature, f"{found[0].text}{': ' if paths else ''}{paths}"
+        return None, ""
+
+
+def _why_ended(outcome: SessionOutcome) -> tuple[str | None, str]:
+    """Return why an agent did not end normally, as a word and as a sentence; None if it did."""
+    if outcome.ended_for is not None or outcome.reason == "timed_out":
+        word = outcome.ended_for or "time"
+        return word, f"the agent was ended: {word}"
+    if outcome.error_class is not None:
+        return outcome.error_class, f"the agent ended in {outcome.error_class}: {_last_words(outcome)}"
+    if outcome.exit_code != 0:
+        return "exit", f"the agent ended with exit code {outcome.exit_code}: {_last_words(outcome)}"
+    return None, ""
+
+
+def _last_words(outcome: SessionOutcome) -> str:
+    return "\n".join(part for part in (outcome.text[-300:], outcome.stderr) if part)
+
+
+# The status word of an agent
+
+
+@dataclass(frozen=True)
+class StatusRequest:
+    """The request of a status word: which agent of the workflow should come next, and why."""
+
+    status: str
+    next_agent: str | None
+    action: str
+    reason: str
+
+    @property
+    def is_for_stronger(self) -> bool:
+        """Whether it asks for the next level of the escalation."""
+        return self.next_agent == _WORKERS[1] and self.action == "spawn"
+
+
+def status_request(log: "Decklog", text: str, level: int) -> StatusRequest | None:
+    """Look up the last status word of an agent's text in the workflow; None when there is none that it knows."""
+    words = [word for word in _STATUS.findall(text) if word.isupper()]
+    if not words:
+        return None
+    try:
+        routed = log.workflow.route(_WORKERS[min(level, 1)], words[-1])
+    except NotFound:
+        return None
+    return StatusRequest(words[-1], routed["next_agent"], str(routed["action"]), str(routed["reason"]))
+
+
+# Attempts of dead conductors
+
+
+@dataclass(frozen=True)
+class UnreportedAttempt:
+    """An attempt whose conductor died after keeping its work and before handing it over."""
+
+    fence: int
+    outcome: SessionOutcome
+    kept: Mapping[str, Any]
+
+
+def find_unreported(site: RunContext, task: "Task") -> UnreportedAttempt | None:
+    """Find the last attempt at a task if its work was kept but not handed over; None after an outage."""
+    if task.attempts < 2:
+        return None
+    effects = site.log.effects.find(site.run_id, tool="conductor.keep", task_id=task.id, limit=1)
+    if not effects or effects[0].state != "done" or "outcome" not in effects[0].facts:
+        return None
+    # Lists leave out long results.
+    keep = site.log.effects.get(effects[0].id)
+    fence = int(keep.step.rpartition(":")[2])
+    if keep.step != f"keep:{task.id}:{fence}":
+        return None  # a fork's copy of another run's step
+    later = [one for one in site.log.tasks.attempts(task.id) if fence <= one.fence < task.fence]
+    if not later or any(one.outcome not in ("expired", "released") for one in later):
+        return None
+    facts, kept = keep.facts["outcome"], keep.result
+    assert isinstance(facts, dict)
+    assert isinstance(kept, dict)
+    outcome = SessionOutcome.from_dict(facts)
+    return None if outcome.is_outage else UnreportedAttempt(fence, outcome, kept)
+
+
+# Planning
+
+
+class PlanningAttempt(WorkAttempt):
+    """One attempt at a plan. Its other changes are kept as those of all attempts, and not used."""
+
+    @property
+    def _wishes(self) -> "list[Message]":
+        """Messages to a work item are for those who work on it."""
+        return []
+
+    def _brief(self) -> str:
+        site, task = self._site, self._task
+        listed = site.repository.on_objects("ls-tree", "-r", "-z", "--name-only", str(self._facts["start"])).out
+        files = [name.decode(errors="replace") for name in listed.split(b"\0") if name]
+        checks = [f"{check.name} ({' '.join(check.command)})" for check in site.configuration.gates]
+        refused = site.stages.was_denied(task) or (task.reason if task.failures else None)
+        goal = site.log.runs.get(site.run_id).goal
+        what = planning.of_a_stuck_item(task, goal) if is_cut_anew(task) else planning.of_a_goal(task.objective)
+        return planning.brief(what, files, checks, refused=refused)
+
+    def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
+        content = self._site.repository.read(str(kept["folder"]), planning.FILE)
+        try:
+            goal = self._task.title if is_cut_anew(self._task) else self._task.objective
+            proposed = planning.read(content, outcome.text, goal, self._site.stages.names())
+            self._site.configuration.check_plan(proposed)
+        except DecklogError as problem:
+            words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
+            self._site.stages.unfinished(self._claim, "bad-plan", words)
+            return
+        self._site.stages.proposed(self._claim, planning.as_json(proposed))
+
+
+def work_granted_plan(site: RunContext, claim: "Claim") -> bool:
+    """Work a plan that a person approved; return whether there was one."""
+    kept = claim.task.inputs.get("plan")
+    if kept is None or not site.stages.was_granted(claim.task):
+        return False
+    site.stages.planned(claim, read_back(kept))
+    return True

@@ -1,0 +1,261 @@
+"""The context of one run, which all of its stages share: its host, its repository, and the workspaces of its attempts.
+
+A host is one clone with its workspaces on one machine. A file next to the workspaces names it. So two clones on one machine are
+two hosts, and a machine that was restarted is the same.
+"""
+
+import hashlib
+import os
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from decklog.conductor.checks.examination import Examination, Examiner
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.git import workspaces
+from decklog.conductor.git.refs import RunRefs, run_refs
+from decklog.conductor.git.repository import Person, Repository, ref_part
+from decklog.conductor.git.workspaces import Workspace
+from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.settings import Configuration
+from decklog.conductor.side_effects import SideEffects
+from decklog.conductor.stages import Stages
+from decklog.core.processes import Identity
+from decklog.guard.calls.tool import EffectCheck
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
+
+MACHINE_ID = Path("/etc/machine-id")
+WantedEnd = Callable[[], str | None]
+
+
+def machine() -> str:
+    """Return the name of this machine, which is the same after a restart; empty if it has none."""
+    try:
+        found = MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    # The id itself is private.
+    return hashlib.sha256(f"decklog:{found}".encode()).hexdigest()[:16] if found else ""
+
+
+class Host:
+    """Records the conductors of this host, so that the next one here knows whose leases are free."""
+
+    def __init__(self, state: Path) -> None:
+        self._folder = state / "hosts" / (machine() or "unnamed")
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @cached_property
+    def id(self) -> str:
+        """The id of this host, created once."""
+        path = self._folder / "id"
+        new = self._folder / f"id.{os.getpid()}"
+        if not path.exists():
+            new.write_text(f"host_{uuid.uuid4().hex[:12]}", encoding="ascii")
+            # If another process was faster, its id counts.
+            with suppress(FileExistsError):
+                os.link(new, path)
+            new.unlink()
+        return path.read_text(encoding="ascii")
+
+    def enter(self) -> str:
+        """Record this process; return the name that it claims tasks under."""
+        own = Identity.own()
+        name = f"conductor-{os.uname().nodename}-{self.id.removeprefix('host_')}-{own.pid}-{own.ticks}"
+        new = self._folder / f"{name}.new"
+        new.write_text(own.as_text(), encoding="utf-8")
+        new.rename(self._folder / f"{name}.json")
+        return name
+
+    def is_dead(self, worker: str | None) -> bool:
+        """Return whether a task's worker is a conductor of this host that has ended."""
+        try:
+            text = (self._folder / f"{worker}.json").read_text(encoding="utf-8")
+        except OSError:
+            return False
+        known = Identity.from_text(text)
+        # A restart of this machine has ended it as well.
+        return known.is_alive() is False or known.boot_id != Identity.own().boot_id
+
+
+class ChangeReviewer(Protocol):
+    """Reviews changes that passed the checks. The conductor calls no model itself."""
+
+    def __call__(self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: WantedEnd) -> Examination: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """The log, repository and settings of a run. `remote` is the one that its hosts share, if there is one."""
+
+    log: "Decklog"
+    run_id: str
+    repository: Repository
+    configuration: Configuration
+    person: Person
+    reviewer: ChangeReviewer | None = None
+    remote: str | None = None
+
+    @cached_property
+    def tips(self) -> RunRefs:
+        """The refs of the run, here and at the remote."""
+        return run_refs(self.repository, self.run_id, self.remote)
+
+    @property
+    def target(self) -> str:
+        """The ref of the landed commits."""
+        return self.tips.target
+
+    @property
+    def folder(self) -> Path:
+        return self.repository.state / ref_part(self.run_id)
+
+    @property
+    def log_file(self) -> str | None:
+        return self.log.db.file
+
+    @cached_property
+    def holder(self) -> str:
+        """The name under which this process claims tasks and owns folders."""
+        return self.host.enter()
+
+    @cached_property
+    def host(self) -> Host:
+        """This clone on this machine, among those that work on the run."""
+        return Host(self.repository.state)
+
+    @property
+    def checks_folder(self) -> Path:
+        """The folder of checks, with a folder for each conductor, so that a later one can remove those of dead ones."""
+        return self.folder / "checks"
+
+    @cached_property
+    def stages(self) -> Stages:
+        return Stages(self.log, self.run_id, self.configuration)
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """The comments and messages of people to work items."""
+        return Rounds(self.log, self.run_id, self.stages)
+
+    @cached_property
+    def effects(self) -> SideEffects:
+        return SideEffects(self.log, self.run_id)
+
+    def target_commit(self) -> str:
+        """Return the commit that the target is at."""
+        return self.tips.target_commit()
+
+    def runner(self, wanted_end: WantedEnd) -> Runner:
+        """Return a runner of checks."""
+        return Runner(
+            repository=self.repository,
+            person=self.person,
+            sandbox=self.configuration.sandbox,
+            log_file=self.log_file,
+            folder=self.checks_folder / self.holder,
+            wanted_end=wanted_end,
+        )
+
+    def examined(self, task: "Task", base: str, tip: str, wanted_end: WantedEnd) -> Examination:
+        """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
+        runner = self.runner(wanted_end)
+        examiner = Examiner(self.log, self.run_id, self.configuration, runner, task_id=task.id, fence=task.fence)
+        found = examiner.examine(base, tip)
+        if not found.is_green or not self.configuration.is_reviewed:
+            return found
+        assert self.reviewer is not None, "a run whose settings ask for a review has a reviewer"
+        return self.reviewer(self, task, base, tip, wanted_end)
+
+    def attempt(self, task_id: str, fence: int) -> "AttemptWorkspace":
+        """Return the workspace of an attempt."""
+        return AttemptWorkspace(self, task_id, fence)
+
+
+@dataclass(frozen=True)
+class AttemptWorkspace:
+    """The workspace of the attempt at a task under a fencing token; it is made, kept and removed once."""
+
+    site: RunContext
+    task_id: str
+    fence: int
+
+    @cached_property
+    def place(self) -> Workspace:
+        return workspaces.workspace(self.site.repository, self.site.run_id, self.task_id, self.fence)
+
+    @property
+    def agent_folder(self) -> Path:
+        return self.place.folder / "agent"
+
+    @property
+    def mark(self) -> str:
+        """The mark of the attempt's processes, which their environment has."""
+        site = self.site
+        return hashlib.sha256(f"{site.repository.common}:{site.run_id}:{self.task_id}:{self.fence}".encode()).hexdigest()[:32]
+
+    def facts(self) -> dict[str, Any] | None:
+        """Return the facts of the attempt: commits, time, agent and host; None if no workspace was recorded."""
+        known = self.site.log.effects.known(self.site.run_id, f"place:{self.task_id}:{self.fence}")
+        return None if known is None else dict(known.facts)
+
+    @property
+    def is_removed(self) -> bool:
+        known = self.site.log.effects.known(self.site.run_id, f"clean:{self.task_id}:{self.fence}")
+        return known is not None and known.is_settled
+
+    def perform(self, name: str, act: Callable[[], Any], look: Callable[[Any], EffectCheck], **facts: object) -> Any:
+        """Perform one step of the attempt once."""
+        step = f"{name}:{self.task_id}:{self.fence}"
+        return self.site.effects.perform(step, act, look, task_id=self.task_id, facts=facts)
+
+    def make(self, base: str, start: str, agent: str) -> dict[str, Any]:
+        """Make the workspace from the files of a commit; return the facts of the attempt."""
+        site, at = self.site, int(self.site.log.clock.now().timestamp())
+        facts = self.facts() or {"base": base, "start": start, "at": at, "agent": agent, "host": site.host.id}
+        self.perform(
+            "place",
+            lambda: workspaces.make(site.repository, self.place, str(facts["start"]), site.person),
+            lambda _: EffectCheck(self.place.is_made),
+            **facts,
+        )
+        return facts
+
+    def keep(self, facts: dict[str, Any]) -> workspaces.KeptAttempt:
+        """Save by refs all that the attempt left."""
+        return workspaces.keep(self.site.repository, self.place, str(facts["start"]), self.site.person, int(facts["at"]))
+
+    def keep_and_publish(self, facts: dict[str, Any], wanted_end: WantedEnd, **more: object) -> dict[str, Any]:
+        """Save all that the attempt left, here and at the remote; return it as it is recorded."""
+
+        def keep() -> dict[str, object]:
+            kept = self.keep(facts)
+            # Before it is recorded: readers of the log must be able to fetch it.
+            self.site.tips.publish(self.place.refs, wanted_end)
+            return kept.as_dict()
+
+        # Keeping again gives the same refs, so there is nothing to look for.
+        kept: dict[str, Any] = self.perform("keep", keep, lambda _: EffectCheck(False), **more)
+        return kept
+
+    def remove(self) -> None:
+        """Remove the workspace."""
+        folder = self.place.folder
+
+        def remove() -> None:
+            if folder.exists():
+                workspaces.remove(self.place)
+
+        self.perform("clean", remove, lambda _: EffectCheck(not folder.exists()))
+
+    def snapshot(self, facts: dict[str, Any], **given: str) -> str:
+        """Create a commit of the workspace's files as they are now; no ref holds it."""
+        site = self.site
+        return workspaces.snapshot(site.repository, self.place, facts["start"], site.person, facts["at"], **given)

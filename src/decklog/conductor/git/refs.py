@@ -1,0 +1,321 @@
+"""The refs that a run uses: branches of the user, refs of ours at a remote, and where the commits of a run are.
+
+Only a person's own command moves a branch: forward, by compare-and-swap, and never over a changed file. With a remote, the target
+of a run is the remote's, and the ref in the clone follows it. What an attempt left is at the remote before the log names it, so
+that every reader of the log can fetch it. An unreachable remote is an outage.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from decklog.conductor.git.repository import HOME, GitResult, Repository, call, check_own, ref_part
+from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
+
+# In the user's own folder the user's settings count, filters and ignored files among them; hooks do not run.
+_AS_THE_USER = {"GIT_CONFIG_NOSYSTEM": "0"}
+_SHOWN = 10
+LONGEST_SECONDS = 120.0
+# A remote is reached as the user reaches it, and only in ways that start no program of the remote's choice.
+_SETTINGS = (
+    *(f"protocol.{way}.allow=always" for way in ("file", "ssh", "http", "https", "git")),
+    *("http.lowSpeedLimit=1", "http.lowSpeedTime=30"),
+)
+_PASSED = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSH", "http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
+_NO_QUESTIONS = "ssh -oBatchMode=yes -oConnectTimeout=15"
+# Switch off what the user's settings could add to a fetch or a push.
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-recurse-submodules")
+_PUSH = ("push", "--quiet", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
+SHORTEST_WAIT, LONGEST_WAIT = 0.2, 15.0
+_T = TypeVar("_T")
+
+
+class Branches:
+    """The user's branches of one repository."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def current(self, cwd: Path) -> str:
+        """Return the branch that is checked out in a folder."""
+        found = call(["symbolic-ref", "--quiet", "--short", "HEAD"], variables={}, cwd=cwd, accepted=(0, 1))
+        if found.code:
+            raise Conflict("no branch is checked out here", hint="Name one: decklog run land RUN --branch main")
+        return found.text
+
+    def commit(self, branch: str) -> str:
+        """Return the commit that a branch is at."""
+        found = self._repository.ref(f"refs/heads/{branch}")
+        if found is None:
+            raise NotFound(f"there is no branch {branch!r}", hint="See: git branch", branch=branch)
+        return found
+
+    def worktree(self, branch: str) -> Path | None:
+        """Return the folder in which a branch is checked out; None if there is none."""
+        listed = self._repository.on_refs("worktree", "list", "--porcelain", "-z").out.decode(errors="surrogateescape")
+        for one in listed.split("\0\0"):
+            lines = one.strip("\0").split("\0")
+            if f"branch refs/heads/{branch}" in lines:
+                return Path(lines[0].removeprefix("worktree "))
+        return None
+
+    def refuse_dirty(self, worktree: Path, branch: str) -> None:
+        """Raise Conflict for a folder with uncommitted changes: nothing in it is touched, stashed or overwritten."""
+        changed = self._in(worktree, "status", "--porcelain", "--untracked-files=no").text
+        if changed:
+            paths = [line.strip().split(" ", 1)[-1] for line in changed.splitlines()]
+            raise Conflict(
+                f"{branch} is checked out in {worktree}, with changes that are not committed: {', '.join(paths[:_SHOWN])}",
+                hint="Commit or stash them, then land.",
+                paths=paths,
+            )
+
+    def move(self, branch: str, new: str, old: str, worktree: Path | None) -> None:
+        """Move a branch forward from one commit to another, with the files where it is checked out.
+
+        Raise Conflict if it is no longer checked out where it was: a merge would move another branch, and a ref that moves
+        alone leaves files behind.
+        """
+        if self.worktree(branch) != worktree:
+            raise _gone_on(branch)
+        if worktree is None:
+            moved = self._repository.on_refs("update-ref", f"refs/heads/{branch}", new, old, accepted=(0, 1, 128)).code == 0
+        else:
+            if self.commit(branch) != old:
+                raise _gone_on(branch)
+            try:
+                moved = self._in(worktree, "merge", "--ff-only", "--quiet", new).code == 0
+            except Unavailable as problem:
+                raise Conflict(f"{branch} was left as it is: {problem.message}", hint="Move what is in the way.") from problem
+        if not moved:
+            raise _gone_on(branch)
+
+    def _in(self, worktree: Path, *words: str) -> GitResult:
+        return call(words, variables=_AS_THE_USER, cwd=worktree)
+
+
+def _gone_on(branch: str) -> Conflict:
+    return Conflict(f"{branch} has gone on meanwhile", hint="Land again, on its newest commit.")
+
+
+class Remote:
+    """One remote of a repository. Raises Unavailable where it is out of reach."""
+
+    def __init__(self, repository: Repository, name: str) -> None:
+        self._repository = repository
+        self.name = name
+
+    def check(self) -> None:
+        """Raise NotFound if this clone has no such remote."""
+        found = self._repository.on_refs("config", "--get", f"remote.{self.name}.url", accepted=(0, 1))
+        if found.code:
+            raise NotFound(
+                f"this clone has no remote {self.name!r}", hint=f"Add it: git remote add {self.name} URL", remote=self.name
+            )
+
+    def refs(self, beneath: str) -> dict[str, str]:
+        """Return all refs beneath a name, or of that name, as the remote has them now."""
+        lines = self._call("ls-remote", "--quiet", "--refs", self.name, beneath, f"{beneath}/*").text.splitlines()
+        return {name: value for value, _, name in (line.partition("\t") for line in lines)}
+
+    def push(self, refs: Mapping[str, str]) -> None:
+        """Push refs of ours, all of them or none."""
+        for name in refs:
+            check_own(name)
+        if refs:
+            self._call(*_PUSH, "--atomic", self.name, *(f"+{value}:{name}" for name, value in refs.items()))
+
+    def swap(self, name: str, new: str, old: str | None) -> bool:
+        """Move a ref of the remote from one commit to another; return whether it was still at the first."""
+        check_own(name)
+        words = (*_PUSH, f"--force-with-lease={name}:{old or ''}", self.name, f"{new}:{name}")
+        if self._call(*words, accepted=(0, 1)).code == 0:
+            return True
+        now = self.refs(name).get(name)
+        if now == old:
+            raise Unavailable(f"remote {self.name} refuses {name}", hint="See the answer of its server: git push --dry-run")
+        return False
+
+    def offer(self, branch: str, commit: str, *, known: Sequence[str]) -> None:
+        """Push a branch of ours. Raise Conflict if the remote has another branch of that name."""
+        ref = f"refs/heads/{branch}"
+        now = self.refs(ref).get(ref)
+        if now is not None and now not in known:
+            raise Conflict(f"remote {self.name} has another branch {branch} already", hint="Rename it there, then go on.")
+        self._call(*_PUSH, f"--force-with-lease={ref}:{now or ''}", self.name, f"{commit}:{ref}")
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Drop those of some refs of our own that the remote has."""
+        there = self.refs(os.path.commonpath(names)) if names else {}
+        gone = [f":{name}" for name in names if name in there]
+        if gone:
+            self._call(*_PUSH, "--atomic", self.name, *gone)
+
+    def fetch(self, refs: Sequence[str]) -> None:
+        """Fetch refs of the remote, each given as NAME, or as NAME:NAME to have it here too, forward only."""
+        with self._repository.locked():
+            self._call(*_FETCH, "--stdin", self.name, given="".join(f"{ref}\n" for ref in refs).encode())
+
+    def _call(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> GitResult:
+        variables = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        own = {"GIT_DIR": str(self._repository.common), "GIT_CONFIG_NOSYSTEM": "0", **self._ssh(), **variables}
+        try:
+            return call(words, variables=own, given=given, accepted=accepted, settings=_SETTINGS, seconds=LONGEST_SECONDS)
+        except (TimedOut, Unavailable) as problem:
+            raise Unavailable(
+                f"remote {self.name} can't be reached: {problem.message}",
+                hint=f"Try it: git ls-remote {self.name}",
+                remote=self.name,
+            ) from problem
+
+    def _ssh(self) -> dict[str, str]:
+        """Keep ssh from prompting, unless the user has set how to call it."""
+        given = self._repository.on_refs("config", "--get", "core.sshCommand", accepted=(0, 1)).code == 0
+        return {} if given else {"GIT_SSH_COMMAND": _NO_QUESTIONS}
+
+
+class RunRefs:
+    """The refs of one run, here and at the remote of its hosts. `home` is the prefix of all of them."""
+
+    def __init__(self, repository: Repository, home: str, remote: Remote | None) -> None:
+        self._repository = repository
+        self._home = home
+        self._remote = remote
+        self._lock = threading.Lock()
+        self._wait = SHORTEST_WAIT
+        self._next_try = 0.0
+        self.trouble: str | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other hosts get them through a remote."""
+        return self._remote is not None
+
+    @property
+    def target(self) -> str:
+        """The ref of the landed commits."""
+        return f"{self._home}/target"
+
+    # The target
+
+    def begin(self, commit: str) -> None:
+        """Set the target of a new run to its first commit, here and at the remote."""
+        if self._remote is not None and not self._remote.swap(self.target, commit, None):
+            self._follow()
+        elif self._repository.ref(self.target) is None:
+            self._repository.set_refs({self.target: commit})
+
+    def join(self) -> None:
+        """Fetch the target of a run that another host has begun."""
+        assert self._remote is not None
+        self._remote.check()
+        if self.target not in self._remote.refs(self.target):
+            raise NotFound(
+                f"remote {self._remote.name} has no {self.target}",
+                hint="Name the remote that the run's hosts share: decklog run work RUN --remote NAME",
+                remote=self._remote.name,
+            )
+        self._follow()
+
+    def target_commit(self) -> str:
+        """Return the commit that the target is at."""
+        if self._remote is not None:
+            self._reached(self._follow)
+        found = self._repository.ref(self.target)
+        if found is None:
+            raise NotFound(f"{self.target} does not exist here", hint="See what is kept: decklog run rescue")
+        return found
+
+    def _follow(self) -> None:
+        assert self._remote is not None
+        self._remote.fetch([f"{self.target}:{self.target}"])
+
+    def advance(self, new: str, old: str) -> bool:
+        """Move the target from one commit to another; return whether it was still at the first."""
+        remote = self._remote
+        if remote is None:
+            return self._repository.swap_ref(self.target, new, old)
+        is_moved = self._reached(lambda: remote.swap(self.target, new, old))
+        self._reached(self._follow)
+        return is_moved
+
+    # What attempts left
+
+    def publish(self, beneath: str, wanted_end: Callable[[], str | None]) -> None:
+        """Push refs of this clone to the remote; wait during an outage until `wanted_end` gives a reason to stop."""
+        remote = self._remote
+        if remote is None:
+            return None
+        refs = self._repository.refs(beneath)
+        while True:
+            try:
+                return self._reached(lambda: remote.push(refs))
+            except Unavailable:
+                if wanted_end() is not None:
+                    raise
+            time.sleep(min(self._wait, 1.0))
+
+    def fetch_missing(self, commits: Iterable[object]) -> None:
+        """Fetch those of some commits that only other hosts have."""
+        missing = [str(commit) for commit in commits if commit and not self._repository.has(str(commit))]
+        remote = self._remote
+        if not missing or remote is None:
+            return
+        there, here = self._reached(lambda: remote.refs(self._home)), self._repository.refs(self._home)
+        # Never overwrite a ref of this clone: its commits may not be at the remote yet.
+        wanted = [name if name in here else f"{name}:{name}" for name, value in there.items() if here.get(name) != value]
+        if wanted:
+            self._reached(lambda: remote.fetch(wanted))
+        if left := [commit for commit in missing if not self._repository.has(commit)]:
+            raise Conflict(
+                f"remote {remote.name} does not have commit {left[0][:12]}, which the log names",
+                hint="Have the host that made it push it again: decklog run work there.",
+                commits=left,
+            )
+
+    def drop(self, names: list[str]) -> None:
+        """Drop refs here and at the remote."""
+        if self._remote is not None:
+            self._remote.drop(names)
+        self._repository.drop_refs(names)
+
+    # Outages
+
+    def is_away(self) -> bool:
+        """Return whether the remote was out of reach at the last try; try again after a wait."""
+        remote = self._remote
+        if remote is None or self.trouble is None:
+            return False
+        with self._lock:
+            if self.trouble is None or time.monotonic() < self._next_try:
+                return self.trouble is not None
+            try:
+                self._reached(lambda: remote.refs(self.target))
+            except Unavailable:
+                return True
+            return False
+
+    def _reached(self, act: Callable[[], _T]) -> _T:
+        """Call the remote, and note whether it is in reach."""
+        try:
+            found = act()
+        except Unavailable as problem:
+            self.trouble = problem.message
+            self._next_try = time.monotonic() + self._wait
+            self._wait = min(2 * self._wait, LONGEST_WAIT)
+            raise
+        self.trouble, self._wait = None, SHORTEST_WAIT
+        return found
+
+
+def home_of(run_id: str) -> str:
+    """Return the prefix of all refs of a run."""
+    return f"{HOME}/{ref_part(run_id)}"
+
+
+def run_refs(repository: Repository, run_id: str, remote: str | None) -> RunRefs:
+    """Return the refs of a run, shared through a remote if one is named."""
+    return RunRefs(repository, home_of(run_id), None if remote is None else Remote(repository, remote))

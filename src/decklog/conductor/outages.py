@@ -1,0 +1,150 @@
+"""Outages: quota, login, overload and a full disk use no attempt. The circuit breaker of an account opens for all its agents.
+
+The log stores a breaker as a gate: a closed gate is an open circuit.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from decklog.conductor import commands
+from decklog.conductor.agents.description import Description
+from decklog.conductor.agents.session import SessionOutcome
+
+if TYPE_CHECKING:
+    from decklog.conductor.context import RunContext
+    from decklog.stores.workflow.gates import Gate
+
+# The wait before the next try where no time is stated; it doubles each time in a row.
+RETRY_SECONDS = {"quota": 60.0, "overload": 20.0, "login": 30.0}
+# A try may take long; without an answer another may follow after this.
+HOLD_SECONDS = 60.0
+PROBE_SECONDS = 30.0
+
+
+class Outages:
+    """Decides which agents of a run can be started now, by gates in the log that all runs share."""
+
+    def __init__(self, site: "RunContext") -> None:
+        self._site = site
+        self._gates = site.log.gates
+
+    def closed(self) -> "dict[str, Gate]":
+        """Return the gates that are closed now, by their names."""
+        found = self._gates.find(state="closed", limit=200)
+        return {gate.name: gate for gate in found}
+
+    # Who can be started
+
+    def are_all_shut(self, agents: Sequence[Description]) -> bool:
+        """Return whether none of these agents may be started now."""
+        closed, now = self.closed(), self._site.log.clock.now()
+        return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
+
+    def chosen(self, agents: Sequence[Description]) -> Description | None:
+        """Return the first of these agents that may be started now; None if there is none."""
+        closed = self.closed()
+        for agent in agents:
+            gate = closed.get(gate_name(agent))
+            if gate is None:
+                return agent
+            if not _waits_for_probe(gate, agent) and self._gates.enter(gate.name, hold_seconds=HOLD_SECONDS) is not None:
+                return agent
+        return None
+
+    def opening(self, agents: Sequence[Description]) -> datetime | None:
+        """Return when the first of these agents may be tried again; None when a person decides."""
+        closed = self.closed()
+        gates = [closed.get(gate_name(agent)) for agent in agents]
+        times = [self._site.log.clock.now() if gate is None else gate.opens_at for gate in gates]
+        return min((time for time in times if time is not None), default=None)
+
+    def is_hopeless(self, agents: Sequence[Description], closed: "Mapping[str, Gate]") -> bool:
+        """Return whether only a person can open any of these agents' gates, of those that are closed."""
+        gates = [closed.get(gate_name(agent)) for agent in agents]
+        return all(gate is not None and gate.opens_at is None for gate in gates)
+
+    def _is_shut(self, gate: "Gate | None", agent: Description, now: datetime) -> bool:
+        return gate is not None and (gate.is_shut(now) or _waits_for_probe(gate, agent))
+
+    # Reports of agents
+
+    def met(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
+        """Close the gate of an agent after an outage, and inform a person once; return when it may be tried again."""
+        kind, name = str(outcome.error_class), gate_name(agent)
+        # Without a program that checks the login, only a person can open the gate.
+        retry = None if kind == "login" and not agent.probe else RETRY_SECONDS[kind]
+        # A stated time does not end a lost login.
+        until = None if kind == "login" else outcome.until
+        with self._site.log.transaction():
+            gate = self._gates.close(name, kind, until=until, retry_seconds=retry, began_at=began_at)
+            if gate.closed_at is not None and kind in ("quota", "login"):
+                self._inform(agent, gate, outcome.stderr)
+        return gate.opens_at
+
+    def _inform(self, agent: Description, gate: "Gate", stderr: str) -> None:
+        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on then."
+        what = {"login": "is no longer logged in", "quota": "has met its quota"}[gate.reason]
+        words = f"\n{stderr}" if stderr else ""
+        self._site.log.inbox.post(
+            "conductor",
+            f"Agent {agent.name} {what} ({gate.name}). No attempt is used. {ways}{words}",
+            severity="question" if gate.reason == "login" else "info",
+            run_id=self._site.run_id,
+            key=f"gate:{gate.name}:{gate.reason}:{gate.closed_at}",
+        )
+
+    def answered(self, agent: Description) -> None:
+        """Open the gate of an agent whose service has answered."""
+        name = gate_name(agent)
+        if name in self.closed():
+            self._gates.open(name, reason=f"{agent.name} was answered")
+
+    # Tries without an agent
+
+    def person_came(self, agents: Sequence[Description]) -> None:
+        """Allow one try of the gates that only a person can open: somebody has just started the run."""
+        closed = self.closed()
+        for name in {gate_name(agent) for agent in agents} & closed.keys():
+            if closed[name].opens_at is None:
+                self._gates.retry(name)
+
+    def probe(self, agents: Sequence[Description]) -> None:
+        """Open the gates of agents whose program reports a login again."""
+        with_probe = [agent for agent in agents if agent.probe]
+        closed = self.closed() if with_probe else {}
+        for agent in with_probe:
+            gate = closed.get(gate_name(agent))
+            if gate is None or not _waits_for_probe(gate, agent) or self._gates.enter(gate.name) is None:
+                continue
+            if _is_logged_in(agent):
+                self._gates.open(gate.name, reason="logged in again")
+            else:
+                self._gates.close(gate.name, gate.reason, retry_seconds=RETRY_SECONDS["login"])
+
+    def is_disk_full(self) -> bool:
+        """Return whether the disk has less room than a run needs."""
+        needed = self._site.configuration.free_megabytes
+        return shutil.disk_usage(self._site.repository.state).free < needed * 1024 * 1024
+
+
+def gate_name(agent: Description) -> str:
+    """Return the gate of an agent: that of its account, which it may share with others."""
+    return f"account {agent.account or agent.name}"
+
+
+def _waits_for_probe(gate: "Gate", agent: Description) -> bool:
+    return gate.reason == "login" and bool(agent.probe)
+
+
+def _is_logged_in(agent: Description) -> bool:
+    environment = commands.environment_of((*agent.pass_env, *agent.home_variables), agent.env)
+    try:
+        done = subprocess.run(
+            list(agent.probe), env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

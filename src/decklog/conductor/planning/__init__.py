@@ -1,1 +1,0 @@
-"""Plans that nobody wrote by hand: proposed by an agent and checked as data, or taken from tasks of the log."""

@@ -1,0 +1,200 @@
+"""The context of one fix: the log, the repository, the settings of the base, the models, and the questions to people."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
+from decklog.conductor.git.workspaces import remove_folder
+from decklog.conductor.settings import NAME, load, require_consent
+from decklog.conductor.side_effects import SideEffects
+from decklog.core.errors import Invalid
+from decklog.models.client import Models
+from decklog.models.composer import Composer
+from decklog.models.providers.making import maker
+from decklog.review import settings as review_settings
+from decklog.review.change import Change, between
+from decklog.stores.approvals.approval import Approval, ApprovalState, question_key
+from decklog.stores.approvals.inbox import MessageChannel, MessageSeverity, MessageState
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.models.provider import Provider
+    from decklog.models.settings import ModelChoice
+    from decklog.review.settings import ReviewSettings
+    from decklog.stores.approvals.feedback import Feedback
+    from decklog.stores.workflow.mends import Mend
+
+WAYS = ("branch", "pr", "patch")
+# The template of the message about a large plan.
+PLAN = "mend.plan"
+_LONGEST_WORDS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class MendSettings:
+    """How feedback is fixed. A fix leaves the machine only if `publish` is `pr`.
+
+    `rounds` limits the attempts of an agent; more changed lines than `large` need an approval.
+    """
+
+    publish: str = "branch"
+    remote: str = "origin"
+    rounds: int = 2
+    large: int = 200
+
+
+def read_rules(content: bytes | None) -> MendSettings:
+    """Parse the settings of a commit. Raise Invalid for an unknown name."""
+    table: Mapping[str, Any] = load(content or b"").get("mend", {})
+    known = [one.name for one in fields(MendSettings)]
+    for key in table:
+        if key not in known:
+            raise Invalid(f"[mend] has no {key!r}", hint=f"There are {', '.join(known)}.", field=key)
+    settings = MendSettings(**table)
+    if settings.publish not in WAYS:
+        raise Invalid(f"publish is {settings.publish!r}", hint=f"Use one of {', '.join(WAYS)}.", field="publish")
+    for name in ("rounds", "large"):
+        if type(getattr(settings, name)) is not int or getattr(settings, name) < 1:
+            raise Invalid(f"{name} is {getattr(settings, name)!r}; it is a whole number from 1 on", field=name)
+    return settings
+
+
+def newest_base(repository: Repository, cwd: Path) -> str:
+    """Return the commit that a fix starts from: of the branch that changes are published against, or of HEAD."""
+    head = starting_commit(repository, "HEAD", cwd=cwd)
+    named = review_settings.read(repository.read(head, NAME)).rules.base
+    return (repository.resolve(named, cwd=cwd) if named else None) or head
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixContext:
+    """The context of one fix. `make` builds the provider of a model instead of the settings."""
+
+    log: "Decklog"
+    repository: Repository
+    mend: "Mend"
+    cwd: Path
+    state: Path
+    make: "Callable[[ModelChoice], Provider] | None" = None
+    say: Callable[[str], object] = field(default=lambda _: None)
+
+    @property
+    def feedback(self) -> "Feedback":
+        return self.log.feedback.get(self.mend.feedback_id)
+
+    @property
+    def base(self) -> str:
+        assert self.mend.base is not None, "every mend has a base from its beginning"
+        return self.mend.base
+
+    @property
+    def folder(self) -> Path:
+        """The folder of trials and model calls; files of a killed process may be removed."""
+        return self.repository.state / "mends" / ref_part(self.mend.id)
+
+    @property
+    def refs(self) -> str:
+        return f"{HOME}/mends/{ref_part(self.mend.id)}"
+
+    @cached_property
+    def rules(self) -> MendSettings:
+        return read_rules(self._settings)
+
+    @cached_property
+    def settings(self) -> "ReviewSettings":
+        return review_settings.read(self._settings)
+
+    @cached_property
+    def _settings(self) -> bytes | None:
+        require_consent(self.repository, self.base)
+        return self.repository.read(self.base, NAME)
+
+    @property
+    def acts(self) -> SideEffects:
+        return SideEffects(self.log, self.mend.run_id)
+
+    @property
+    def change(self) -> Change:
+        """The change from the base to the commit of the fix."""
+        return between(self.repository, f"{self.base}..{self.mend.head}", cwd=self.cwd)
+
+    def runner(self) -> Runner:
+        """Return a runner of checks."""
+        return Runner.beneath(self.folder / "trials", self.log, self.repository, self.settings.sandbox)
+
+    def models(self) -> tuple[Models, Composer]:
+        """Return the model client, and the composer of its prompts."""
+        settings = self.settings
+        made = self.make or maker(self.log, settings.models, self.folder / "calls", read=self.read, sandbox=settings.sandbox)
+        return Models(self.log, settings.models, made, run_id=self.mend.run_id), self.composer()
+
+    def composer(self) -> Composer:
+        """Return the composer of prompts from files of the base."""
+        return Composer(self.settings.prompt, self.read)
+
+    def read(self, path: str) -> bytes | None:
+        """Read a file of the base."""
+        return self.repository.read(self.base, path)
+
+    def clear(self) -> None:
+        """Remove the files of trials and model calls."""
+        if self.folder.exists():
+            remove_folder(self.folder)
+
+
+def ask_about_plan(context: FixContext, document: dict[str, Any]) -> Approval:
+    """Ask for an approval of exactly this plan, with a message about it; an answer to one answers both."""
+    log, mend = context.log, context.mend
+    question = f"Mend {mend.feedback_id} by a large change ({document['large']})?"
+    given: dict[str, Any] = {"about": document, "subject": "mend", "source": "mend.plan", "key": f"plan:{mend.id}"}
+    given |= {"payload": {"rule": "large-change", "reason": str(document["large"])}}
+    asked = log.approvals.ask(mend.run_id, question, by="mend", **given)
+    words = _of_plan(context, document, asked.id)
+    log.inbox.post("mend", words, severity=MessageSeverity.QUESTION, run_id=mend.run_id, key=question_key(asked.id))
+    return asked
+
+
+def withdraw_plan_question(context: FixContext, reason: str) -> None:
+    """Withdraw an open question about the plan."""
+    approval = context.mend.plan.get("approval")
+    if approval is not None and context.log.approvals.get(str(approval)).state is ApprovalState.OPEN:
+        context.log.approvals.withdraw(str(approval), reason=reason)
+
+
+def _of_plan(context: FixContext, document: dict[str, Any], approval: str) -> str:
+    """Fill in the message about a plan in one pass, so that values are not taken for placeholders."""
+    files = [f"- {one['path']}: about {one['lines']} lines" for one in document["files"]]
+    files += [f"- {path}: named by triage, and not there" for path in document["missing"]]
+    alternatives = [f"- {one}" for one in document["alternatives"]]
+    lists = {"files": "\n".join(files) or "not known yet", "alternatives": "\n".join(alternatives)}
+    return Template(context.composer().instructions(PLAN)).safe_substitute({**document, **lists, "approval": approval}).strip()
+
+
+def ask_for_merge(context: FixContext, address: str) -> str:
+    """Ask for the merge of a fix, on the channel of its feedback; return the id of the message.
+
+    It stays open until the fix is verified or given up.
+    """
+    feedback, mend = context.feedback, context.mend
+    said = " ".join(feedback.body.split())[:_LONGEST_WORDS]
+    body = f"{feedback.from_handle}: merge the fix for {feedback.id}, {address}, and have it verified. You said: {said}"
+    known: dict[str, Any] = {"run_id": mend.run_id, "context_url": feedback.context_url}
+    channel = MessageChannel(feedback.channel) if feedback.channel in list(MessageChannel) else MessageChannel.CLI
+    message = context.log.inbox.post(
+        "mend", body, severity=MessageSeverity.QUESTION, channel=channel, key=f"mend-published:{mend.id}:{mend.head}", **known
+    )
+    return message.id
+
+
+def answer_merge_question(context: FixContext, answer: str) -> None:
+    """Answer the open question about a published fix, if there is one."""
+    message_id = context.mend.published.get("message")
+    if message_id is None:
+        return
+    if context.log.inbox.get(str(message_id)).state in (MessageState.PENDING, MessageState.SEEN):
+        context.log.inbox.answer(str(message_id), answer, by="mend")
