@@ -4,9 +4,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import apsw
-import pytest
 
-from decklog import Decklog, ManualClock, redaction
+from decklog import Decklog, ManualClock
 from decklog.importing.report import Fate
 from decklog.journal.entry import COLUMNS_KEPT
 from decklog.plugins.importers.bazinga.importer import BazingaImport
@@ -54,21 +53,6 @@ def test_a_second_import_asks_for_many_rows_at_once(log: Decklog, tmp_path: Path
 
     assert again[Fate.ALREADY] == first[Fate.NEW]
     assert len(seen) < MANY / 4
-
-
-@on_both
-def test_what_is_as_it_was_is_not_looked_through_again(log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = _made(tmp_path / "in.db", MANY)
-    _taken(log, path)
-    looked_at: list[str] = []
-    clean_texts, scan = redaction.clean_texts, redaction.scan
-    monkeypatch.setattr(redaction, "clean_texts", lambda texts: (looked_at.extend(texts), clean_texts(texts))[1])
-    monkeypatch.setattr(redaction, "scan", lambda text: (looked_at.append(text), scan(text))[1])
-
-    _taken(log, path)
-
-    # The first batch shows that all of it has been here before.
-    assert len([text for text in looked_at if text.startswith("line ")]) <= 1000
 
 
 @on_both

@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.importing.report import Fate, Report
-from decklog.plugins.importers.beads.importer import BeadsImport
+from decklog.plugins.importers.beads import BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue, needs
 

@@ -35,7 +35,7 @@ class Report:
     # What of the source did not arrive at all.
     losses: list[str] = field(default_factory=list)
 
-    def count(self, table: str, fates: "list[Fate]") -> None:
+    def count(self, table: str, fates: list[Fate]) -> None:
         """Count what became of rows of a table."""
         counts = self.tables.setdefault(table, dict.fromkeys(["read", *Fate], 0))
         counts["read"] += len(fates)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.text_files import storable
+from decklog.importing.files import storable
 from decklog.records.values import to_json
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Row:
             self.replace(name, None)
             return default
 
-    def json(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
+    def json(self, name: str, kinds: tuple[type, ...], default: "Any" = None) -> "Any":
         """Take a JSON text of the kinds a field can hold; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -156,7 +156,7 @@ class Row:
             return default
         return parsed
 
-    def value(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
+    def value(self, name: str, kinds: tuple[type, ...], default: "Any" = None) -> "Any":
         """Take what a document holds as it is, of the kinds that a field can hold; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -164,7 +164,7 @@ class Row:
         self.left.pop(name, None)
         return value if isinstance(value, kinds) else self.replace(name, default)
 
-    def words(self, name: str) -> "list[str]":
+    def words(self, name: str) -> list[str]:
         """Take a document's list of texts; numbers in it are written out, and a list that holds anything else is left over."""
         found = self.value(name, (list,), [])
         if {*map(type, found)} <= {str}:
@@ -173,14 +173,14 @@ class Row:
         self.replace(name, written)
         return written
 
-    def tags(self, name: str) -> "list[str]":
+    def tags(self, name: str) -> list[str]:
         """Take a document's list of texts, each once and none of them blank; a list that held more is left over."""
         tags = list(dict.fromkeys(filter(str.strip, self.words(name))))
         if tags != (self.columns.get(name) or []):
             self.replace(name, tags)
         return tags
 
-    def texts(self, name: str) -> "list[str] | None":
+    def texts(self, name: str) -> list[str] | None:
         """Take a JSON list of texts; numbers in it are written out, and the list is left over as it was."""
         found = self.json(name, (list,))
         if found is None:
@@ -194,7 +194,7 @@ class Row:
             self.replace(name, to_json(texts))
         return texts
 
-    def document(self, name: str, kinds: "tuple[type, ...]") -> "Any":
+    def document(self, name: str, kinds: tuple[type, ...]) -> "Any":
         """Take a JSON text of any kind that a document may be; what is no JSON is a text, and is left over as it was."""
         found = self.json(name, kinds)
         if name not in self.instead:

@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.importing.report import Fate, Report
 from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
-from decklog.plugins.importers.beads.importer import BeadsImport
+from decklog.plugins.importers.beads import BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.beads.beads_files import BROKEN, EVERY_FIELD, KINDS, counts, issue, lines, needs, write

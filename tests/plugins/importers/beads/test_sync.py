@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.importing.syncing import Synced
-from decklog.plugins.importers.beads.importer import BeadsImport
-from decklog.plugins.importers.beads.sync import BeadsSync
+from decklog.importing.sync import Synced
+from decklog.plugins.importers.beads import BeadsImport, BeadsSync
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue, issues, needs
 from tests.plugins.importers.claims import fresh, run_killed

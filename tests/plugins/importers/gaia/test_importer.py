@@ -9,8 +9,7 @@ from decklog import Decklog, Invalid
 from decklog.core.clock import from_text
 from decklog.importing.report import Fate
 from decklog.plugins.importers.gaia.export import GaiaExport
-from decklog.plugins.importers.gaia.importer import GaiaImport
-from decklog.plugins.importers.gaia.schema import DATABASES, TABLES
+from decklog.plugins.importers.gaia.importer import DATABASES, TABLES, GaiaImport
 from tests.conftest import on_both
 from tests.plugins.importers.other_files import build_gaia
 

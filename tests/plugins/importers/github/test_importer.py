@@ -10,7 +10,7 @@ from decklog import Decklog
 from decklog.core.errors import Unavailable
 from decklog.importing.report import Fate
 from decklog.journal.entry import ROW_KEPT
-from decklog.plugins.importers.github.importer import GithubImport
+from decklog.plugins.importers.github import GithubImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.github.github_files import FULL, T2, by_api, by_gh, counts, issues, write
@@ -115,17 +115,3 @@ def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkey
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
     claims.check_dry_run(log, _taker(file))
-
-
-def _peak(log: Decklog, path: Path, count: int) -> int:
-    written = [{"number": number, "title": "One", "body": "word " * 100, "created_at": T2} for number in range(count)]
-    path.write_text(json.dumps(written))
-    del written
-    return claims.peak_of_gathering(GithubImport(log, str(path), run_id="github"), "issues", count)
-
-
-def test_many_issues_are_gathered_in_no_more_memory_than_few(log: Decklog, tmp_path: Path) -> None:
-    few, many = _peak(log, tmp_path / "few.json", claims.FEW), _peak(log, tmp_path / "many.json", claims.MANY)
-
-    assert many < 1.2 * few
-    assert many < (tmp_path / "many.json").stat().st_size / 2

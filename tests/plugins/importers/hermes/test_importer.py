@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog, Invalid
 from decklog.importing.report import Fate
 from decklog.journal.entry import ROW_KEPT
-from decklog.plugins.importers.hermes.importer import STATES, HermesImport
+from decklog.plugins.importers.hermes import STATES, HermesImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.hermes.hermes_files import FULL, T0, build, build_home, counts

@@ -7,9 +7,8 @@ import pytest
 
 from decklog import Decklog, Invalid, Task
 from decklog.importing.report import Fate, Report
-from decklog.plugins.importers.beads.importer import BeadsImport
-from decklog.plugins.importers.markdown.export import MarkdownExport
-from decklog.plugins.importers.markdown.importer import MarkdownImport
+from decklog.plugins.importers.beads import BeadsImport
+from decklog.plugins.importers.markdown import MarkdownExport, MarkdownImport
 from decklog.records.values import to_json
 
 FENCED = "See:\n\n```md\n## Not a task\n### Nor a part\n- state: nor a fact\n```\n\nAnd so on."

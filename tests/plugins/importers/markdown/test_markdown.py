@@ -8,8 +8,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid
 from decklog.importing.report import Fate, Report
-from decklog.plugins.importers.markdown.export import MarkdownExport
-from decklog.plugins.importers.markdown.importer import MarkdownImport
+from decklog.plugins.importers.markdown import MarkdownExport, MarkdownImport
 from tests.conftest import on_both
 
 ODD = "## Not a heading\n- state: not a fact\n<!-- task x as of entry 1 -->\n\\# escaped\n\n- a list\n\nLast line"

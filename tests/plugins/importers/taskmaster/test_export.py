@@ -9,8 +9,8 @@ import pytest
 
 from decklog import Conflict, Decklog
 from decklog.importing.report import Fate
-from decklog.plugins.importers.taskmaster.export import TaskMasterExport
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
+from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.taskmaster.taskmaster_files import document, task, write

@@ -8,10 +8,9 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.importing.report import Fate, Report
-from decklog.importing.syncing import Synced
-from decklog.plugins.importers.taskmaster.export import TaskMasterExport
+from decklog.importing.sync import Synced
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
-from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
+from decklog.plugins.importers.taskmaster.sync import TaskMasterExport, TaskMasterSync
 from tests.conftest import on_both
 
 

@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog, Invalid
 from decklog.importing.report import Fate
 from decklog.journal.entry import ROW_KEPT
-from decklog.plugins.importers.vibekanban.importer import VibeKanbanImport
+from decklog.plugins.importers.vibekanban import VibeKanbanImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.vibekanban.vibekanban_files import EARLIER, ROWS, build, counts, task, text

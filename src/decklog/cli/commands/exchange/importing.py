@@ -95,7 +95,7 @@ def import_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int
 
     The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.plugins.importers.beads.importer import BeadsImport
+    from decklog.plugins.importers.beads import BeadsImport
 
     with _log(call, path, dry_run) as log, ProgressMeter() as meter:
         taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
@@ -130,8 +130,8 @@ def import_github(call: Invocation, source: str, run_id: str, dry_run: bool, sec
 
     Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.plugins.importers.github.importer import GithubImport
-    from decklog.plugins.importers.github.reading import REPOSITORY
+    from decklog.plugins.importers.github import GithubImport
+    from decklog.plugins.importers.github import REPOSITORY
 
     # A file of that name goes first.
     is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
@@ -150,7 +150,7 @@ def import_markdown(call: Invocation, file: str, dry_run: bool) -> int:
 
     What was changed here since it was written stays; what was changed on both sides is a message in the inbox.
     """
-    from decklog.plugins.importers.markdown.importer import MarkdownImport
+    from decklog.plugins.importers.markdown import MarkdownImport
 
     with _log(call, file, dry_run) as log:
         taken = MarkdownImport(log, file, dry_run=dry_run).run()
@@ -168,7 +168,7 @@ def import_hermes(call: Invocation, path: str | None, run_id: str, dry_run: bool
 
     A copy is read. A task that was running is paused here, because nobody here holds it.
     """
-    from decklog.plugins.importers.hermes.importer import HermesImport
+    from decklog.plugins.importers.hermes import HermesImport
 
     source = path or os.path.expanduser("~/.hermes")
     with _log(call, source, dry_run) as log, ProgressMeter() as meter:
@@ -187,7 +187,7 @@ def import_vibe_kanban(call: Invocation, path: str | None, run_id: str, dry_run:
 
     A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
     """
-    from decklog.plugins.importers.vibekanban.importer import VibeKanbanImport
+    from decklog.plugins.importers.vibekanban import VibeKanbanImport
 
     data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     source = path or os.path.join(data, "vibe-kanban")
@@ -343,7 +343,7 @@ def _log(call: Invocation, source: str, dry_run: bool) -> "Iterator[Decklog]":
         with call.open(create=True) as log:
             yield log
         return
-    from decklog.importing.private_folder import PrivateFolder
+    from decklog.importing.source import PrivateFolder
     from decklog.log import Decklog
 
     with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -21,15 +21,13 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from decklog.agents.texts import tellable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
-from decklog.importing import landing
+from decklog.importing.writer import run_id_of
 from decklog.log import Decklog
 from decklog.plugins.adapters.langgraph.encoding import Encoder
 from decklog.plugins.adapters.waiting import away
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphWrite
 
 _KEPT_WHOLE = "counters_since_delta_snapshot"
-# A thread is named several times for each checkpoint.
-run_id_of = lru_cache(maxsize=1024)(landing.run_id_of)
 
 
 class DecklogSaver(BaseCheckpointSaver[int]):
@@ -67,7 +65,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         self._saved(config)
         return _config(_thread(config), _namespace(config), checkpoint["id"])
 
-    def _saving(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> "partial[None]":
+    def _saving(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> partial[None]:
         """Prepare what is to be written: whoever waits for the writer need not wait for that."""
         thread = _thread(config)
         place = {
@@ -108,9 +106,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         await away(self.log, self._writing(config, writes, task_id, task_path))
         self._saved(config)
 
-    def _writing(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
-    ) -> "partial[None]":
+    def _writing(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> partial[None]:
         place = {
             "run_id": run_id_of(_thread(config)),
             "namespace": _namespace(config),

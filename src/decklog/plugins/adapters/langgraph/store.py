@@ -106,7 +106,7 @@ class DecklogStore(BaseStore):
     def _below(self, prefix: str) -> list[GraphItem]:
         return self.log.db.read(lambda: self.log.states.graph_items_below(prefix))
 
-    def _search(self, op: SearchOp) -> "list[SearchItem]":
+    def _search(self, op: SearchOp) -> list[SearchItem]:
         wanted = op.filter or {}
         fitting = [
             item

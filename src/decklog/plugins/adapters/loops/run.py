@@ -118,7 +118,7 @@ def recorded(
     run_id: str | None = None,
     key: str | None = None,
     task_id: str | None = None,
-    metadata: "dict[str, object] | None" = None,
+    metadata: dict[str, object] | None = None,
 ) -> Recorded:
     """Record a loop as a run: `with recorded(log, "Fix it") as run:`, `async with`, or as a decorator of its function.
 

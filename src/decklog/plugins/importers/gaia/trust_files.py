@@ -78,7 +78,7 @@ def _plain(value: "Any") -> "Any":
     return value
 
 
-def _check_texts(name: str, document: "Document", fields: "tuple[str, ...]") -> None:
+def _check_texts(name: str, document: "Document", fields: tuple[str, ...]) -> None:
     for field in fields:
         value = document.get(field, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):

@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from decklog.core.errors import Invalid
-from decklog.importing.draft import Draft, RecordDraft, describes
-from decklog.importing.importing import Import
-from decklog.importing.landing import run_id_of
+from decklog.importing.importer import Import
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
+from decklog.importing.writer import Draft, RecordDraft, describes, run_id_of
 from decklog.journal.entry import EntryKind
 from decklog.plugins.importers.langgraph.keeping import Keeping
 from decklog.plugins.importers.langgraph.msgpack import decoded
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from decklog.importing.landing import Mapping
+    from decklog.importing.writer import Mapping
 
 SERVERS = ("postgres://", "postgresql://")
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")

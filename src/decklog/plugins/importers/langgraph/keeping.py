@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from decklog import redaction
 from decklog.core.errors import Invalid
-from decklog.importing.landing import run_id_of
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row, parsed_json
+from decklog.importing.writer import run_id_of
 from decklog.plugins.importers.langgraph.repacking import closed, opened
 from decklog.stores.artifacts.graphs import Encoded
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from decklog.importing.landing import RowWriter
+    from decklog.importing.writer import RowWriter
     from decklog.records.values import Values
 
 _LEFT = (Fate.KEPT, Fate.REFUSED)
@@ -37,7 +37,7 @@ class Keeping:
         self._landing = landing
         self._log = landing.log
 
-    def checkpoints(self, taken: "list[tuple[Row, Fate]]") -> None:
+    def checkpoints(self, taken: list[tuple[Row, Fate]]) -> None:
         """Keep checkpoints that can be read without running anything."""
         for row, fate in taken:
             document = None if fate in _LEFT else _document(row.columns)
@@ -48,7 +48,7 @@ class Keeping:
                 told = metadata if isinstance(metadata, dict) else {}
                 self._log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), told, _time_of(document))
 
-    def writes(self, taken: "list[tuple[Row, Fate]]") -> None:
+    def writes(self, taken: list[tuple[Row, Fate]]) -> None:
         """Keep what was written after them."""
         rows = [row for row, fate in taken if fate not in _LEFT]
         found = [one for one in writes_kept(rows, self._log.db.values) if one is not None]
@@ -91,7 +91,7 @@ def _document(columns: "dict[str, Any]") -> "Any":
     return _opened(data) if columns.get("type") == "msgpack" and isinstance(data, bytes) else None
 
 
-def _value(columns: "dict[str, Any]") -> "Encoded | _Opened | None":
+def _value(columns: "dict[str, Any]") -> Encoded | _Opened | None:
     """Take what was written apart; None if that can't be done without running anything."""
     kind, data = columns.get("type"), columns.get("value")
     if kind in _AS_THEY_ARE:

@@ -78,7 +78,7 @@ def _ext(code: int, data: bytes) -> bytes:
     return head + struct.pack(">b", code) + data
 
 
-def _head(size: int, short: int | None, below: int, marks: "tuple[int | None, int, int]") -> bytes:
+def _head(size: int, short: int | None, below: int, marks: tuple[int | None, int, int]) -> bytes:
     """Write how long something is: in its first byte, or in one, two or four more."""
     if short is not None and size < below:
         return bytes([short + size])

@@ -104,7 +104,7 @@ def _opened(blobs: "list[Any]") -> "dict[str, Any]":
     }
 
 
-def _value(kind: str, text: "str | None") -> "Any":
+def _value(kind: str, text: str | None) -> "Any":
     """Read a channel's value; what can't be read safely, or not at all, is kept in bytes."""
     data = base64.b64decode(text or "")
     if kind == "null":

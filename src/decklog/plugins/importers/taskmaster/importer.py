@@ -1,25 +1,124 @@
-"""Takes over Task Master's `tasks.json`: each tag is a run, its tasks and their subtasks are tasks of it."""
+"""Import Task Master's `tasks.json`: each tag is a run, its tasks and subtasks are tasks of it."""
 
 import re
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.draft import RecordDraft, describes
-from decklog.importing.landing import run_below
+from decklog.importing.files import document, file_in, objects_in
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
-from decklog.importing.text_files import document, file_in, objects_in
 from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
-from decklog.plugins.importers.taskmaster.naming import NameClaims, needed_number, number_of, ours_of, siblings_of
-from decklog.plugins.importers.taskmaster.reading import TaskFile
-from decklog.plugins.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
+from decklog.importing.writer import RecordDraft, describes, run_below
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-    from typing import Any
+PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
+MAIN = "master"
+# Under this name a task that was made here says what it is called here.
+OURS = "decklog"
+
+STATES = {
+    "pending": TaskState.PENDING,
+    "in-progress": TaskState.PAUSED,
+    "done": TaskState.DONE,
+    "completed": TaskState.DONE,
+    "review": TaskState.PAUSED,
+    "deferred": TaskState.PAUSED,
+    "cancelled": TaskState.ABANDONED,
+    "blocked": TaskState.BLOCKED,
+}
+WORDS = {
+    TaskState.PENDING: "pending",
+    TaskState.RUNNING: "in-progress",
+    TaskState.WAITING: "review",
+    TaskState.BLOCKED: "blocked",
+    TaskState.PAUSED: "deferred",
+    TaskState.DONE: "done",
+    TaskState.ABANDONED: "cancelled",
+}
+PRIORITIES = {"low": 30, "medium": 50, "high": 70, "critical": 90}
+
+# What a worker should see, and has no field of its own, stands among the task's inputs under the name of the system.
+SHOWN = ("details", "complexity", "recommendedSubtasks", "expansionPrompt", "previousStatus", "effort", "metadata")
+PARENTS = ("parentTaskId", "parentId", "parentTask")
+
+
+def priority_word(priority: int) -> str:
+    """Return the nearest of Task Master's priorities."""
+    return min(PRIORITIES, key=lambda word: abs(PRIORITIES[word] - priority))
+
+
+_LONGEST = 16
+
+
+def number_of(task: Any, above: str = "") -> str:
+    """Return a task's number, which may be any text; a part's may have its whole's before it. Nothing where it has none."""
+    name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
+    return name and (f"{above}.{name.removeprefix(f'{above}.')}" if above else name)
+
+
+def siblings_of(parts: Iterable[Any], above: str) -> set[str]:
+    """Return the numbers that the parts of a task have within it."""
+    return {number.removeprefix(f"{above}.") for part in parts if (number := number_of(part, above))}
+
+
+def needed_number(word: object, above: str, siblings: Collection[str]) -> str:
+    """Return the number of what a task waits for: in a part, one that a sibling has means that."""
+    other = str(word).strip()
+    return f"{above}.{other}" if above and other in siblings else other
+
+
+def spelled_id(number: str) -> int | str:
+    """Spell a number as an id: one that is none, or is spelled otherwise, stays a text."""
+    is_number = number.isascii() and number.isdecimal() and len(number) < _LONGEST
+    return int(number) if is_number and str(int(number)) == number else number
+
+
+def ours_of(task: dict[str, Any]) -> str | None:
+    """Return what a task says that it is called here."""
+    facts = task.get("metadata")
+    ours = facts.get(OURS) if isinstance(facts, dict) else None
+    return ours if isinstance(ours, str) and ours.strip() else None
+
+
+class NameClaims:
+    """Which tasks of a document are those that were made here, by what they say that they are called here.
+
+    `run_of` names the run of a tag, `run_here` that of a task that is here, and `has` says whether the document has a number.
+    """
+
+    def __init__(
+        self, run_of: Callable[[str], str], run_here: Callable[[str], str | None], has: Callable[[str, str], bool]
+    ) -> None:
+        self._run_of = run_of
+        self._run_here = run_here
+        self._has = has
+
+    def settled(self, told: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+        """Return the names of those that are called so; each is told by tag, number and name.
+
+        Who copies a task, or a tag, copies that too: one of them is the task, and the others are known by their numbers.
+        """
+        named: dict[tuple[str, str], str] = {}
+        taken = set[str]()
+        for tag, number, ours in sorted(told, key=lambda one: (self._is_known_by_number(*one[:2]), one[0] != MAIN, one)):
+            if ours not in taken and self._can_be(tag, ours):
+                named[tag, number] = ours
+                taken.add(ours)
+        return named
+
+    def _is_known_by_number(self, tag: str, number: str) -> bool:
+        return self._run_here(f"{self._run_of(tag)}-{number}") is not None
+
+    def _can_be(self, tag: str, ours: str) -> bool:
+        run_id = self._run_of(tag)
+        run_here = self._run_here(ours)
+        if not ours.startswith(f"{run_id}-"):
+            return run_here in (None, run_id)
+        # So are those called that have a number.
+        return run_here == run_id and not self._has(tag, ours.removeprefix(f"{run_id}-"))
+
 
 TASKS = "tasks"
 _TAG = re.compile(r'"([^"\\]+)"\s*:\s*\{\s*"tasks"\s*:\s*\[')
@@ -34,7 +133,7 @@ class TaskMasterImport(Tracker):
     items = TASKS
     goal = "What Task Master planned"
 
-    def __init__(self, *words: "Any", **settings: "Any") -> None:
+    def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
         self.tags: dict[str, str] = {}
         self.begun: dict[str, str] = {}
@@ -46,9 +145,7 @@ class TaskMasterImport(Tracker):
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
         path = file_in(self.path, PLACES, "Name the file itself.")
-        file = TaskFile(path)
-        if not (file.is_large() and self._hold_in_pieces(file)):
-            self._hold_whole(path)
+        self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
         claims = NameClaims(
@@ -60,21 +157,6 @@ class TaskMasterImport(Tracker):
         found = self.log.db.read(lambda: self.landing.intake.seek(Task, task_id))
         return found.run_id if found else None
 
-    def _hold_in_pieces(self, file: TaskFile) -> bool:
-        """Hold the tasks of a document as they are read; say whether it was as it should be. If not, nothing of it is held."""
-        tags = []
-        try:
-            for tag, tasks in file.tags():
-                tags.append(tag)
-                self._hold_tasks(tag, tasks)
-        except (ValueError, RecursionError):
-            self.gathered.clear()
-            self._told.clear()
-            return False
-        for tag in tags:
-            self._name_tag(tag, file.metadata.get(tag, {}))
-        return True
-
     def _hold_whole(self, path: str) -> None:
         sides, broken = document(path)
         if len(sides) + len(broken) > 1:
@@ -84,7 +166,7 @@ class TaskMasterImport(Tracker):
         for text in broken:
             self._hold_whole_tasks(text)
 
-    def _hold_document(self, found: "Any") -> None:
+    def _hold_document(self, found: Any) -> None:
         if not isinstance(found, dict):
             raise Invalid(f"{self.path} is no JSON object, and so holds no tasks of Task Master's", path=self.path)
         if isinstance(found.get(TASKS), list):
@@ -106,16 +188,16 @@ class TaskMasterImport(Tracker):
             self._hold_tag(tag, list(objects_in(text, start)), {})
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
-    def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
+    def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
         self._name_tag(tag, metadata)
         self._hold_tasks(tag, tasks)
 
-    def _name_tag(self, tag: str, metadata: "dict[str, Any]") -> None:
+    def _name_tag(self, tag: str, metadata: dict[str, Any]) -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
         self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
 
-    def _hold_tasks(self, tag: str, tasks: "Iterable[Any]") -> None:
+    def _hold_tasks(self, tag: str, tasks: Iterable[Any]) -> None:
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -123,7 +205,7 @@ class TaskMasterImport(Tracker):
             for part in parts if name else ():
                 self._hold_task(tag, name, part, parts)
 
-    def _hold_task(self, tag: str, above: str, task: "Any", parts: "list[Any]") -> str:
+    def _hold_task(self, tag: str, above: str, task: Any, parts: list[Any]) -> str:
         """Hold a task, or a part of one with the ids of its siblings; give its name, which is empty where it has none."""
         name = number_of(task, above)
         if not name:
@@ -143,7 +225,7 @@ class TaskMasterImport(Tracker):
         """Return where a task stands: after the tags before, and after those with lower numbers."""
         return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
-    def goals(self) -> "dict[str, str]":
+    def goals(self) -> dict[str, str]:
         """Name a run for each tag."""
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
@@ -151,7 +233,7 @@ class TaskMasterImport(Tracker):
         """Return when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
 
-    def facts_of(self, run_id: str) -> "dict[str, object]":
+    def facts_of(self, run_id: str) -> dict[str, object]:
         """Return the tag of a run, with what the document says of it."""
         return {self.system: self.metadata[run_id]}
 
@@ -169,7 +251,7 @@ class TaskMasterImport(Tracker):
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
-    def parts_of(self, item: Row) -> "Iterator[NestedRow]":
+    def parts_of(self, item: Row) -> Iterator[NestedRow]:
         """Yield what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
@@ -218,7 +300,7 @@ class TaskMasterImport(Tracker):
         # An export writes it so for every task that has none.
         return "" if text == row.columns.get("title") else text
 
-    def _created(self, row: Row) -> "datetime":
+    def _created(self, row: Row) -> datetime:
         """Return when a task was made: with its tag, and after those with lower numbers."""
         tag, _, name = row.id.rpartition("/")
         whole, _, part = name.partition(".")
@@ -226,7 +308,7 @@ class TaskMasterImport(Tracker):
         begun = self.begun.get(tag)
         return (from_text(begun) if begun else EPOCH) + timedelta(microseconds=number)
 
-    def _state(self, row: Row) -> "tuple[TaskState, str | None]":
+    def _state(self, row: Row) -> tuple[TaskState, str | None]:
         word = row.take("status", "pending")
         state = STATES.get(word, TaskState.PAUSED) if isinstance(word, str) else TaskState.PAUSED
         if word != WORDS[state]:
@@ -242,12 +324,12 @@ class TaskMasterImport(Tracker):
             row.replace("priority", "medium")
         return known or PRIORITIES["medium"]
 
-    def comment(self, row: Row) -> "Any":
+    def comment(self, row: Row) -> Any:
         """Refuse: nothing is said of tasks there."""
         raise Invalid(f"{row} has no place")
 
 
-def _texts(row: Row, name: str) -> "list[str]":
+def _texts(row: Row, name: str) -> list[str]:
     """Take a text or a list of them."""
     if isinstance(row.columns.get(name), str):
         text = row.text(name, "")

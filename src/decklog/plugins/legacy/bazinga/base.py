@@ -49,10 +49,10 @@ class Desk:
 
     def __init__(
         self,
-        db_path: "str | os.PathLike[str]",
+        db_path: str | os.PathLike[str],
         quiet: bool = False,
         *,
-        project_root: "str | os.PathLike[str] | None" = None,
+        project_root: str | os.PathLike[str] | None = None,
         clock: "Clock | None" = None,
     ) -> None:
         self.db_path = os.fspath(db_path)
@@ -246,7 +246,7 @@ def check(problem: str | None) -> None:
         raise CallRefused(problem)
 
 
-def one_of(name: str, value: object, allowed: "tuple[str | None, ...]") -> None:
+def one_of(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
     """Refuse a word that is not one of those allowed; None among them means that it need not be given."""
     if value not in allowed:
         raise CallRefused(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, allowed))}")

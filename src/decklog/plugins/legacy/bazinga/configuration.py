@@ -18,7 +18,7 @@ TRANSITIONS_FILE = "transitions.json"
 MARKERS_FILE = "agent-markers.json"
 
 
-def document_of(root: str, sections: "tuple[str, ...]") -> "dict[str, dict[str, Any]]":
+def document_of(root: str, sections: tuple[str, ...]) -> "dict[str, dict[str, Any]]":
     """Read the sections that a project's files have, in the shape of a workflow; a project without files has none."""
     folder = os.path.join(root, "bazinga", "config")
     steps = _read(os.path.join(folder, TRANSITIONS_FILE)) if {"transitions", "rules"} & {*sections} else None

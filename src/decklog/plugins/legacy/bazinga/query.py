@@ -39,7 +39,7 @@ def ask_file(path: str, sql: str, parameters: "Sequence[Any]" = ()) -> "list[dic
 def _ask_log(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
     """Ask the log itself, on a connection that has bazinga's tables as views of its own."""
     from decklog.db.sqlite.query import answered
-    from decklog.plugins.importers.bazinga.tables import questions
+    from decklog.plugins.importers.bazinga.mirror import questions
 
     where = database.connections
     limits: dict[str, Any] = {"seconds": SECONDS, "most_bytes": BYTES}

@@ -25,10 +25,10 @@ class Readiness:
 
     def __init__(
         self,
-        db_path: "str | os.PathLike[str]",
+        db_path: str | os.PathLike[str],
         quiet: bool = False,
         *,
-        project_root: "str | os.PathLike[str] | None" = None,
+        project_root: str | os.PathLike[str] | None = None,
         clock: "Clock | None" = None,
     ) -> None:
         self.db_path = os.fspath(db_path)
@@ -74,7 +74,7 @@ class Readiness:
         os.makedirs(os.path.join(self.desk.project_root, "bazinga", "artifacts", named, "skills"), exist_ok=True)
         return named
 
-    def compare(self, sections: "tuple[str, ...]") -> "list[str]":
+    def compare(self, sections: tuple[str, ...]) -> list[str]:
         """Name what the project's own files say differently from the workflow in use."""
         document = configuration.document_of(self.desk.project_root, sections)
         return configuration.differences(self.desk.log.workflow, document) if document else []

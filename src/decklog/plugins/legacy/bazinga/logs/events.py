@@ -66,7 +66,7 @@ def payload_of(payload: "str | dict[str, Any] | list[Any]") -> "dict[str, Any] |
     return value
 
 
-def event_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
+def event_row(desk: Desk, entry: Entry) -> "dict[str, Any]":
     return {
         "id": desk.number(entry.stream, entry.seq),
         "session_id": entry.stream,

@@ -68,7 +68,7 @@ class Logs(Desk):
         return newest(self, session_id, KINDS, limit, offset, agent=agent, since=begin)
 
 
-def newest(desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, offset: int = 0, **filters: "Any") -> "list[Entry]":
+def newest(desk: Desk, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: "Any") -> "list[Entry]":
     """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
     skipped = max(offset, 0)
     wanted = None if limit < 0 else skipped + limit

@@ -131,7 +131,7 @@ class Reasoning(Desk):
         )
         return bool(found)
 
-    def _reasoned(self, session_id: str, *, limit: int | None = None, **filters: "Any") -> "list[Entry]":
+    def _reasoned(self, session_id: str, *, limit: int | None = None, **filters: "Any") -> list[Entry]:
         """Read reasoning entries, page by page where there are more than one page holds."""
         if limit is not None and limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
@@ -155,13 +155,13 @@ def _references(references: object) -> list[str] | None:
     return references
 
 
-def reasoning_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
+def reasoning_row(desk: Desk, entry: Entry) -> "dict[str, Any]":
     row = _timeline_row(desk, entry)
     row["redacted"] = bool(row["redacted"])
     return {**row, "references": entry.refs or []}
 
 
-def _timeline_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
+def _timeline_row(desk: Desk, entry: Entry) -> "dict[str, Any]":
     return {
         "id": desk.number(entry.stream, entry.seq),
         "session_id": entry.stream,

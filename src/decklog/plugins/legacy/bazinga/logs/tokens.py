@@ -28,7 +28,7 @@ class Tokens(Desk):
         charge(self, session_id, filled("agent_type", agent_type), tokens, agent_id, model)
 
     @answers
-    def get_token_summary(self, session_id: str, by: str = "agent_type") -> "dict[str, int]":
+    def get_token_summary(self, session_id: str, by: str = "agent_type") -> dict[str, int]:
         """Add tokens up by agent_type or agent_id, with a total.
 
         The total's name is kept for it: an agent of that name is listed as `agent:total`.

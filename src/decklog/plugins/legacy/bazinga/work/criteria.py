@@ -34,7 +34,7 @@ class BazingaCriteria(Desk):
                     self._renew(known, item)
             self._remove_others(session_id, {criterion.number for criterion in saved})
 
-    def _remove_others(self, session_id: str, kept: "set[int]") -> None:
+    def _remove_others(self, session_id: str, kept: set[int]) -> None:
         for criterion in self._all(session_id):
             if criterion.number not in kept:
                 Intake(self.log.parts).remove(

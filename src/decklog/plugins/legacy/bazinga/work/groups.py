@@ -69,7 +69,7 @@ class BazingaGroups(Desk):
         name: str | None = None,
         specializations: list[str] | None = None,
         item_count: int | None = None,
-        security_sensitive: "int | bool | None" = None,
+        security_sensitive: int | bool | None = None,
         qa_attempts: int | None = None,
         tl_review_attempts: int | None = None,
         component_path: str | None = None,
@@ -162,7 +162,7 @@ _COLUMNS = (
 )
 
 
-def _number(text: str) -> "int | str":
+def _number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
 
 

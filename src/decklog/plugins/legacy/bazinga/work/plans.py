@@ -62,7 +62,7 @@ class BazingaPlans(Desk):
 
     @answers
     def update_plan_progress(
-        self, session_id: str, phase_id: "int | str", status: str, progress_percent: int | None = None
+        self, session_id: str, phase_id: int | str, status: str, progress_percent: int | None = None
     ) -> None:
         """Mark a phase, named by its number or its name; one that is taken up becomes the plan's current phase.
 

@@ -90,7 +90,7 @@ def _metadata(given: "str | dict[str, Any] | None") -> "dict[str, Any] | None":
     return value
 
 
-def session_row(run: "Run") -> "dict[str, Any]":
+def session_row(run: Run) -> "dict[str, Any]":
     """Return a run as a row of bazinga's table of sessions."""
     return {
         "session_id": run.id,

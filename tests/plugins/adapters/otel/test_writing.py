@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from decklog import Decklog, RunStatus
-from decklog.plugins.adapters.otel.arrivals import Arrivals
-from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
+from decklog.plugins.adapters.otel.importer import SpanWriter
+from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent
 from tests.plugins.adapters.otel.told import NOON, SECOND, TRACE, chat, entries, said, span
 from tests.searches import examples
 
@@ -38,7 +38,7 @@ def tool(number: int, parent: int = 1, **fields: Any) -> OtelSpan:
 
 
 def test_a_trace_is_a_run_with_its_steps_calls_and_spend(log: Decklog) -> None:
-    arrived = Arrivals(log).take([agent(), tool(2, at=1), chat(3, 1, at=5)])
+    arrived = SpanWriter(log).take([agent(), tool(2, at=1), chat(3, 1, at=5)])
     assert (arrived.spans, arrived.refused, arrived.reasons) == (3, 0, [])
     run = log.runs.get(RUN)
     assert (run.goal, run.status) == ("invoke_agent finder", RunStatus.COMPLETED)
@@ -62,20 +62,20 @@ def test_a_trace_is_a_run_with_its_steps_calls_and_spend(log: Decklog) -> None:
 
 def test_spans_that_come_twice_late_and_backwards_make_the_same_run(log: Decklog) -> None:
     spans = [agent(), tool(2, at=1), chat(3, 1, at=5), chat(4, 1, at=9)]
-    arrivals = Arrivals(log)
+    arrivals = SpanWriter(log)
     assert [arrivals.take([one]).new > 0 for one in reversed(spans)] == [True] * 4
     assert log.runs.get(RUN).status is RunStatus.COMPLETED
     # A second receiver, which remembers nothing.
-    assert [Arrivals(log).take([one]).new for one in spans] == [0] * 4
+    assert [SpanWriter(log).take([one]).new for one in spans] == [0] * 4
     assert len(log.ledger.find(run_id=RUN)) == 2
     assert sorted(entry.at for entry in entries(log, RUN))[0] == AT_NOON
     late = tool(5, at=2)
-    assert Arrivals(log).take([late, late, *spans]).new == 2
+    assert SpanWriter(log).take([late, late, *spans]).new == 2
     assert log.journal.verify().ok
 
 
 def test_a_span_that_goes_on_is_begun_and_ends_when_it_has_ended(here: Decklog) -> None:
-    arrivals = Arrivals(here)
+    arrivals = SpanWriter(here)
     arrivals.take([agent(end=0), tool(2, end=0)])
     assert (here.runs.get(RUN).status, len(entries(here, RUN))) == (RunStatus.ACTIVE, 2)
     arrivals.take([tool(2), agent()])
@@ -83,13 +83,13 @@ def test_a_span_that_goes_on_is_begun_and_ends_when_it_has_ended(here: Decklog) 
 
 
 def test_a_run_whose_outermost_span_never_comes_stays_open_under_the_name_of_its_trace(here: Decklog) -> None:
-    Arrivals(here).take([tool(2)])
+    SpanWriter(here).take([tool(2)])
     run = here.runs.get(RUN)
     assert (run.goal, run.status) == (f"Trace {TRACE}", RunStatus.ACTIVE)
 
 
 def test_a_span_whose_parent_is_in_another_process_ends_the_run_until_the_parent_says_more(here: Decklog) -> None:
-    arrivals = Arrivals(here)
+    arrivals = SpanWriter(here)
     arrivals.take([span(2, "handle", parent=1, at=5, lasts=2, flags=0x301)])
     assert here.runs.get(RUN).goal == "handle"
     arrivals.take([span(1, "the whole", lasts=60, status=2, message="it broke")])
@@ -104,7 +104,7 @@ def test_errors_events_links_and_unknown_attributes_are_kept(log: Decklog) -> No
     ]
     failed.rest = {"links": [{"traceId": "2" * 32}], "droppedAttributesCount": 4}
     failed.resource, failed.scope = {"service.name": "shop", "host.name": "box"}, {"name": "tracer", "version": "3"}
-    Arrivals(log).take([failed])
+    SpanWriter(log).take([failed])
     assert said(log, RUN) == [("resource", "shop"), ("call", "read a.py"), ("exception", "gone"), ("result", "no such file")]
     source, _, event, result = (entry.payload for entry in entries(log, RUN))
     assert source["resource"] == {"service.name": "shop", "host.name": "box"}  # type: ignore[index, call-overload]
@@ -121,7 +121,7 @@ def test_what_was_asked_thought_and_said_is_told(here: Decklog) -> None:
     output = '[{"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}, {"type": "text", "content": "Yes."}]}]'
     asked = [{"role": "system", "content": "Be brief"}, {"role": "user", "parts": [{"type": "text", "content": "Is it   done?"}]}]
     whole = chat(1, attributes={"gen_ai.output.messages": output, "gen_ai.input.messages": asked})
-    Arrivals(here).take([whole])
+    SpanWriter(here).take([whole])
     run = here.runs.get(RUN)
     assert (run.goal, run.summary) == ("Is it done?", "Yes.")
     assert [(entry.kind.value, entry.body) for entry in entries(here, RUN)][1:3] == [("reasoning", "hm"), ("interaction", "Yes.")]
@@ -141,7 +141,7 @@ def test_what_was_asked_thought_and_said_is_told(here: Decklog) -> None:
     ],
 )
 def test_tokens_are_counted_once_by_their_kind(here: Decklog, attributes: dict[str, Any], tokens: tuple[int, ...]) -> None:
-    Arrivals(here).take([chat(1, attributes=attributes)])
+    SpanWriter(here).take([chat(1, attributes=attributes)])
     (paid,) = here.ledger.find(run_id=RUN)
     assert (paid.input_tokens, paid.cache_read_tokens, paid.cache_create_tokens, paid.output_tokens) == tokens
 
@@ -153,7 +153,7 @@ def test_older_names_and_a_price_in_dollars_are_read(here: Decklog) -> None:
         "gen_ai.response.model": "m-2",
         "gen_ai.usage.cost": 0.0125,
     }
-    Arrivals(here).take([span(1, "openai.chat", attributes=old)])
+    SpanWriter(here).take([span(1, "openai.chat", attributes=old)])
     (paid,) = here.ledger.find(run_id=RUN)
     assert (paid.model, paid.input_tokens, paid.output_tokens, paid.cost_microdollars) == ("m-2", 7, 2, 12_500)
 
@@ -161,22 +161,22 @@ def test_older_names_and_a_price_in_dollars_are_read(here: Decklog) -> None:
 def test_what_an_agents_span_sums_up_is_not_paid_again(here: Decklog) -> None:
     whole = agent()
     whole.attributes |= {"gen_ai.usage.input_tokens": 200, "gen_ai.usage.output_tokens": 20, "gen_ai.request.model": "a-model"}
-    Arrivals(here).take([whole, chat(2, 1), chat(3, 1)])
+    SpanWriter(here).take([whole, chat(2, 1), chat(3, 1)])
     assert sum(paid.input_tokens for paid in here.ledger.find(run_id=RUN)) == 200
 
 
 def test_one_answer_that_a_framework_and_a_library_both_trace_is_paid_once(here: Decklog) -> None:
     answer = {"gen_ai.response.id": "resp_1"}
-    Arrivals(here).take([chat(2, 1, attributes=answer), chat(3, 2, attributes=answer)])
+    SpanWriter(here).take([chat(2, 1, attributes=answer), chat(3, 2, attributes=answer)])
     assert len(here.ledger.find(run_id=RUN)) == 1
     # A program that calls all of its answers the same has others.
-    Arrivals(here).take([chat(4, 1, tokens=(101, 10), attributes=answer)])
+    SpanWriter(here).take([chat(4, 1, tokens=(101, 10), attributes=answer)])
     assert len(here.ledger.find(run_id=RUN)) == 2
 
 
 def test_spend_that_arrives_counts_against_a_budget_and_is_never_refused(log: Decklog) -> None:
     log.budgets.set("all", limit_microdollars=10)
-    Arrivals(log).take([chat(1, attributes={"gen_ai.usage.cost": 1.0})])
+    SpanWriter(log).take([chat(1, attributes={"gen_ai.usage.cost": 1.0})])
     (paid,) = log.ledger.find(run_id=RUN)
     assert (paid.cost_microdollars, paid.overdrew) == (1_000_000, True)
 
@@ -206,10 +206,10 @@ def one_of_each() -> list[OtelSpan]:
 def test_the_run_is_the_same_whatever_order_and_batches_its_spans_come_in(here: Decklog, data: st.DataObject) -> None:
     spans = one_of_each()
     reference = "a" * 32
-    Arrivals(here).take([replaced(span, reference) for span in spans])
+    SpanWriter(here).take([replaced(span, reference) for span in spans])
     trace_id = f"{next(_numbers):032x}"
     order = data.draw(st.lists(st.sampled_from(range(len(spans))), max_size=6)) + data.draw(st.permutations(range(len(spans))))
-    arrivals, place = Arrivals(here), 0
+    arrivals, place = SpanWriter(here), 0
     while place < len(order):
         size = data.draw(st.integers(1, 4))
         batch = [replaced(spans[number], trace_id) for number in order[place : place + size]]
@@ -231,7 +231,7 @@ def replaced(given: OtelSpan, trace_id: str) -> OtelSpan:
 
 
 def test_spans_of_a_conversation_come_together_if_so_asked(here: Decklog) -> None:
-    arrivals = Arrivals(here, by_conversation=True)
+    arrivals = SpanWriter(here, by_conversation=True)
     talk = {"gen_ai.conversation.id": "talk 1"}
     first = [chat(2, 1, attributes=talk), span(1, "turn one", lasts=3, attributes=talk), tool(3)]
     second = [chat(5, 4, trace_id="5" * 32, at=10, attributes=talk), span(4, "turn two", trace_id="5" * 32, at=9, lasts=5)]
@@ -248,7 +248,7 @@ def test_spans_of_a_conversation_come_together_if_so_asked(here: Decklog) -> Non
 def test_a_run_of_this_log_is_not_written_to_by_spans_that_name_it(log: Decklog) -> None:
     log.runs.start("Ours", run_id="ours")
     forged = span(1, attributes={"decklog.run.id": "ours", "decklog.run.status": "failed"})
-    arrived = Arrivals(log).take([forged, chat(2)])
+    arrived = SpanWriter(log).take([forged, chat(2)])
     assert (arrived.refused, log.runs.get("ours").status) == (1, RunStatus.ACTIVE)
     assert "was not made of these spans" in arrived.reasons[0]
     # What came with it is on record.
@@ -273,7 +273,7 @@ def test_a_run_of_this_log_is_not_written_to_by_spans_that_name_it(log: Decklog)
     ],
 )
 def test_a_span_that_only_looks_like_ours_is_refused_and_no_other(here: Decklog, attributes: dict[str, Any]) -> None:
-    arrived = Arrivals(here).take([span(1, attributes={"decklog.run.id": "new", **attributes}), chat(2), chat(3), tool(4)])
+    arrived = SpanWriter(here).take([span(1, attributes={"decklog.run.id": "new", **attributes}), chat(2), chat(3), tool(4)])
     assert (arrived.refused, len(arrived.reasons)) == (1, 1)
     assert len(here.ledger.find(run_id=RUN)) == 2
     assert here.journal.verify().ok
@@ -285,7 +285,7 @@ def test_secrets_in_spans_are_taken_out(log: Decklog) -> None:
     given.events = [SpanEvent(name="log", at=NOON, attributes={"line": secret})]
     given.resource = {"service.name": "shop", "key": secret}
     whole = span(1, f"use {secret}", attributes={"gen_ai.conversation.id": "c"})
-    Arrivals(log).take([given, whole])
+    SpanWriter(log).take([given, whole])
     shown = f"{[entry.as_dict() for entry in log.journal.find(RUN, limit=100)]}{log.runs.get(RUN)}"
     assert secret not in shown
     assert shown.count("[redacted:") >= 5
@@ -298,14 +298,14 @@ def test_ids_are_never_taken_for_secrets(here: Decklog) -> None:
     spans = [chat(1, trace_id=name[:32]) for name in names]
     for number, one in enumerate(spans):
         one.span_id = names[number][32:48]
-    Arrivals(here).take(spans)
+    SpanWriter(here).take(spans)
     paid = here.ledger.find(limit=300)
     assert {one.answer_id for one in paid} == {f"otel:{one.trace_id}:{one.span_id}" for one in spans}
     assert not any(entry.redacted for one in paid for entry in here.journal.find(one.run_id, limit=20))
 
 
 def test_times_that_no_log_can_hold_are_refused(here: Decklog) -> None:
-    arrived = Arrivals(here).take([span(1, start=10**26, end=10**26), chat(2)])
+    arrived = SpanWriter(here).take([span(1, start=10**26, end=10**26), chat(2)])
     assert (arrived.refused, len(here.ledger.find())) == (1, 1)
 
 
@@ -315,7 +315,7 @@ def test_where_spans_come_from_is_told_once_and_stays_when_the_first_of_them_is_
     first.attributes["note"] = "long " * 2000
     others = [tool(2, at=1, resource=resource), tool(3, at=2, resource=resource)]
     with Decklog.open(tmp_path / "log.db", limit_bytes=4000) as log:
-        arrived = Arrivals(log).take([*others, first])
+        arrived = SpanWriter(log).take([*others, first])
         assert (arrived.spans, arrived.refused) == (3, 1)
         assert [subtype for subtype, _ in said(log, RUN)].count("resource") == 1
-        assert Arrivals(log).take(others).new == 0
+        assert SpanWriter(log).take(others).new == 0

@@ -1,19 +1,13 @@
-"""Other programs' text files, read without trusting them: plain files, an end to their size, and no line that harms the rest.
-
-git leaves both sides of a conflict in a file, and a program that was killed leaves half a file: what is whole is taken.
-"""
+"""Read other programs' text files without trusting them: size limits, git conflicts, files that were cut off."""
 
 import json
 import os
 import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, Any
 
 from decklog.core.errors import Invalid, NotFound, TooLarge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import IO, Any
 
 MOST_BYTES = 8 * 1024**3
 _MOST_DOCUMENT_BYTES = 512 * 1024**2
@@ -33,11 +27,11 @@ class TextLine:
 
     number: int
     text: str
-    found: "Any" = None
+    found: Any = None
     trouble: str | None = None
 
 
-def file_in(path: str, places: "Sequence[str]", hint: str) -> str:
+def file_in(path: str, places: Sequence[str], hint: str) -> str:
     """Find a file: as it is named, or in one of the places where it lies in a folder."""
     if not os.path.isdir(path):
         return path
@@ -47,7 +41,7 @@ def file_in(path: str, places: "Sequence[str]", hint: str) -> str:
     raise NotFound(f"there is no {places[0]} in {path}", hint=hint, path=path)
 
 
-def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[TextLine]":
+def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> Iterator[TextLine]:
     """Yield the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
     with opened(path, most_bytes) as file:
         for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
@@ -84,7 +78,7 @@ def _is_marker(text: str) -> bool:
     return text.startswith(_MARKERS) and (len(text) == _MARKER or text[_MARKER] == " ")
 
 
-def document(path: str) -> "tuple[list[Any], list[str]]":
+def document(path: str) -> tuple[list[Any], list[str]]:
     """Read a file that is one JSON value, or two where git left a conflict; return values and the texts that are no JSON."""
     text = text_of(path)
     found: list[Any] = []
@@ -104,7 +98,12 @@ def text_of(path: str) -> str:
         return file.read().decode("utf-8", "replace").lstrip("\ufeff")
 
 
-def values_in(text: str) -> "tuple[list[Any], str]":
+def json_values(path: str) -> tuple[list[Any], str]:
+    """Read a file of JSON values; return them, and the text that is no complete value."""
+    return values_in(text_of(path))
+
+
+def values_in(text: str) -> tuple[list[Any], str]:
     """Read JSON values that stand one after the other, on each side of git's conflicts; give also what is not whole.
 
     Of a list that was cut off, the objects that are whole are given.
@@ -118,7 +117,7 @@ def values_in(text: str) -> "tuple[list[Any], str]":
     return found, rest
 
 
-def _values_in(text: str) -> "tuple[list[Any], str]":
+def _values_in(text: str) -> tuple[list[Any], str]:
     decoder, place, are_looked_at = json.JSONDecoder(), _past_blanks(text, 0), has_halves(text)
     found: list[Any] = []
     while place < len(text):
@@ -148,7 +147,7 @@ def _sides(text: str) -> list[str]:
     return list(dict.fromkeys("".join(side) for side in sides))
 
 
-def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
+def objects_in(text: str, start: int) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a list that begins at a place, up to the first that is not whole."""
     decoder, place, are_looked_at = json.JSONDecoder(), start, has_halves(text)
     while True:
@@ -174,7 +173,7 @@ def has_halves(text: str) -> bool:
     return any(half in text for half in _HALVES)
 
 
-def storable(value: "Any", depth: int = 0) -> "Any":
+def storable(value: Any, depth: int = 0) -> Any:
     """Put the sign for an unreadable character in the place of every half one; what is nested deeper than any record is text."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -185,7 +184,7 @@ def storable(value: "Any", depth: int = 0) -> "Any":
     return [storable(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
-def opened(path: str, most_bytes: int) -> "IO[bytes]":
+def opened(path: str, most_bytes: int) -> IO[bytes]:
     """Open a plain file, without waiting for a pipe in its place."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

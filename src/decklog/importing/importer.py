@@ -1,19 +1,14 @@
-"""The mechanism that every importer shares: sources, their tables in order, a mapping for each, and a report."""
+"""The base class of importers: a source, its tables in order, and a mapping for each."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
 
-from decklog.importing.landing import RowWriter
 from decklog.importing.report import Report
 from decklog.importing.row import Row
 from decklog.importing.source import SqliteSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from decklog.importing.landing import Mapping
-    from decklog.log import Decklog
+from decklog.importing.writer import Mapping, RowWriter
+from decklog.log import Decklog
 
 
 class Import(ABC):
@@ -28,11 +23,11 @@ class Import(ABC):
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         path: str,
         *,
         dry_run: bool = False,
-        progress: "Callable[[str, int, int], None] | None" = None,
+        progress: Callable[[str, int, int], None] | None = None,
         seconds: float = 600,
     ) -> None:
         self.log = log
@@ -42,7 +37,7 @@ class Import(ABC):
         self.landing = RowWriter(log, self.report, progress)
 
     @abstractmethod
-    def mappings(self) -> "dict[str, Mapping]":
+    def mappings(self) -> dict[str, Mapping]:
         """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
 
     @abstractmethod
@@ -69,11 +64,11 @@ class Import(ABC):
                 rows = self.rows_of(table, self.in_order(source, table))
                 self.landing.take_all(rows, mapping, source.count(table))
 
-    def in_order(self, source: SqliteSource, table: str) -> "Iterable[dict[str, Any]]":
+    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
         """Give rows as they were written."""
         return source.rows(table)
 
-    def rows_of(self, table: str, found: "Iterable[dict[str, Any]]") -> "Iterator[Row]":
+    def rows_of(self, table: str, found: Iterable[dict[str, Any]]) -> Iterator[Row]:
         """Make rows, each named by its key."""
         names = self.keys.get(table, ("id",))
         for columns in found:

@@ -1,35 +1,148 @@
-"""Keeps a run and another program's items in step: by the last state that both had, and never over anybody's words.
-
-Killed at any moment, it is run again: what one side has of the other by then is the same on both, and so nothing to do.
-"""
+"""Sync a run with another program's items: a three-way merge by the last version that both sides had."""
 
 import os
 import re
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, NotFound
-from decklog.importing.exports.rows import folder_of
-from decklog.importing.text_files import MOST_BYTES, opened
-from decklog.importing.three_way import FieldConflict, ThreeWay
+from decklog.importing.exports import folder_of
+from decklog.importing.files import MOST_BYTES, opened
+from decklog.importing.row import kept_value
+from decklog.log import Decklog
 from decklog.records.values import to_json
+from decklog.redaction import scan_json
 from decklog.stores.approvals.inbox import MessageSeverity
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from typing import Any
+Item = dict[str, Any]
+Base = dict[str, Any]
+Items = dict[str, Item]
 
-    from decklog.importing.three_way import Base, Item
-    from decklog.log import Decklog
+_DIGITS = 16
 
-    Items = dict[str, Item]
+
+@dataclass(frozen=True, slots=True)
+class FieldConflict:
+    """A field that both sides changed, each in its own way; what each of them says now."""
+
+    item: str
+    field: str
+    here: Any
+    there: Any
+
+
+@dataclass(slots=True)
+class MergedItem:
+    """What is to become of an item on either side; None where it stays as it is."""
+
+    here: Item | None = None
+    there: Item | None = None
+    differences: list[FieldConflict] = field(default_factory=list)
+
+
+class ThreeWay:
+    """Merges items by their fields. A field that is a set is merged member by member, so that it is never in dispute."""
+
+    def __init__(
+        self,
+        fields: tuple[str, ...],
+        sets: dict[str, Callable[[Any], Any]],
+        meanings: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> None:
+        self._fields = fields
+        # What a field says, where it can be spelled in several ways.
+        self._meanings = meanings or {}
+        # By name, with what tells members of a set apart; None for what is no member.
+        self._sets = sets
+
+    def merge(self, name: str, base: Base, ours: Item, theirs: Item) -> MergedItem:
+        """Return what becomes of an item that both sides have."""
+        merged = MergedItem()
+        here, there = dict(theirs), dict(theirs)
+        is_taken = is_given = False
+        for one in self._fields:
+            mine, other = self._said(one, ours), self._said(one, theirs)
+            if mine == other:
+                continue
+            was = base.get(one)
+            if was == _digest(other):
+                _put(here, one, ours.get(one))
+                _put(there, one, ours.get(one))
+                is_given = True
+            elif was == _digest(mine):
+                is_taken = True
+            else:
+                merged.differences.append(FieldConflict(name, one, mine, other))
+                _put(here, one, ours.get(one))
+        for one in self._sets:
+            members, mine_differs, other_differs = self._members(one, base, ours, theirs)
+            if mine_differs or other_differs:
+                _put(here, one, members)
+                _put(there, one, [*members, *self._unknown(one, theirs)])
+            is_taken, is_given = is_taken or mine_differs, is_given or other_differs
+        merged.here = here if is_taken else None
+        merged.there = there if is_given else None
+        return merged
+
+    def _said(self, one: str, item: Item) -> Any:
+        meaning = self._meanings.get(one)
+        return _plain(meaning(item.get(one)) if meaning else item.get(one))
+
+    def _members(self, one: str, base: Base, ours: Item, theirs: Item) -> tuple[list[Any], bool, bool]:
+        mine, other = self._by_key(one, ours), self._by_key(one, theirs)
+        if not isinstance(theirs.get(one, []), list | None):
+            # It is no set there, and stays what it is.
+            return [], False, False
+        was = set(base.get(one) or ())
+        gone = {key for key in was if key not in mine or key not in other}
+        members = {key: member for key, member in {**mine, **other}.items() if key not in gone}
+        return list(members.values()), members.keys() != mine.keys(), members.keys() != other.keys()
+
+    def _by_key(self, one: str, item: Item) -> dict[str, Any]:
+        listed = item.get(one)
+        keys = ((self._sets[one](member), member) for member in (listed if isinstance(listed, list) else ()))
+        return {_digest(_plain(key)): member for key, member in keys if key is not None}
+
+    def _unknown(self, one: str, item: Item) -> list[Any]:
+        """Return the members that are none: nobody can tell them apart, and so nobody takes them away."""
+        return [member for member in item.get(one) or () if self._sets[one](member) is None]
+
+    def agreed(self, base: Base, ours: Item, theirs: Item) -> Base:
+        """Return the last common version: of each field in which both sides are the same, that; of the others what was."""
+        now = dict(base)
+        for one in self._fields:
+            if (mine := self._said(one, ours)) == self._said(one, theirs):
+                now[one] = _digest(mine)
+        for one in self._sets:
+            mine_keys, other_keys = self._by_key(one, ours).keys(), self._by_key(one, theirs).keys()
+            was = set(base.get(one) or ())
+            now[one] = sorted((mine_keys & other_keys) | (was & (mine_keys | other_keys)))
+        return now
+
+
+def _put(item: Item, one: str, value: Any) -> None:
+    if value in (None, "", [], {}):
+        item.pop(one, None)
+    else:
+        item[one] = value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as the log would hold it: a secret there is a marker here, and what says nothing is nothing."""
+    return None if value in (None, "", [], {}) else scan_json(kept_value(value))[0]
+
+
+def _digest(value: Any) -> str:
+    return sha256(to_json([value]).encode()).hexdigest()[:_DIGITS]
+
 
 _LONGEST_SHOWN = 2000
 _MOST_NAMED = 200
@@ -54,7 +167,7 @@ class Synced:
     totals: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
@@ -64,12 +177,12 @@ class Sync(ABC):
     system: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
     # Fields that are sets, each with what tells its members apart.
-    sets: "ClassVar[dict[str, Callable[[Any], Any]]]"
+    sets: ClassVar[dict[str, Callable[[Any], Any]]]
 
     # What fields say that can be spelled in several ways.
-    meanings: "ClassVar[Mapping[str, Callable[[Any], Any]]]" = MappingProxyType({})
+    meanings: ClassVar[Mapping[str, Callable[[Any], Any]]] = MappingProxyType({})
 
-    def __init__(self, log: "Decklog", path: str, *, run_id: str, dry_run: bool = False) -> None:
+    def __init__(self, log: Decklog, path: str, *, run_id: str, dry_run: bool = False) -> None:
         self.log = log
         self.path = path
         self.run_id = run_id
@@ -77,26 +190,26 @@ class Sync(ABC):
         self._three_way = ThreeWay(self.fields, self.sets, self.meanings)
 
     @abstractmethod
-    def theirs(self) -> "Items":
+    def theirs(self) -> Items:
         """Read the other side's items."""
 
     @abstractmethod
-    def ours(self) -> "Items":
+    def ours(self) -> Items:
         """Return the run's tasks as the other side would have them."""
 
     @abstractmethod
-    def take(self, items: "Items", ours: "Items") -> None:
+    def take(self, items: Items, ours: Items) -> None:
         """Bring items of the other side into the log, so far as they differ from what is here."""
 
     @abstractmethod
-    def give(self, items: "Items") -> None:
+    def give(self, items: Items) -> None:
         """Write items to the other side, over what is there."""
 
     def task_of(self, item: str) -> str | None:
         """Name the task of an item; None where that is not known."""
         return item
 
-    def is_wanted(self, _item: "Item") -> bool:
+    def is_wanted(self, _item: Item) -> bool:
         """Return whether a task that the other side never had is to be made there."""
         return True
 
@@ -117,7 +230,7 @@ class Sync(ABC):
         self._agree(base, self.theirs() if give else theirs)
         return self.report
 
-    def _merge(self, base: "dict[str, Base]", ours: "Items", theirs: "Items") -> "tuple[Items, Items]":
+    def _merge(self, base: dict[str, Base], ours: Items, theirs: Items) -> tuple[Items, Items]:
         take: Items = {name: item for name, item in theirs.items() if name not in ours}
         new = ((name, item) for name, item in ours.items() if name not in theirs and name not in base)
         give: Items = {name: item for name, item in new if self.is_wanted(item)}
@@ -132,11 +245,11 @@ class Sync(ABC):
             self.report.disputed += [shown(one) for one in merged.differences]
         return take, give
 
-    def _named(self, what: str, names: "Collection[str]") -> list[str]:
+    def _named(self, what: str, names: Collection[str]) -> list[str]:
         self.report.totals[what] = len(names)
         return sorted(names)[:_MOST_NAMED]
 
-    def _agree(self, base: "dict[str, Base]", theirs: "Items") -> "dict[str, Base]":
+    def _agree(self, base: dict[str, Base], theirs: Items) -> dict[str, Base]:
         """Remember in what both sides are the same now, as each of them tells it."""
         ours = self.ours()
         now = {name: self._three_way.agreed(base.get(name, {}), ours[name], theirs[name]) for name in ours if name in theirs}
@@ -150,7 +263,7 @@ class Sync(ABC):
     def _state(self) -> str:
         return f"sync-{self.system}"
 
-    def _base(self) -> "dict[str, Base]":
+    def _base(self) -> dict[str, Base]:
         try:
             document = self.log.states.get(self.run_id, self._state).document
         except NotFound:
@@ -172,8 +285,8 @@ class FileSync(Sync):
     """Keeps a file in step, which is read and written as a whole, by what exports to such a file and imports it."""
 
     file_name: ClassVar[str]
-    exports: "ClassVar[type[Any]]"
-    imports: "ClassVar[type[Any]]"
+    exports: ClassVar[type[Any]]
+    imports: ClassVar[type[Any]]
     _read: bytes = b""
 
     def export_text(self) -> str | None:
@@ -188,7 +301,7 @@ class FileSync(Sync):
             with open(path, encoding="utf-8") as file:
                 return file.read()
 
-    def import_text(self, text: str, as_here: "Items") -> None:
+    def import_text(self, text: str, as_here: Items) -> None:
         """Import a text as the file would have it; `as_here` says how items are in the log."""
         with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
             path = os.path.join(folder, self.file_name)
@@ -229,7 +342,7 @@ class FileSync(Sync):
                 os.unlink(made)
 
 
-def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[str, object], str | None]]") -> None:
+def tell(log: Decklog, system: str, run_id: str, disputed: list[tuple[dict[str, object], str | None]]) -> None:
     """Put what both sides changed into the inbox, each dispute once, with the task that it is about."""
     for one, task_id in disputed:
         body = (
@@ -240,10 +353,10 @@ def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[st
         log.inbox.post(f"sync-{system}", body, severity=MessageSeverity.QUESTION, run_id=run_id, task_id=task_id, key=key)
 
 
-def shown(one: FieldConflict) -> "dict[str, object]":
+def shown(one: FieldConflict) -> dict[str, object]:
     """Return a dispute as it is told."""
     return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
 
 
-def _text(value: "Any") -> str:
+def _text(value: Any) -> str:
     return (value if isinstance(value, str) else to_json(value))[:_LONGEST_SHOWN]

@@ -1,35 +1,170 @@
-"""Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
+"""Write the rows of a source through the stores: each once, or kept as it was when no record can hold it."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from decklog.core.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
-from decklog.importing.draft import Draft, RecordDraft, only_describes
+from decklog.importing.exports import every
 from decklog.importing.report import Fate, Report
 from decklog.importing.row import Row, plain
-from decklog.importing.versions import NOTE, SUBTYPE, Versions, identity_of, is_as_it_was, same_entry, says_the_same
-from decklog.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
-from decklog.journal.rows import load, number_of
+from decklog.journal import chain
+from decklog.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, Entry, EntryKind
+from decklog.journal.rows import COLUMNS, load, number_of
+from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.overview import spending
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+M = TypeVar("M", bound=Callable[..., Any])
+# What the journal knows a keyed entry by: stream, subtype, group and key.
+Identity = tuple[str, str, str, str]
+Mapping = Callable[[Row], Any]
+After = Callable[[list[tuple[Row, Fate]]], None]
 
-    from decklog.journal.known_keys import Identity
-    from decklog.log import Decklog
 
-    # Gives what became of a row, or what it is to become when it only describes.
-    Mapping = Callable[[Row], Any]
-    # Is told of a batch, in its transaction, what became of each row.
-    After = Callable[[list[tuple[Row, Fate]]], None]
+@dataclass(slots=True)
+class Draft:
+    """What to append to a row's stream, as the arguments of `append`, and what has become of the row once that is done.
+
+    What names a model is a charge, of money that was spent there.
+    """
+
+    row: Row
+    entry: dict[str, Any]
+    fate: Fate = Fate.NEW
+    # Goes into the report, unless the journal knew the entry.
+    note: str | None = None
+
+    @property
+    def is_charge(self) -> bool:
+        return "model" in self.entry
+
+
+@dataclass(slots=True)
+class RecordDraft:
+    """A record as the row tells it; one that is here becomes it when the source's is newer, by the time in `clock`."""
+
+    row: Row
+    record_class: type[Record]
+    fields: dict[str, Any]
+    clock: str | None = None
+    # What only a record that is not here yet is given.
+    at_first: dict[str, Any] = field(default_factory=dict)
+    # Says why what is here stays, whatever the source says.
+    stays: Callable[[Any], str | None] | None = None
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return tuple([self.fields[name] for name in self.record_class.identity])
+
+    @property
+    def added(self) -> dict[str, Any]:
+        """What a record is made of that is not here yet."""
+        return {**self.fields, **self.at_first}
+
+
+def describes(mapping: M) -> M:
+    """Mark a mapping that writes nothing itself: a row it refuses is kept without undoing what was made of the others."""
+    mapping.only_describes = True  # type: ignore[attr-defined]
+    return mapping
+
+
+def only_describes(mapping: Callable[..., object]) -> bool:
+    return getattr(mapping, "only_describes", False)
+
+
+# What stands with every change that an import makes.
+NOTE = "imported"
+SUBTYPE = COLUMNS.index("subtype")
+# The columns by which entries are told apart that have the same key; what follows from the log itself is not among them.
+_SAYING = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
+_REDACTED, _PLACES = COLUMNS.index("redacted"), {name: place for place, name in enumerate(COLUMNS)}
+_DIGESTS = {chain.BODY: chain.BODY_DIGEST, chain.PAYLOAD: chain.PAYLOAD_DIGEST}
+
+
+class Versions:
+    """A record that is here, beside what a row of the source says of it."""
+
+    def __init__(self, log: Decklog, present: Record, fields: dict[str, Any]) -> None:
+        self._log = log
+        self._present = present
+        self._fields = fields
+
+    def is_same(self) -> bool:
+        """Return whether the record is what the row says."""
+        here = {name: getattr(self._present, name) for name in self._fields}
+        # Most are, as they stand; to find out what a secret became takes ten times as long.
+        return here == self._fields or self._log.db.values.bind(here)[0] == self._given
+
+    @cached_property
+    def _given(self) -> dict[str, Any]:
+        """What the row says as columns hold it: redacted, and JSON in one spelling."""
+        return self._log.db.values.bind(self._fields)[0]
+
+    def is_ours(self) -> bool:
+        """Return whether an import made the last change."""
+        return self._history[-1].body == NOTE
+
+    def moved(self) -> tuple[list[str], list[str]]:
+        """Name the fields that the source changed since an import set them, and those of them that were changed here too."""
+        set_by_import: dict[str, Any] = {}
+        before: dict[str, Any] | None = None
+        for entry in self._history:
+            image = entry.payload if isinstance(entry.payload, dict) else {}
+            if before is None or entry.body == NOTE:
+                set_by_import |= {
+                    name: image.get(name) for name in self._given if before is None or image.get(name) != before.get(name)
+                }
+            before = image
+        here = before or {}
+        moved = [name for name, value in self._given.items() if value != set_by_import.get(name) and value != here.get(name)]
+        return moved, [name for name in moved if here.get(name) != set_by_import.get(name)]
+
+    @cached_property
+    def _history(self) -> list[Entry]:
+        table, record_id = self._present.table, self._present.id_of(self._present.values())
+        return list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
+
+
+def says_the_same(said: Sequence[Any], present: tuple[Any, ...]) -> bool:
+    """Return whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
+
+    What the row leaves out counts for nothing, and a text that is kept elsewhere, or was dropped since, by its digest.
+    """
+    for place in _SAYING:
+        value, held = said[place], present[place]
+        if value is None or value == held or value == "":
+            continue
+        digest = _DIGESTS.get(place)
+        if digest is None or held is not None or chain.digest(value) != present[digest]:
+            return False
+    return True
+
+
+def identity_of(entry: dict[str, Any]) -> Identity | None:
+    """Give by what the journal knows an entry that is given as the arguments of `append`, unless those are no plain texts."""
+    stream, key = entry.get("stream"), entry.get("key")
+    subtype, group_id = entry.get("subtype") or "", entry.get("group_id") or ""
+    identity = (stream, subtype, group_id, key)
+    return identity if all(type(part) is str for part in identity) else None  # type: ignore[return-value]
+
+
+def same_entry(log: Decklog, entry: Entry, given: dict[str, Any]) -> bool:
+    """Return whether an entry is what a row of the source says now, as it is given or as columns hold it."""
+    said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
+    return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
+
+
+def _says(name: str, value: object) -> bool:
+    return name not in ("key", "stream") and value not in (None, "")
+
 
 _ROWS = 1000
 _LONGEST_PART = 60
@@ -44,7 +179,7 @@ class _DryRun(Exception):
 class RowWriter:
     """Writes what mappings make of rows, through the stores, and counts it."""
 
-    def __init__(self, log: "Decklog", report: Report, progress: "Callable[[str, int, int], None] | None" = None) -> None:
+    def __init__(self, log: Decklog, report: Report, progress: Callable[[str, int, int], None] | None = None) -> None:
         self.log = log
         self.intake = Intake(log.parts)
         self.bulk = Bulk(log.parts)
@@ -55,14 +190,12 @@ class RowWriter:
         self._losses: list[str] = []
         # Who adds records of kinds that are given their places by the log; each says of many whether they are new.
         self.adders: dict[type[Record], Callable[[list[dict[str, Any]]], list[bool]]] = {}
-        # Whether the entries that came last were here already: then most of those that follow are.
-        self._is_again = False
         self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
         # The subtypes and groups that keyed entries of a stream had when this import first wrote to it.
         self._kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
     @contextmanager
-    def open(self) -> "Iterator[None]":
+    def open(self) -> Iterator[None]:
         """Hold a dry run in one transaction, and undo it; otherwise every batch is committed for itself."""
         if not self.report.dry_run:
             yield
@@ -76,7 +209,7 @@ class RowWriter:
 
     # Batches
 
-    def take_all(self, rows: "Iterable[Row]", mapping: "Mapping", whole: int = 0, after: "After | None" = None) -> None:
+    def take_all(self, rows: Iterable[Row], mapping: Mapping, whole: int = 0, after: After | None = None) -> None:
         """Take rows over, many in a transaction, but no more than fit into a little memory."""
         batch: list[Row] = []
         done = room = 0
@@ -94,7 +227,7 @@ class RowWriter:
             self.report.lose(f"{table}: {problem.message}; {done + len(batch)} rows were read, and {lost} of them were not")
         self._take_batch(batch, mapping, done, whole, after)
 
-    def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int, after: "After | None") -> int:
+    def _take_batch(self, batch: list[Row], mapping: Mapping, done: int, whole: int, after: After | None) -> int:
         if not batch:
             return 0
         self._notes, self._losses = [], []
@@ -112,7 +245,7 @@ class RowWriter:
             self._progress(batch[0].table, done + len(batch), whole)
         return len(batch)
 
-    def _take(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+    def _take(self, rows: list[Row], mapping: Mapping) -> list[Fate]:
         """Take rows together. When one of them can't be taken, take the halves apart, down to the row that it is."""
         noted = len(self._notes)
         try:
@@ -129,7 +262,7 @@ class RowWriter:
         middle = len(rows) // 2
         return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
 
-    def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+    def _take_together(self, rows: list[Row], mapping: Mapping) -> list[Fate]:
         if only_describes(mapping):
             fates = self._write_described([self._described(row, mapping) for row in rows])
         else:
@@ -139,14 +272,14 @@ class RowWriter:
         self._write([self._left(row) for row, fate in taken if row.left and fate not in (Fate.KEPT, Fate.REFUSED)])
         return fates
 
-    def _described(self, row: Row, mapping: "Mapping") -> "Draft | RecordDraft":
+    def _described(self, row: Row, mapping: Mapping) -> Draft | RecordDraft:
         try:
             draft: Draft | RecordDraft = mapping(row)
         except DecklogError as problem:
             return self._whole(row, problem.message)
         return draft
 
-    def _write_described(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+    def _write_described(self, drafts: list[Draft | RecordDraft]) -> list[Fate]:
         """Write entries and records, each kind together; say what became of the rows in their order."""
         entries = [draft for draft in drafts if isinstance(draft, Draft) and not draft.is_charge]
         if len(entries) == len(drafts):
@@ -161,7 +294,7 @@ class RowWriter:
             for draft in drafts
         ]
 
-    def _charge_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+    def _charge_all(self, drafts: list[Draft | RecordDraft]) -> list[Fate]:
         charges = [draft.entry for draft in drafts if isinstance(draft, Draft) and draft.is_charge]
         known = self.bulk.known(charges) if charges else {}
         fates = []
@@ -177,7 +310,7 @@ class RowWriter:
         new = iter(self.bulk.charge_all([charge for charge, fate in zip(charges, fates, strict=True) if fate is Fate.NEW]))
         return [fate if fate is not Fate.NEW or next(new) else Fate.ALREADY for fate in fates]
 
-    def _record_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+    def _record_all(self, drafts: list[Draft | RecordDraft]) -> list[Fate]:
         """Add the records that are not here, many at once, and bring the others up to date one by one."""
         records = [draft for draft in drafts if isinstance(draft, RecordDraft)]
         if not records:
@@ -199,29 +332,27 @@ class RowWriter:
             for draft in records
         ]
 
-    def _recorded(self, draft: RecordDraft, present: "Record | None") -> Fate:
+    def _recorded(self, draft: RecordDraft, present: Record | None) -> Fate:
         assert present is not None
         why = draft.stays and draft.stays(present)
         if why and not Versions(self.log, present, draft.fields).is_same():
             self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")
         return Fate.ALREADY if why else self._renew(present, draft.clock, draft.fields)
 
-    def _write(self, drafts: "list[Draft]", *, name_rows: bool = False) -> "list[Fate]":
+    def _write(self, drafts: list[Draft], *, name_rows: bool = False) -> list[Fate]:
         """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
         if not drafts:
             return []
-        told_before = self._told_before(drafts, name_rows=name_rows) if self._is_again else frozenset()
-        decided = dict.fromkeys(told_before, Fate.ALREADY)
+        decided: dict[int, Fate] = {}
         if name_rows:
-            left = {place: draft for place, draft in enumerate(drafts) if place not in decided}
-            decided |= {place: self._beside(drafts[place].row, row) for place, row in self._of_another_kind(left).items()}
+            decided = {place: self._beside(drafts[place].row, row) for place, row in self._of_another_kind(drafts).items()}
         fates = iter(self._append([draft for place, draft in enumerate(drafts) if place not in decided], name_rows=name_rows))
         return [decided[place] if place in decided else next(fates) for place in range(len(drafts))]
 
-    def _of_another_kind(self, drafts: "dict[int, Draft]") -> "dict[int, tuple[Any, ...]]":
+    def _of_another_kind(self, drafts: list[Draft]) -> dict[int, tuple[Any, ...]]:
         """Find the rows whose entry is here under another subtype or group, which are parts of what it is known by."""
         asked: dict[Identity, tuple[int, bool]] = {}
-        for place, draft in drafts.items():
+        for place, draft in enumerate(drafts):
             own = identity_of(draft.entry)
             kinds = self._kinds_of(own[0], draft.row.table) if own is not None else []
             if own is not None and kinds:
@@ -232,7 +363,7 @@ class RowWriter:
         as_before = {asked[identity][0] for identity in known if asked[identity][1]}
         return {asked[identity][0]: row for identity, row in known.items() if asked[identity][0] not in as_before}
 
-    def _kinds_of(self, stream: str, table: str) -> "list[tuple[str, str]]":
+    def _kinds_of(self, stream: str, table: str) -> list[tuple[str, str]]:
         """List the subtypes and groups of the entries that earlier imports made of a table's rows."""
         if (stream, table) not in self._kinds:
             start = key_start(self.report.system, table)
@@ -244,24 +375,9 @@ class RowWriter:
             self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in BOOKKEEPING]
         return self._kinds[stream, table]
 
-    def _told_before(self, drafts: "list[Draft]", *, name_rows: bool) -> "set[int]":
-        """Find the places of entries that are here word for word: what is as it was need not be looked through for secrets."""
-        identities = {place: found for place, draft in enumerate(drafts) if (found := identity_of(draft.entry)) is not None}
-        present = self.intake.known_rows(identities.values())
-        same = {
-            place
-            for place, identity in identities.items()
-            if identity in present and (identity[1] in BOOKKEEPING or is_as_it_was(drafts[place].entry, present[identity]))
-        }
-        for place in same if name_rows else ():
-            if drafts[place].row.left:
-                drafts[place].row.made = load(self.log.db, present[identities[place]]).id
-        return same
-
-    def _append(self, drafts: "list[Draft]", *, name_rows: bool) -> "list[Fate]":
+    def _append(self, drafts: list[Draft], *, name_rows: bool) -> list[Fate]:
         prepared = self.intake.prepared_all([draft.entry for draft in drafts])
         entries = self.intake.append_all(prepared)
-        self._is_again = bool(entries.known)
         self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
         # Of what an import noted down for itself nobody asks what it says.
         present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in BOOKKEEPING])
@@ -273,7 +389,7 @@ class RowWriter:
             for place, draft in enumerate(drafts)
         ]
 
-    def _known(self, draft: Draft, said: "tuple[Any, ...]", present: "tuple[Any, ...] | None") -> Fate:
+    def _known(self, draft: Draft, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Fate:
         """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
         if present is None or says_the_same(said, present):
             return Fate.ALREADY
@@ -281,7 +397,7 @@ class RowWriter:
             return Fate.ALREADY
         return self._beside(draft.row, present)
 
-    def _beside(self, row: Row, present: "tuple[Any, ...]") -> Fate:
+    def _beside(self, row: Row, present: tuple[Any, ...]) -> Fate:
         """Keep a changed row beside the entry that was made of it."""
         row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
         [fate] = self._write([self._left(row)])
@@ -298,19 +414,19 @@ class RowWriter:
         draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
         return draft
 
-    def _whole(self, row: Row, why: str, at: "datetime | None" = None) -> Draft:
+    def _whole(self, row: Row, why: str, at: datetime | None = None) -> Draft:
         row.left = {}
         draft = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
         draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
         return draft
 
-    def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
+    def _as_it_was(self, row: Row, subtype: str, payload: dict[str, Any], body: str, at: datetime | None = None) -> Draft:
         named = {"system": self.report.system, "table": row.table, "id": row.id}
         key = f"{self.key(row)}:{row.digest()}"
         entry = {"stream": row.stream, "body": body, "kind": EntryKind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
         return Draft(row, {**entry, "key": key, "at": at})
 
-    def keep(self, row: Row, why: str, at: "datetime | None" = None) -> Fate:
+    def keep(self, row: Row, why: str, at: datetime | None = None) -> Fate:
         """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
         try:
             with self.log.transaction():
@@ -346,14 +462,14 @@ class RowWriter:
 
     # What mappings write with
 
-    def entry(self, row: Row, entry: "dict[str, Any]") -> Draft:
+    def entry(self, row: Row, entry: dict[str, Any]) -> Draft:
         """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
         entry["stream"] = row.stream
         if "key" not in entry:
             entry["key"] = self.key(row)
         return Draft(row, entry)
 
-    def charge(self, row: Row, charge: "dict[str, Any]") -> Draft:
+    def charge(self, row: Row, charge: dict[str, Any]) -> Draft:
         """Describe a charge of the row's run, given as the arguments of the ledger's; it has been spent, and is written once."""
         return Draft(row, {**charge, "run_id": row.stream, "key": self.key(row)})
 
@@ -380,7 +496,7 @@ class RowWriter:
         known = self._turns.setdefault((row.table, row.stream, at), {})
         return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
 
-    def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any") -> Fate:
+    def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: Any) -> Fate:
         """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`,
         or says something else while nobody here changed it.
         """
@@ -391,7 +507,7 @@ class RowWriter:
             return Fate.NEW
         return self._renew(present, clock, fields)
 
-    def _renew(self, present: Record, clock: str | None, fields: "dict[str, Any]") -> Fate:
+    def _renew(self, present: Record, clock: str | None, fields: dict[str, Any]) -> Fate:
         """Bring what moved on in the source. What the log's own users changed stays, unless the source's is newer."""
         its_run = getattr(present, "run_id", None)
         if its_run is not None and fields.get("run_id", its_run) != its_run:
@@ -414,7 +530,7 @@ class RowWriter:
             return Fate.ALREADY
         return self.change(type(present), **identity, **{name: fields[name] for name in moved if name not in identity})
 
-    def merge(self, present: Record, fields: "dict[str, Any]") -> Fate:
+    def merge(self, present: Record, fields: dict[str, Any]) -> Fate:
         """Bring the fields that the source changed since the last import; one that was changed here too stays."""
         versions = Versions(self.log, present, fields)
         if versions.is_same():
@@ -427,7 +543,7 @@ class RowWriter:
         identity = {name: getattr(present, name) for name in present.identity}
         return self.change(type(present), **identity, **wanted) if wanted else Fate.ALREADY
 
-    def change(self, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
+    def change(self, record_class: type[Record], *, clock: str | None = None, **fields: Any) -> Fate:
         """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
         older = f" and {clock} < :{clock}" if clock else ""
         changes = ", ".join(f"{name} = :{name}" for name in fields if name not in record_class.identity)

@@ -1,21 +1,16 @@
-"""Takes over Hermes Kanban's boards: tasks, what they wait for, comments, events and the runs of workers."""
+"""Import Hermes Kanban boards: tasks, links, comments, events and the runs of workers."""
 
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
-from decklog.importing.draft import Draft, RecordDraft, describes
-from decklog.importing.landing import run_below
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.table_tracker import COMMENTS, ITEM, LINKS, Table, TableTracker
-from decklog.importing.tracker import WAS_RUNNING, Link
+from decklog.importing.tracker import COMMENTS, ITEM, LINKS, WAS_RUNNING, Link, Table, TableTracker
+from decklog.importing.writer import Draft, RecordDraft, describes, run_below
 from decklog.stores.tasks.task import LinkKind, TaskState
-
-if TYPE_CHECKING:
-    from typing import Any
 
 DEFAULT = "default"
 FILE = "kanban.db"
@@ -70,7 +65,7 @@ class HermesImport(TableTracker):
     }
     tables: ClassVar = {name: table.columns for name, table in layout.items()}
 
-    def databases(self) -> "dict[str, str]":
+    def databases(self) -> dict[str, str]:
         """Find the boards: a file, or those below the program's folder."""
         if not os.path.isdir(self.path):
             return {_board_of(self.path): self.path}
@@ -87,18 +82,18 @@ class HermesImport(TableTracker):
         if "tasks" not in source or "task_events" not in source:
             raise Invalid(f"{source.path} is no board of Hermes Kanban: it has no tasks or no task_events", path=source.path)
 
-    def place_of(self, _table: str, _columns: "dict[str, Any]", database: str) -> str:
+    def place_of(self, _table: str, _columns: dict[str, Any], database: str) -> str:
         """Name the board of a task, and its run."""
         self.places[database] = self.run_id if database == DEFAULT else run_below(self.run_id, database)
         self.titles[database] = self.goal if database == DEFAULT else f"{self.goal}: {database}"
         return database
 
-    def spelled(self, name: str, value: "Any") -> "Any":
+    def spelled(self, name: str, value: Any) -> Any:
         """Spell times, which are seconds since 1970 there, as others do."""
         is_time = name in _WHEN and isinstance(value, (int, float)) and 0 < value < _LATEST
         return to_text(datetime.fromtimestamp(value, UTC)) if is_time else plain(value)
 
-    def is_done(self, columns: "dict[str, Any]") -> bool:
+    def is_done(self, columns: dict[str, Any]) -> bool:
         """Return whether a task is done; one that was done stays so in the archive."""
         return columns.get("status") == "done" or (columns.get("status") == "archived" and "completed_at" in columns)
 
@@ -123,11 +118,11 @@ class HermesImport(TableTracker):
             updated_at=None,
         )
 
-    def _shown(self, row: Row, name: str) -> "Any":
+    def _shown(self, row: Row, name: str) -> Any:
         parsed = parsed_json(row.columns[name]) if name == "skills" else NotImplemented
         return row.columns[name] if parsed is NotImplemented else parsed
 
-    def _state(self, row: Row) -> "tuple[TaskState, str | None]":
+    def _state(self, row: Row) -> tuple[TaskState, str | None]:
         word = str(row.columns.get("status") or "todo")
         if self.is_done(row.columns):
             row.take("status")
