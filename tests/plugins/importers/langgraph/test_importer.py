@@ -7,8 +7,8 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.importing.report import Fate
-from decklog.plugins.importers.langgraph.importer import LangGraphImport
-from decklog.plugins.importers.langgraph.msgpack import decoded
+from decklog.plugins.importers.langgraph import LangGraphImport
+from decklog.plugins.langgraph_values import readable, unpack
 from tests.conftest import on_both
 from tests.every import every
 from tests.plugins.importers import claims
@@ -91,9 +91,9 @@ def test_another_database_is_refused(log: Decklog, tmp_path: Path) -> None:
 @every("data", [b"", b"\xc1", b"\x01\x01", b"\xa5ab", b"\xdc\x00\x02\x01", b"\x91" * 300 + b"\x01", b"\xa1\xff"])
 def test_what_is_no_messagepack_is_refused(data: bytes) -> None:
     with pytest.raises(Invalid):
-        decoded(data)
+        unpack(data)
 
 
 @every("value", [0, 127, -1, -32, -100, 2**40, 1.5, "", "ä" * 40, [], [1, [2]], {"a": {"b": None}}, True, b"x"])
 def test_a_value_is_read_as_it_was_written(value: object) -> None:
-    assert decoded(packed(value)) == value
+    assert readable(unpack(packed(value))) == value

@@ -207,7 +207,7 @@ def import_langgraph(call: Invocation, source: str, dry_run: bool, seconds: floa
     Nothing is changed there, and no object in it is ever made: each is kept as the name of its class and its arguments.
     """
     from decklog.location.locate import without_password
-    from decklog.plugins.importers.langgraph.importer import SERVERS, LangGraphImport
+    from decklog.plugins.importers.langgraph import SERVERS, LangGraphImport
 
     is_server = source.startswith(SERVERS)
     shown = without_password(source) if is_server else source
