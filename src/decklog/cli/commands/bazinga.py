@@ -27,7 +27,7 @@ def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
     from decklog.cli.projects import Consent
     from decklog.location.locate import found_above
-    from decklog.plugins.legacy.bazinga.program.program import run
+    from decklog.plugins.legacy.bazinga.program import run
 
     return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
 
@@ -46,7 +46,7 @@ def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int
     from decklog.cli.projects import accept_project
     from decklog.plugins.importers.bazinga.take_over import TakeOver
     from decklog.plugins.legacy.bazinga.base import Desk
-    from decklog.plugins.legacy.bazinga.places import detect
+    from decklog.plugins.bazinga_project import detect
 
     with ProgressMeter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()

@@ -88,7 +88,7 @@ def test_another_database_is_refused(log: Decklog, tmp_path: Path) -> None:
         _taker(tmp_path / "x.db")(log)
 
 
-@every("data", [b"", b"\xc1", b"\x01\x01", b"\xa5ab", b"\xdc\x00\x02\x01", b"\x91" * 300 + b"\x01", b"\xa1\xff"])
+@every("data", [b"", b"\xc1", b"\xa5ab", b"\xdc\x00\x02\x01", b"\x91" * 3000 + b"\x01", b"\xa1\xff"])
 def test_what_is_no_messagepack_is_refused(data: bytes) -> None:
     with pytest.raises(Invalid):
         unpack(data)

@@ -417,11 +417,6 @@ class Mirror:
         return True
 
 
-def log_beside(path: str) -> str:
-    """Name the log whose readers open the file at a path."""
-    return "{}.decklog{}".format(*os.path.splitext(path))
-
-
 def is_there(path: str) -> bool:
     """Return whether there is a file with something in it; bazinga begins an empty one anew."""
     return os.path.exists(path) and os.path.getsize(path) > 0

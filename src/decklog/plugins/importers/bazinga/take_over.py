@@ -16,8 +16,9 @@ from decklog.db.sqlite.query import tables_of
 from decklog.importing.report import Report
 from decklog.importing.source import SqliteSource
 from decklog.log import Decklog
+from decklog.plugins.bazinga_project import log_beside
 from decklog.plugins.importers.bazinga.importer import BazingaImport
-from decklog.plugins.importers.bazinga.mirror import MARKS, log_beside, make
+from decklog.plugins.importers.bazinga.mirror import MARKS, make
 from decklog.stores.workflow import bazinga_workflow
 from decklog.stores.workflow.document import completed, records_of, shipped
 

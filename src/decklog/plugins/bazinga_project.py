@@ -1,10 +1,9 @@
 """Finds the project and its database: named, from the environment, from .bazinga/paths.env, or in a folder above."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from typing import Any
+from decklog.db.sqlite.query import tables_of
 
 VARIABLE = "BAZINGA_ROOT"
 # Set by the scripts that call Decklog in a project that was taken over.
@@ -28,8 +27,6 @@ def log_of(path: str) -> tuple[str, str | None]:
     """
     if "://" in path:
         return path, None
-    from decklog.plugins.importers.bazinga.mirror import log_beside
-
     beside = log_beside(path)
     if not os.path.exists(beside) and os.path.exists(path) and os.path.getsize(path) > 0:
         return path, None
@@ -83,7 +80,7 @@ def root_of(db_path: str) -> str:
     return detect()[0] or os.getcwd()
 
 
-def described() -> "dict[str, Any]":
+def described() -> dict[str, Any]:
     """Return what detection finds, for whoever wonders why a call met another database."""
     root, source = detect()
     here = {"cwd": os.getcwd(), "env_var_set": bool(os.environ.get(VARIABLE))}
@@ -103,6 +100,9 @@ def described() -> "dict[str, Any]":
 
 def is_old_database(path: str) -> bool:
     """Return whether a file is a SQLite database that bazinga-db itself made."""
-    from decklog.db.sqlite.query import tables_of
-
     return {"sessions", "orchestration_logs"} <= tables_of(path)
+
+
+def log_beside(path: str) -> str:
+    """Name the log whose readers open the file at a path."""
+    return "{}.decklog{}".format(*os.path.splitext(path))

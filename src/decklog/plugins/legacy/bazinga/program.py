@@ -1,31 +1,27 @@
-"""The program: global flags, one command, its answer on stdout, what is wrong on stderr."""
+"""The program bazinga-db: global flags, one command, its reply on stdout, errors on stderr."""
 
+import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from decklog.core.errors import DecklogError
-from decklog.plugins.legacy.bazinga import places
+from decklog.log import Decklog
+from decklog.plugins import bazinga_project as places
 from decklog.plugins.legacy.bazinga.base import PROGRAM, CallRefused, DatabaseInitError, told
-from decklog.plugins.legacy.bazinga.program.commands import COMMANDS, JSON_ERRORS, WITHOUT_DATABASE
-from decklog.plugins.legacy.bazinga.program.usage import CommandUsage, Misuse, UsageValues
+from decklog.plugins.legacy.bazinga.commands import COMMANDS, Command
+from decklog.plugins.legacy.bazinga.usage import CommandUsage, Misuse, ProgramReply, UsageValues
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-    from typing import Protocol
 
-    from decklog.log import Decklog
-    from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
+class Consent(Protocol):
+    """What the user said of a project that was found, and not named."""
 
-    class Consent(Protocol):
-        """What the user said of a project that was found, and not named."""
+    def check(self, database: str) -> None:
+        """Refuse a log that the user did not say yes to."""
 
-        def check(self, database: str) -> None:
-            """Refuse a log that the user did not say yes to."""
-
-        def opened(self, database: str, log: "Decklog") -> None:
-            """Refuse another log in its place, and remember one that was made by this call."""
+    def opened(self, database: str, log: Decklog) -> None:
+        """Refuse another log in its place, and remember one that was made by this call."""
 
 
 _SYNOPSIS = f"usage: {PROGRAM} [--db PATH] [--project-root DIR] [--quiet] [-h] COMMAND [ARGS...]"
@@ -38,7 +34,7 @@ class WrongStart(Exception):
 class ProgramCall:
     """One call: what stands before the command, the command, and its own words."""
 
-    def __init__(self, arguments: list[str], otherwise: "Callable[[], str | None]") -> None:
+    def __init__(self, arguments: list[str], otherwise: Callable[[], str | None]) -> None:
         self._otherwise = otherwise
         # Whether the project was found rather than named by this call or the environment.
         self.is_found = False
@@ -95,7 +91,7 @@ def _nowhere() -> None:
     return None
 
 
-def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere, consent: "Consent | None" = None) -> int:
+def run(arguments: list[str], otherwise: Callable[[], str | None] = _nowhere, consent: Consent | None = None) -> int:
     """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
 
     `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.
@@ -115,14 +111,15 @@ def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere, 
         return 0
 
 
-def _run(call: ProgramCall, consent: "Consent | None") -> int:
+def _run(call: ProgramCall, consent: Consent | None) -> int:
     name = "help" if call.wants_help or call.name is None else call.name
     if name not in COMMANDS:
         sys.stderr.write(f"Error: Unknown command: {name}\nRun `{PROGRAM} help` for the list.\n")
         return 1
-    usage = CommandUsage(COMMANDS[name][1])
+    command = COMMANDS[name]
+    usage = CommandUsage(command.usage)
     try:
-        return _show(_answer(call, name, usage, consent), quiet=call.quiet)
+        return _show(_answer(call, command, usage, consent), quiet=call.quiet)
     except Misuse as problem:
         return _refuse(name, problem, f"Usage: {PROGRAM} {name} {usage.shown()}".rstrip())
     except (CallRefused, DatabaseInitError) as problem:
@@ -131,34 +128,26 @@ def _run(call: ProgramCall, consent: "Consent | None") -> int:
         return _refuse(name, CallRefused(told(problem)))
 
 
-def _answer(call: ProgramCall, name: str, usage: CommandUsage, consent: "Consent | None") -> "ProgramReply":
-    module = _module(COMMANDS[name][0])
-    handle: Callable[..., ProgramReply] = getattr(module, name.replace("-", "_"))
-    given = UsageValues(usage, [] if call.wants_help else call.words)
-    if name in WITHOUT_DATABASE:
-        return handle(given)
-    # Some take them as words or flags of their own.
-    call.db, call.root = given.get("db") or call.db, given.get("project-root") or call.root
+def _answer(call: ProgramCall, command: Command, usage: CommandUsage, consent: Consent | None) -> ProgramReply:
+    values = UsageValues(usage, [] if call.wants_help else call.words)
+    if command.desk is None:
+        return command.answer(None, values)
+    # Some commands take these as words or flags of their own.
+    call.db, call.root = values.get("db") or call.db, values.get("project-root") or call.root
     path, root = call.place()
     asked = consent if call.is_found else None
     if asked is not None:
         asked.check(path)
-    with module.DESK(path, call.quiet, project_root=root) as desk:
+    with command.desk(path, call.quiet, project_root=root) as desk:
         if asked is not None:
             asked.opened(path, desk.log)
-        reply = handle(desk, given)
+        reply = command.answer(desk, values)
     if desk.behind is not None:
         sys.stderr.write(f"Warning: {desk.behind}\n")
     return reply
 
 
-def _module(name: str) -> "ModuleType":
-    from importlib import import_module
-
-    return import_module(f"decklog.plugins.legacy.bazinga.{name}")
-
-
-def _show(reply: "ProgramReply", *, quiet: bool) -> int:
+def _show(reply: ProgramReply, *, quiet: bool) -> int:
     text = reply.shown(quiet=quiet)
     try:
         sys.stdout.write(text)
@@ -169,9 +158,7 @@ def _show(reply: "ProgramReply", *, quiet: bool) -> int:
 
 
 def _refuse(name: str, problem: Exception, usage: str | None = None) -> int:
-    if name in JSON_ERRORS:
-        import json
-
+    if COMMANDS[name].json_errors:
         details = problem.details if isinstance(problem, CallRefused) else {}
         shown = {"success": False, "error": str(problem), **details}
         if usage is not None:

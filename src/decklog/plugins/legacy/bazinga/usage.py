@@ -1,13 +1,44 @@
-"""A command's words, read by its usage line: flags in both spellings and both forms, and no unknown ones."""
+"""A command's words, parsed by its usage line, and its reply."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from decklog.plugins.legacy.bazinga.base import CallRefused
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+NOTHING = object()
+
+
+class ProgramReply:
+    """An answer. `said` is dropped by --quiet; a value that says `success: false` is a failure."""
+
+    def __init__(
+        self, value: Any = NOTHING, *, said: str | None = None, text: str | None = None, line: bool = False, code: int = 0
+    ) -> None:
+        self.value = value
+        self.said = said
+        self.text = text
+        self.line = line
+        self.code = code
+
+    @property
+    def exit_code(self) -> int:
+        failed = isinstance(self.value, dict) and self.value.get("success") is False
+        return 1 if failed else self.code
+
+    def shown(self, *, quiet: bool) -> str:
+        """Write the answer as standard output has it."""
+        parts = []
+        if self.said and not quiet and not self.exit_code:
+            parts.append(f"\u2713 {self.said}")
+        if self.text is not None:
+            parts.append(self.text)
+        if self.value is not NOTHING and not (quiet and self.line):
+            import json
+
+            parts.append(json.dumps(self.value, indent=None if self.line else 2))
+        return "".join(part + "\n" for part in parts)
+
 
 _PARTS = re.compile(r"\[[^\]]*\]|\S+")
 # Text that only begins with dashes, such as a Markdown rule, is text.
@@ -75,9 +106,10 @@ class UsageValues:
             self._take(word, rest)
         self._check()
         names = [*usage.required, *usage.optional]
-        self._named = dict(zip(names, self.words, strict=False))
+        self.named = dict(zip(names, self.words, strict=False))
+        self.known = frozenset([*names, *usage.flags])
 
-    def _take(self, word: str, rest: "Iterator[str]") -> None:
+    def _take(self, word: str, rest: Iterator[str]) -> None:
         if word == "--" and not self._usage.takes_rest:
             self.words += rest
         elif self._usage.takes_rest or not self._is_flag(word):
@@ -93,7 +125,7 @@ class UsageValues:
         is_past = len(self.words) >= len(self._usage.required)
         return is_past and _plain(word) in self._usage.bare
 
-    def _flag(self, word: str, rest: "Iterator[str]") -> None:
+    def _flag(self, word: str, rest: Iterator[str]) -> None:
         spelled, equals, value = word.partition("=")
         name = self._usage.flags.get(_plain(spelled))
         if name is None:
@@ -123,14 +155,14 @@ class UsageValues:
         if extra and not usage.takes_rest:
             raise Misuse(f"Unexpected argument: {extra[0]!r}")
 
-    # What handlers ask for
+    # Values, by name
 
     def __getitem__(self, name: str) -> str:
-        return self._named[name]
+        return self.named[name]
 
     def get(self, name: str) -> str | None:
         """Return an optional word or a flag's value; None when it was not given."""
-        return self._named.get(name, self.flags.get(name))
+        return self.named.get(name, self.flags.get(name))
 
     def text(self, name: str, default: str) -> str:
         """Return an optional word or a flag's value; one that is blank was given, and is not the default."""
@@ -154,7 +186,7 @@ class UsageValues:
         except ValueError:
             raise Misuse(f"{_shown(name)} must be a number, got {text!r}") from None
 
-    def json(self, name: str) -> "Any":
+    def json(self, name: str) -> Any:
         """Return a word or a flag as JSON."""
         from decklog.plugins.legacy.bazinga.base import from_json_text
 
@@ -169,6 +201,22 @@ class UsageValues:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise Misuse(f"{_shown(name)} must be a JSON list of strings")
         return value
+
+    def converted(self, name: str, kind: str, low: int | None, high: int | None, *, label: str) -> Any:
+        """Return a word or a flag as the annotation of a parameter says; None when it was not given."""
+        if self._usage.flags.get(name) in self._usage.switches:
+            return True if self.has(name) else None
+        if "bool" in kind:
+            text = self.get(name)
+            return None if text is None else text.strip().lower() in ("true", "1", "yes")
+        if "list[str]" in kind:
+            return self.texts(name)
+        if "str" in kind and not kind.startswith("list"):
+            return self.get(name)
+        if "int" in kind and not kind.startswith("list"):
+            text = self.get(name)
+            return None if text is None else whole(label, text, low=low, high=high)
+        return self.number(name) if "float" in kind else self.json(name)
 
     def file(self, name: str) -> str | None:
         """Return the text of the file that a flag names."""
