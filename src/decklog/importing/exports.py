@@ -36,6 +36,30 @@ def every(find: Callable[..., Page[Any]]) -> Iterator[Any]:
             return
 
 
+class Schema:
+    """The tables of an older system, from the file `schema.sql` in the folder of a module."""
+
+    def __init__(self, module_file: str) -> None:
+        with open(os.path.join(os.path.dirname(module_file), "schema.sql"), encoding="utf-8") as file:
+            self._text = file.read()
+        db = apsw.Connection(":memory:")
+        db.execute(self._text)
+        found = db.execute("select tbl_name, sql from sqlite_schema where sql is not null order by rowid").fetchall()
+        self._statements = [(table, sql) for table, sql in found if not table.startswith("sqlite_")]
+        names = "select name from pragma_table_xinfo(?)"
+        tables = dict.fromkeys(table for table, _ in self._statements)
+        # Columns by table, in their order.
+        self.tables = {table: tuple(name for (name,) in db.execute(names, (table,))) for table in tables}
+        db.close()
+
+    def create(self, db: apsw.Connection, table: str | None = None) -> None:
+        """Create one table with its indexes, or all of them."""
+        if table is None:
+            db.execute(self._text)
+        for _, sql in [found for found in self._statements if found[0] == table]:
+            db.execute(sql)
+
+
 class LeftoverRows:
     """What imports of one system kept in the journal: columns by the record they belong to, and rows by their table.
 

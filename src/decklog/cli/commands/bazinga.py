@@ -44,9 +44,9 @@ def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int
     until everything has arrived.
     """
     from decklog.cli.projects import accept_project
+    from decklog.plugins.bazinga_project import detect
     from decklog.plugins.importers.bazinga.take_over import TakeOver
     from decklog.plugins.legacy.bazinga.base import Desk
-    from decklog.plugins.bazinga_project import detect
 
     with ProgressMeter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from decklog.importing.report import Report
     from decklog.log import Decklog
+    from decklog.plugins import Importer
 
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
@@ -130,8 +131,7 @@ def import_github(call: Invocation, source: str, run_id: str, dry_run: bool, sec
 
     Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.plugins.importers.github import GithubImport
-    from decklog.plugins.importers.github import REPOSITORY
+    from decklog.plugins.importers.github import REPOSITORY, GithubImport
 
     # A file of that name goes first.
     is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
@@ -231,6 +231,15 @@ def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: boo
     with _log(call, file, dry_run) as log, ProgressMeter() as meter:
         taken = OtlpImport(log, file, by_conversation=by_conversation, dry_run=dry_run, progress=meter).run()
     return _show(call, taken)
+
+
+def import_by_plugin(call: Invocation, name: str, importer: "Importer", path: str, run_id: str, *, dry_run: bool) -> int:
+    """Import by an importer plug-in, and show the report."""
+    from decklog.plugins.records import RecordImport
+
+    with _log(call, path, dry_run) as log, ProgressMeter() as meter:
+        done = RecordImport(log, path, importer, name=name, run_id=run_id, dry_run=dry_run, progress=meter).run()
+    return _show(call, done)
 
 
 _everywhere = click.option("--all", "everywhere", is_flag=True, help="import sessions of all folders, not only this one")

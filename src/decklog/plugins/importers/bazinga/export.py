@@ -7,6 +7,7 @@ from decklog.importing.exports import Export, every, text_of
 from decklog.importing.writer import key_start
 from decklog.journal.entry import BOOKKEEPING, EntryKind
 from decklog.log import Decklog
+from decklog.plugins.importers.bazinga.importer import SCHEMA
 from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern
@@ -17,125 +18,6 @@ from decklog.stores.workflow.context_package import ContextConsumption
 
 R = TypeVar("R", bound=Record)
 Columns = dict[str, Any]
-
-_TS = "TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
-_AUTO = "id INTEGER PRIMARY KEY AUTOINCREMENT"
-_SESSION = "session_id TEXT NOT NULL REFERENCES sessions(session_id) ON DELETE CASCADE"
-
-STATEMENTS = [
-    f"""CREATE TABLE sessions (session_id TEXT PRIMARY KEY, start_time {_TS}, end_time TIMESTAMP,
-        mode TEXT CHECK (mode IN ('simple', 'parallel')), original_requirements TEXT,
-        status TEXT DEFAULT 'active' CHECK (status IN ('active', 'completed', 'failed')),
-        initial_branch TEXT DEFAULT 'main', metadata TEXT, created_at {_TS})""",
-    f"""CREATE TABLE orchestration_logs ({_AUTO}, {_SESSION}, timestamp {_TS}, iteration INTEGER, agent_type TEXT NOT NULL,
-        agent_id TEXT, content TEXT NOT NULL,
-        log_type TEXT DEFAULT 'interaction' CHECK (log_type IN ('interaction', 'reasoning', 'event')),
-        reasoning_phase TEXT CHECK (reasoning_phase IS NULL OR reasoning_phase IN ('understanding', 'approach', 'decisions',
-          'risks', 'blockers', 'pivot', 'completion')),
-        confidence_level TEXT CHECK (confidence_level IS NULL OR confidence_level IN ('high', 'medium', 'low')),
-        references_json TEXT, redacted INTEGER DEFAULT 0 CHECK (redacted IN (0, 1)), group_id TEXT, event_subtype TEXT,
-        event_payload TEXT, idempotency_key TEXT)""",
-    "CREATE INDEX idx_logs_session ON orchestration_logs (session_id, timestamp DESC)",
-    "CREATE INDEX idx_logs_agent_type ON orchestration_logs (session_id, agent_type)",
-    "CREATE INDEX idx_logs_reasoning ON orchestration_logs (session_id, log_type, reasoning_phase) WHERE log_type = 'reasoning'",
-    "CREATE INDEX idx_logs_group_reasoning ON orchestration_logs (session_id, group_id, log_type) WHERE log_type = 'reasoning'",
-    "CREATE INDEX idx_logs_events ON orchestration_logs (session_id, log_type, event_subtype) WHERE log_type = 'event'",
-    """CREATE UNIQUE INDEX idx_logs_idempotency ON orchestration_logs (session_id, event_subtype, group_id, idempotency_key)
-        WHERE idempotency_key IS NOT NULL AND log_type = 'event'""",
-    f"""CREATE TABLE state_snapshots ({_AUTO}, {_SESSION}, group_id TEXT NOT NULL DEFAULT 'global', timestamp {_TS},
-        state_type TEXT CHECK (state_type IN ('pm', 'orchestrator', 'group_status', 'investigation')),
-        state_data TEXT NOT NULL)""",
-    "CREATE UNIQUE INDEX idx_state_unique ON state_snapshots (session_id, state_type, group_id)",
-    "CREATE INDEX idx_state_session_type_group ON state_snapshots (session_id, state_type, group_id, timestamp DESC)",
-    f"""CREATE TABLE task_groups (id TEXT NOT NULL, {_SESSION}, name TEXT NOT NULL,
-        status TEXT DEFAULT 'pending' CHECK (status IN ('pending', 'in_progress', 'completed', 'failed',
-          'approved_pending_merge', 'merging')),
-        assigned_to TEXT, revision_count INTEGER DEFAULT 0, last_review_status TEXT, feature_branch TEXT, merge_status TEXT,
-        complexity INTEGER CHECK (complexity BETWEEN 1 AND 10),
-        initial_tier TEXT DEFAULT 'Developer' CHECK (initial_tier IN ('Developer', 'Senior Software Engineer')),
-        context_references TEXT, specializations TEXT, item_count INTEGER DEFAULT 1, security_sensitive INTEGER DEFAULT 0,
-        qa_attempts INTEGER DEFAULT 0, tl_review_attempts INTEGER DEFAULT 0, component_path TEXT,
-        review_iteration INTEGER DEFAULT 1 CHECK (review_iteration >= 1),
-        no_progress_count INTEGER DEFAULT 0 CHECK (no_progress_count >= 0),
-        blocking_issues_count INTEGER DEFAULT 0 CHECK (blocking_issues_count >= 0),
-        speckit_task_ids TEXT, created_at {_TS}, updated_at {_TS}, PRIMARY KEY (id, session_id))""",
-    "CREATE INDEX idx_taskgroups_session ON task_groups (session_id, status)",
-    f"""CREATE TABLE token_usage ({_AUTO}, {_SESSION}, timestamp {_TS}, agent_type TEXT NOT NULL, agent_id TEXT,
-        tokens_estimated INTEGER NOT NULL)""",
-    "CREATE INDEX idx_tokens_session ON token_usage (session_id, agent_type)",
-    f"""CREATE TABLE skill_outputs ({_AUTO}, {_SESSION}, timestamp {_TS}, skill_name TEXT NOT NULL, output_data TEXT NOT NULL,
-        agent_type TEXT, group_id TEXT, iteration INTEGER DEFAULT 1)""",
-    "CREATE INDEX idx_skill_session ON skill_outputs (session_id, skill_name, timestamp DESC)",
-    "CREATE INDEX idx_skill_agent_group ON skill_outputs (session_id, skill_name, agent_type, group_id, iteration)",
-    """CREATE UNIQUE INDEX idx_skill_unique_iteration
-        ON skill_outputs (session_id, skill_name, agent_type, group_id, iteration)""",
-    "CREATE INDEX idx_skill_latest ON skill_outputs (session_id, skill_name, agent_type, group_id, iteration DESC)",
-    f"""CREATE TABLE development_plans ({_AUTO}, session_id TEXT UNIQUE NOT NULL REFERENCES sessions(session_id)
-        ON DELETE CASCADE, original_prompt TEXT NOT NULL, plan_text TEXT NOT NULL, phases TEXT NOT NULL, current_phase INTEGER,
-        total_phases INTEGER NOT NULL, created_at {_TS}, updated_at {_TS}, metadata TEXT)""",
-    "CREATE INDEX idx_devplans_session ON development_plans (session_id)",
-    f"""CREATE TABLE success_criteria ({_AUTO}, {_SESSION}, criterion TEXT NOT NULL,
-        status TEXT DEFAULT 'pending' CHECK (status IN ('pending', 'met', 'blocked', 'failed')), actual TEXT, evidence TEXT,
-        required_for_completion BOOLEAN DEFAULT 1, created_at {_TS}, updated_at {_TS})""",
-    "CREATE UNIQUE INDEX idx_unique_criterion ON success_criteria (session_id, criterion)",
-    "CREATE INDEX idx_criteria_session_status ON success_criteria (session_id, status)",
-    f"""CREATE TABLE context_packages ({_AUTO}, {_SESSION}, group_id TEXT,
-        package_type TEXT NOT NULL CHECK (package_type IN ('research', 'failures', 'decisions', 'handoff', 'investigation')),
-        file_path TEXT NOT NULL, producer_agent TEXT NOT NULL,
-        priority TEXT NOT NULL DEFAULT 'medium' CHECK (priority IN ('low', 'medium', 'high', 'critical')),
-        summary TEXT NOT NULL, size_bytes INTEGER, version INTEGER DEFAULT 1,
-        supersedes_id INTEGER REFERENCES context_packages(id), scope TEXT DEFAULT 'group' CHECK (scope IN ('group', 'global')),
-        created_at {_TS})""",
-    *(
-        f"CREATE INDEX idx_cp_{name} ON context_packages ({column})"
-        for name, column in (
-            ("session", "session_id"),
-            ("group", "group_id"),
-            ("type", "package_type"),
-            ("priority", "priority"),
-            ("scope", "scope"),
-            ("created", "created_at"),
-        )
-    ),
-    "CREATE INDEX idx_packages_priority_ranking ON context_packages (session_id, priority, created_at DESC)",
-    f"""CREATE TABLE context_package_consumers ({_AUTO}, package_id INTEGER NOT NULL REFERENCES context_packages(id)
-        ON DELETE CASCADE, agent_type TEXT NOT NULL, consumed_at TIMESTAMP, iteration INTEGER DEFAULT 1,
-        UNIQUE (package_id, agent_type, iteration))""",
-    "CREATE INDEX idx_cpc_package ON context_package_consumers (package_id)",
-    "CREATE INDEX idx_cpc_agent ON context_package_consumers (agent_type)",
-    "CREATE INDEX idx_cpc_pending ON context_package_consumers (consumed_at) WHERE consumed_at IS NULL",
-    """CREATE TABLE error_patterns (pattern_hash TEXT NOT NULL, project_id TEXT NOT NULL, signature_json TEXT NOT NULL,
-        solution TEXT NOT NULL, confidence REAL DEFAULT 0.5 CHECK (confidence BETWEEN 0 AND 1),
-        occurrences INTEGER DEFAULT 1 CHECK (occurrences >= 1), lang TEXT, last_seen TEXT DEFAULT CURRENT_TIMESTAMP,
-        created_at TEXT DEFAULT CURRENT_TIMESTAMP, ttl_days INTEGER DEFAULT 90 CHECK (ttl_days > 0),
-        PRIMARY KEY (pattern_hash, project_id))""",
-    "CREATE INDEX idx_patterns_project ON error_patterns (project_id, lang)",
-    "CREATE INDEX idx_patterns_ttl ON error_patterns (last_seen, ttl_days)",
-    """CREATE TABLE strategies (strategy_id TEXT PRIMARY KEY, project_id TEXT NOT NULL, topic TEXT NOT NULL,
-        insight TEXT NOT NULL, helpfulness INTEGER DEFAULT 0 CHECK (helpfulness >= 0), lang TEXT, framework TEXT,
-        last_seen TEXT, created_at TEXT)""",
-    "CREATE INDEX idx_strategies_project ON strategies (project_id, framework)",
-    "CREATE INDEX idx_strategies_topic ON strategies (topic)",
-    f"""CREATE TABLE consumption_scope (scope_id TEXT PRIMARY KEY, {_SESSION}, group_id TEXT NOT NULL,
-        agent_type TEXT NOT NULL CHECK (agent_type IN ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer',
-          'investigator')),
-        iteration INTEGER NOT NULL CHECK (iteration >= 0), package_id INTEGER NOT NULL REFERENCES context_packages(id)
-        ON DELETE CASCADE, consumed_at TEXT DEFAULT CURRENT_TIMESTAMP)""",
-    "CREATE INDEX idx_consumption_session ON consumption_scope (session_id, group_id, agent_type)",
-    """CREATE UNIQUE INDEX idx_consumption_unique
-        ON consumption_scope (session_id, group_id, agent_type, iteration, package_id)""",
-    f"""CREATE TABLE workflow_transitions ({_AUTO}, current_agent TEXT NOT NULL, response_status TEXT NOT NULL,
-        next_agent TEXT, action TEXT NOT NULL, include_context TEXT, escalation_check INTEGER DEFAULT 0, model_override TEXT,
-        fallback_agent TEXT, bypass_qa INTEGER DEFAULT 0, max_parallel INTEGER, then_action TEXT,
-        UNIQUE (current_agent, response_status))""",
-    "CREATE INDEX idx_wt_agent ON workflow_transitions (current_agent)",
-    f"""CREATE TABLE agent_markers ({_AUTO}, agent_type TEXT NOT NULL UNIQUE, required_markers TEXT NOT NULL,
-        workflow_markers TEXT)""",
-    f"CREATE TABLE workflow_special_rules ({_AUTO}, rule_name TEXT NOT NULL UNIQUE, description TEXT, config TEXT NOT NULL)",
-    f"CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at {_TS}, description TEXT)",
-    "INSERT INTO schema_version (version, description) VALUES (19, 'written by decklog')",
-]
-
 
 SYSTEM = "bazinga"
 _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
@@ -167,8 +49,7 @@ class BazingaExport:
             return self._write()
 
     def _begin(self) -> None:
-        for statement in STATEMENTS:
-            self.out.db.execute(statement)
+        SCHEMA.create(self.out.db)
 
     def _write(self) -> dict[str, Any]:
         self._begin()

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound, SchemaTooNew
+from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
@@ -33,51 +34,9 @@ from decklog.stores.workflow.context_package import (
 
 NEWEST = 19
 
-TABLES: dict[str, tuple[str, ...]] = {
-    "sessions": (
-        *("session_id", "start_time", "end_time", "mode", "original_requirements", "status", "initial_branch", "metadata"),
-        "created_at",
-    ),
-    "task_groups": (
-        *("id", "session_id", "name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch"),
-        *("merge_status", "complexity", "initial_tier", "context_references", "specializations", "item_count"),
-        *("security_sensitive", "qa_attempts", "tl_review_attempts", "component_path", "review_iteration"),
-        *("no_progress_count", "blocking_issues_count", "speckit_task_ids", "created_at", "updated_at"),
-    ),
-    "orchestration_logs": (
-        *("id", "session_id", "timestamp", "iteration", "agent_type", "agent_id", "content", "log_type", "reasoning_phase"),
-        *("confidence_level", "references_json", "redacted", "group_id", "event_subtype", "event_payload", "idempotency_key"),
-    ),
-    "state_snapshots": ("id", "session_id", "group_id", "timestamp", "state_type", "state_data"),
-    "token_usage": ("id", "session_id", "timestamp", "agent_type", "agent_id", "tokens_estimated"),
-    "skill_outputs": (*("id", "session_id", "timestamp", "skill_name", "output_data", "agent_type", "group_id", "iteration"),),
-    "development_plans": (
-        *("id", "session_id", "original_prompt", "plan_text", "phases", "current_phase", "total_phases", "created_at"),
-        *("updated_at", "metadata"),
-    ),
-    "success_criteria": (
-        *("id", "session_id", "criterion", "status", "actual", "evidence", "required_for_completion", "created_at"),
-        "updated_at",
-    ),
-    "context_packages": (
-        *("id", "session_id", "group_id", "package_type", "file_path", "producer_agent", "priority", "summary"),
-        *("size_bytes", "version", "supersedes_id", "scope", "created_at"),
-    ),
-    "context_package_consumers": ("id", "package_id", "agent_type", "consumed_at", "iteration"),
-    "consumption_scope": ("scope_id", "session_id", "group_id", "agent_type", "iteration", "package_id", "consumed_at"),
-    "error_patterns": (
-        *("pattern_hash", "project_id", "signature_json", "solution", "confidence", "occurrences", "lang", "last_seen"),
-        *("created_at", "ttl_days"),
-    ),
-    "strategies": (
-        *("strategy_id", "project_id", "topic", "insight", "helpfulness", "lang", "framework", "last_seen", "created_at"),
-    ),
-    "workflow_transitions": (
-        *("id", "current_agent", "response_status", "next_agent", "action", "include_context", "escalation_check"),
-        *("model_override", "fallback_agent", "bypass_qa", "max_parallel", "then_action"),
-    ),
-    "agent_markers": ("id", "agent_type", "required_markers", "workflow_markers"),
-    "workflow_special_rules": ("id", "rule_name", "description", "config"),
+SCHEMA = Schema(__file__)
+TABLES = {
+    **{name: columns for name, columns in SCHEMA.tables.items() if name != "schema_version"},
     # Only in old files.
     "configuration": ("key", "value", "updated_at"),
     "decisions": ("id", "session_id", "timestamp", "iteration", "decision_type", "decision_data"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
 from decklog.importing.report import Fate, Report
 from decklog.importing.row import EPOCH, Row, parsed_json
@@ -39,33 +40,8 @@ DATABASES = {
     "memory": "memory.db",
 }
 
-TABLES: dict[str, tuple[str, ...]] = {
-    "feedback": (
-        *("id", "received_at", "from_handle", "channel", "severity", "body", "context_url", "fix_class", "state", "fix_pr_url"),
-        *("regression_test_path", "root_cause", "success_criterion", "notes_json"),
-    ),
-    "em_inbox": (
-        *("id", "received_at", "from_handle", "channel", "severity", "body", "state", "answer", "escalated_to", "ack_sent_at"),
-        *("answered_at", "closed_at"),
-    ),
-    "tasks": (
-        *("id", "priority", "state", "created_at", "last_heartbeat_at", "stage", "current_state_name", "inputs_json"),
-        *("result_json", "trace_file", "cost_usd", "loop_version"),
-    ),
-    "audit": (
-        *("id", "occurred_at", "task_id", "stage", "state_name", "tool_name", "args_json", "result_json", "duration_ms"),
-        *("error", "loop_version"),
-    ),
-    "spend": (
-        *("id", "occurred_at", "task_id", "call_site", "model", "input_tokens", "cache_read_tokens", "cache_create_tokens"),
-        *("output_tokens", "usd"),
-    ),
-    "ci_history": ("workflow_name", "branch", "run_id", "started_at", "completed_at", "duration_s", "conclusion"),
-    "memory": (
-        *("id", "topic", "created_at", "source_kind", "source_id", "payload_json", "embedding_key", "confidence"),
-        *("last_recalled_at", "recall_count", "superseded_by"),
-    ),
-}
+SCHEMA = Schema(__file__)
+TABLES = SCHEMA.tables
 KEYS: dict[str, tuple[str, ...]] = {"ci_history": ("workflow_name", "branch", "run_id")}
 
 

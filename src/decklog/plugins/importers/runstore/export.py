@@ -9,7 +9,7 @@ from decklog.importing.exports import Export, ExportReport, each, every, text_of
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
-from decklog.plugins.importers.runstore.importer import STATEMENTS, TABLES, WAS_RUNNING
+from decklog.plugins.importers.runstore.importer import SCHEMA, TABLES, WAS_RUNNING
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Agent, Run
@@ -135,8 +135,7 @@ class RunStoreExport:
             return self.log.db.read(self._write)
 
     def _write(self) -> dict[str, Any]:
-        for statement in STATEMENTS:
-            self.out.db.execute(statement)
+        SCHEMA.create(self.out.db)
         for run in each(self.log, Run, "started_at, id"):
             there = self._run(run)
             self._agents(run.id, there)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
+from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
 from decklog.importing.report import Fate
 from decklog.importing.row import EPOCH, Row
@@ -18,31 +19,8 @@ from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Agent, Run, RunStatus
 from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
-STATEMENTS = [
-    """CREATE TABLE runs (id TEXT PRIMARY KEY, goal TEXT NOT NULL, repo_path TEXT NOT NULL, status TEXT NOT NULL, summary TEXT,
-        cycle_count INTEGER NOT NULL DEFAULT 0, replan_count INTEGER NOT NULL DEFAULT 0, current_task_id TEXT,
-        created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
-    """CREATE TABLE agents (run_id TEXT NOT NULL, role TEXT NOT NULL, session_id TEXT, turns INTEGER NOT NULL DEFAULT 0,
-        rotation_count INTEGER NOT NULL DEFAULT 0, last_prompt_path TEXT, last_response_path TEXT, updated_at TEXT NOT NULL,
-        PRIMARY KEY (run_id, role))""",
-    """CREATE TABLE tasks (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, title TEXT NOT NULL, objective TEXT NOT NULL,
-        acceptance_criteria_json TEXT NOT NULL, verification_steps_json TEXT NOT NULL, allowed_paths_json TEXT NOT NULL,
-        status TEXT NOT NULL, attempt_count INTEGER NOT NULL DEFAULT 0, implementation_summary TEXT, blocker_signature TEXT,
-        created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
-    """CREATE TABLE task_attempts (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, task_id TEXT NOT NULL,
-        attempt_number INTEGER NOT NULL, status TEXT NOT NULL, summary TEXT NOT NULL, blocker_signature TEXT,
-        result_json TEXT NOT NULL, created_at TEXT NOT NULL)""",
-    """CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, ts TEXT NOT NULL, source TEXT NOT NULL,
-        kind TEXT NOT NULL, message TEXT NOT NULL, payload_json TEXT NOT NULL)""",
-    """CREATE TABLE artifacts (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, role TEXT, kind TEXT NOT NULL, path TEXT NOT NULL,
-        created_at TEXT NOT NULL, metadata_json TEXT NOT NULL)""",
-    """CREATE TABLE checkpoints (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, status TEXT NOT NULL, payload_json TEXT NOT NULL,
-        created_at TEXT NOT NULL)""",
-    """CREATE TABLE approvals (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, source TEXT NOT NULL, verdict TEXT NOT NULL,
-        rationale TEXT NOT NULL, payload_json TEXT NOT NULL, created_at TEXT NOT NULL)""",
-]
-
-
+SCHEMA = Schema(__file__)
+TABLES = SCHEMA.tables
 # Nobody here holds a task that was in progress there, and it may still be worked on: it waits until someone resumes it.
 STATES = {
     "pending": TaskState.PENDING,
@@ -170,28 +148,6 @@ _FREE: dict[str, Any] = {"worker": None, "leased_until": None, "leased_at": None
 def outcome_of(word: object) -> AttemptOutcome:
     """Read an attempt's status, which is the caller's own word; what is no success counts as failed."""
     return _OUTCOMES.get(str(word).strip().casefold(), AttemptOutcome.FAILED)
-
-
-TABLES: dict[str, tuple[str, ...]] = {
-    "runs": (
-        *("id", "goal", "repo_path", "status", "summary", "cycle_count", "replan_count", "current_task_id"),
-        *("created_at", "updated_at"),
-    ),
-    "agents": (
-        *("run_id", "role", "session_id", "turns", "rotation_count", "last_prompt_path", "last_response_path", "updated_at"),
-    ),
-    "tasks": (
-        *("id", "run_id", "title", "objective", "acceptance_criteria_json", "verification_steps_json", "allowed_paths_json"),
-        *("status", "attempt_count", "implementation_summary", "blocker_signature", "created_at", "updated_at"),
-    ),
-    "task_attempts": (
-        *("id", "run_id", "task_id", "attempt_number", "status", "summary", "blocker_signature", "result_json", "created_at"),
-    ),
-    "events": ("id", "run_id", "ts", "source", "kind", "message", "payload_json"),
-    "artifacts": ("id", "run_id", "role", "kind", "path", "created_at", "metadata_json"),
-    "checkpoints": ("id", "run_id", "status", "payload_json", "created_at"),
-    "approvals": ("id", "run_id", "source", "verdict", "rationale", "payload_json", "created_at"),
-}
 
 
 class RunStoreImport(Import, TaskTables):
