@@ -75,7 +75,7 @@ COMMANDS = {
     "prompt": ("gate.prompt", "Show the prompt of a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
-    "import": ("transfer", "Import sessions, data of other trackers, or an exported log."),
+    "import": ("exchange.importing", "Import sessions, data of other trackers, or an exported log."),
     "sync": ("exchange.syncing", "Keep a run and another tracker in step, both ways."),
     "receive": ("exchange.telemetry", "Take in what other programs send, as it happens."),
     "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),

@@ -93,7 +93,7 @@ class LeftoverRows:
                 yield payload
 
     def columns(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the columns that were kept beside a record, and what the record has in the place of some of them."""
+        """Return the kept columns of a record, and the values that the record has instead of some of them."""
         payload = self._columns.get(name)
         if payload is None:
             return {}, {}
@@ -101,7 +101,7 @@ class LeftoverRows:
         return columns, payload["instead"]
 
     def restored(self, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Put kept columns back, unless what stands in their place was changed since; what is empty then takes its default."""
+        """Restore kept columns, unless the value used instead was changed since; then fill empty columns by their defaults."""
         columns, instead = self.columns(name)
         for column, value in columns.items():
             if column not in instead or _stored(row.get(column)) == instead[column]:
@@ -203,9 +203,9 @@ _REFUSALS = (apsw.ConstraintError, apsw.MismatchError)
 
 
 class Export:
-    """Writes one older system's database. It is made beside its place and put there when it is whole.
+    """Writes an older system's database. It is built as a temporary file and moved into place when it is complete.
 
-    Times in a row are written as `spell` says. With `wal`, the file is left in that mode, which SQLite remembers in it.
+    Times in a row are written by `spell`. With `wal`, the file is left in that mode, which SQLite remembers in it.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ class Export:
 
 
 class Folder:
-    """A folder that only its owner can enter, made beside its place and put there when it is whole."""
+    """A folder that only its owner can enter, built under a temporary name and renamed when it is complete."""
 
     def __init__(self, path: str) -> None:
         self.path = path

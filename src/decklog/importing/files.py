@@ -42,7 +42,7 @@ def file_in(path: str, places: Sequence[str], hint: str) -> str:
 
 
 def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> Iterator[TextLine]:
-    """Yield the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
+    """Yield the JSON objects of a file line by line; skip blank lines and conflict markers."""
     with opened(path, most_bytes) as file:
         for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
             text = raw.decode("utf-8", "replace").strip().lstrip("\ufeff")
@@ -104,7 +104,7 @@ def json_values(path: str) -> tuple[list[Any], str]:
 
 
 def values_in(text: str) -> tuple[list[Any], str]:
-    """Read JSON values that stand one after the other, on each side of git's conflicts; give also what is not whole.
+    """Parse consecutive JSON values, on each side of git's conflicts; return also the text that is incomplete.
 
     Of a list that was cut off, the objects that are whole are given.
     """

@@ -12,13 +12,13 @@ from decklog.log import Decklog
 
 
 class Import(ABC):
-    """Takes one older system's records over. A subclass says which tables there are, and what becomes of a row of each."""
+    """Imports an older system's records. A subclass names the tables, and maps a row of each."""
 
     system: ClassVar[str]
     # Tables by name with the columns that are known, and the columns of the key where that is not `id`.
     tables: ClassVar[dict[str, tuple[str, ...]]]
     keys: ClassVar[dict[str, tuple[str, ...]]]
-    # Tables that say nothing of their own.
+    # Tables without information.
     ignored: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -34,7 +34,7 @@ class Import(ABC):
         self.path = path
         self.seconds = seconds
         self.report = Report(self.system, path, dry_run)
-        self.landing = RowWriter(log, self.report, progress)
+        self.writer = RowWriter(log, self.report, progress)
 
     @abstractmethod
     def mappings(self) -> dict[str, Mapping]:
@@ -48,7 +48,7 @@ class Import(ABC):
         """Take everything over, or only say what would become of it."""
         with self.source() as source:
             self.check(source)
-            with self.landing.open():
+            with self.writer.open():
                 self.take(source)
         return self.report
 
@@ -62,7 +62,7 @@ class Import(ABC):
         for table, mapping in self.mappings().items():
             if table in source:
                 rows = self.rows_of(table, self.in_order(source, table))
-                self.landing.take_all(rows, mapping, source.count(table))
+                self.writer.take_all(rows, mapping, source.count(table))
 
     def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
         """Give rows as they were written."""

@@ -30,7 +30,7 @@ _WITHOUT_ZONE = len("2026-11-15 08:30:00")
 class Row:
     """One row: its table, its id there, and its columns.
 
-    A column that holds what no field can is left over with what stands in its place (`instead`), so that writing the row back
+    A column that holds what no field can is left over with the value used instead (`instead`), so that writing the row back
     restores it unless the record was changed since.
     """
 
@@ -40,7 +40,7 @@ class Row:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
-        # Columns that are kept beside the record as a rule, so that nobody need be told.
+        # Columns that are usually kept with the record, and need no note.
         self.usual: tuple[str, ...] = ()
         self.begin_again()
 
@@ -66,7 +66,7 @@ class Row:
         return default if value is None else value
 
     def pass_over(self, names: "Iterable[str]") -> None:
-        """Take columns that say nothing of their own."""
+        """Take columns without information."""
         for name in names:
             self.left.pop(name, None)
 
@@ -273,7 +273,7 @@ def kept_columns(columns: "dict[str, Any]") -> "tuple[dict[str, Any], str]":
 
 
 def kept_json(value: "Any") -> str:
-    """Write a document's value down, whatever it holds."""
+    """Write any value of a document as JSON."""
     try:
         return to_json(value)
     except Invalid:
@@ -292,7 +292,7 @@ def kept_value(value: "Any") -> "Any":
 def _kept(value: "Any") -> "Any":
     try:
         found = plain(storable(value))
-        # With some room for what it will stand in.
+        # With room for the levels around it.
         to_json([[[[[[found]]]]]])
     except (Invalid, RecursionError):
         return json.dumps(value)
@@ -300,7 +300,7 @@ def _kept(value: "Any") -> "Any":
 
 
 def is_no_number(value: "Any") -> bool:
-    """Return whether this stands for `NaN`, or for a number beyond all bounds."""
+    """Return whether this represents `NaN` or an infinite number."""
     return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
 
 

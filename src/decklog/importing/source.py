@@ -173,7 +173,7 @@ class SqliteSource:
         return table in self.columns
 
     def count(self, table: str) -> int:
-        """Count a table's rows, for progress; 0 when the table is not there or is damaged, which reading it will tell."""
+        """Count a table's rows, for progress; 0 when the table is missing or damaged."""
         if table not in self.columns:
             return 0
         try:
@@ -213,7 +213,7 @@ class SqliteSource:
         while True:
             try:
                 for row in self._db.execute(f"select {plain}, {rest}", (start,)):
-                    # The number stands behind the columns, where it gets no name.
+                    # The number comes after the columns and gets no name.
                     yield dict(zip(names, row, strict=False))
                     start = row[-1] + 1
                 return
@@ -279,7 +279,7 @@ def _copy(path: str, target: str) -> None:
 
 
 def _authorize(action: int, _first: str | None, second: str | None, *_: object) -> int:
-    """Allow reading, the functions that our own statements need, and those that tell the time, which columns' defaults name."""
+    """Allow reading, the functions that our own statements need, and the time functions that columns' defaults use."""
     if action in _READS or (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS):
         return apsw.SQLITE_OK
     return apsw.SQLITE_DENY

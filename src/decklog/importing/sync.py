@@ -31,7 +31,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """A field that both sides changed, each in its own way; what each of them says now."""
+    """A field that both sides changed in different ways, with both values."""
 
     item: str
     field: str
@@ -58,13 +58,13 @@ class ThreeWay:
         meanings: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
         self._fields = fields
-        # What a field says, where it can be spelled in several ways.
+        # The meaning of a field that can be spelled in several ways.
         self._meanings = meanings or {}
-        # By name, with what tells members of a set apart; None for what is no member.
+        # By name, with the key of a member; None for what is no member.
         self._sets = sets
 
     def merge(self, name: str, base: Base, ours: Item, theirs: Item) -> MergedItem:
-        """Return what becomes of an item that both sides have."""
+        """Merge an item that both sides have."""
         merged = MergedItem()
         here, there = dict(theirs), dict(theirs)
         is_taken = is_given = False
@@ -112,7 +112,7 @@ class ThreeWay:
         return {_digest(_plain(key)): member for key, member in keys if key is not None}
 
     def _unknown(self, one: str, item: Item) -> list[Any]:
-        """Return the members that are none: nobody can tell them apart, and so nobody takes them away."""
+        """Return the members without a key; they are never removed."""
         return [member for member in item.get(one) or () if self._sets[one](member) is None]
 
     def agreed(self, base: Base, ours: Item, theirs: Item) -> Base:
@@ -136,7 +136,7 @@ def _put(item: Item, one: str, value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as the log would hold it: a secret there is a marker here, and what says nothing is nothing."""
+    """Return a value as the log would hold it: a secret there is a marker here, and and an empty value is none."""
     return None if value in (None, "", [], {}) else scan_json(kept_value(value))[0]
 
 
@@ -176,7 +176,7 @@ class Sync(ABC):
 
     system: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
-    # Fields that are sets, each with what tells its members apart.
+    # Fields that are sets, each with the key of its members.
     sets: ClassVar[dict[str, Callable[[Any], Any]]]
 
     # What fields say that can be spelled in several ways.
@@ -220,10 +220,10 @@ class Sync(ABC):
         self.report.taken, self.report.given = self._named("taken", take), self._named("given", give)
         if self.report.dry_run:
             return self.report
-        self._tell()
+        self._report_conflicts()
         if take:
             self.take(take, ours)
-            # At once: what is changed there from now on is a change of its own.
+            # At once: later changes there are new changes.
             base = self._agree(base, theirs)
         if give:
             self.give(give)
@@ -250,7 +250,7 @@ class Sync(ABC):
         return sorted(names)[:_MOST_NAMED]
 
     def _agree(self, base: dict[str, Base], theirs: Items) -> dict[str, Base]:
-        """Remember in what both sides are the same now, as each of them tells it."""
+        """Save in which fields both sides agree now."""
         ours = self.ours()
         now = {name: self._three_way.agreed(base.get(name, {}), ours[name], theirs[name]) for name in ours if name in theirs}
         # What is gone there stays known, or it would be written there again.
@@ -271,8 +271,10 @@ class Sync(ABC):
         items = document.get("items") if isinstance(document, dict) else None
         return items if isinstance(items, dict) else {}
 
-    def _tell(self) -> None:
-        tell(self.log, self.system, self.run_id, [(one, self.task_of(str(one["item"]))) for one in self.report.disputed])
+    def _report_conflicts(self) -> None:
+        report_conflicts(
+            self.log, self.system, self.run_id, [(one, self.task_of(str(one["item"]))) for one in self.report.disputed]
+        )
 
     def later(self) -> str:
         """Return a time after that of every task here, so that what is taken is newer."""
@@ -302,7 +304,7 @@ class FileSync(Sync):
                 return file.read()
 
     def import_text(self, text: str, as_here: Items) -> None:
-        """Import a text as the file would have it; `as_here` says how items are in the log."""
+        """Import a text as the file would have it; `as_here` has the items as they are in the log."""
         with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
             path = os.path.join(folder, self.file_name)
             with open(path, "w", encoding="utf-8") as file:
@@ -335,14 +337,14 @@ class FileSync(Sync):
                     hint = "Run it again: what came into the log stays."
                     raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
             os.rename(made, place)
-            # Before the log says that both sides agree: a power cut must not bring the old file back after that.
+            # Before the log records the agreement: a power cut must not bring the old file back after that.
             sync(folder_of(place))
         finally:
             if os.path.exists(made):
                 os.unlink(made)
 
 
-def tell(log: Decklog, system: str, run_id: str, disputed: list[tuple[dict[str, object], str | None]]) -> None:
+def report_conflicts(log: Decklog, system: str, run_id: str, disputed: list[tuple[dict[str, object], str | None]]) -> None:
     """Put what both sides changed into the inbox, each dispute once, with the task that it is about."""
     for one, task_id in disputed:
         body = (
@@ -354,7 +356,7 @@ def tell(log: Decklog, system: str, run_id: str, disputed: list[tuple[dict[str, 
 
 
 def shown(one: FieldConflict) -> dict[str, object]:
-    """Return a dispute as it is told."""
+    """Return a conflict as it is reported."""
     return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
 
 

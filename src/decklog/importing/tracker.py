@@ -13,10 +13,10 @@ from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.core.ids import is_ours
 from decklog.importing.gathering import Gathered, LinkOrder
 from decklog.importing.importer import Import
-from decklog.importing.report import Fate, Report
+from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import NOTE, Draft, Mapping, RecordDraft, describes
+from decklog.importing.writer import NOTE, Mapping, PendingEntry, PendingRecord, describes
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -56,7 +56,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class NestedRow:
-    """A row that stands within another one."""
+    """A row nested in another one."""
 
     table: str
     id: str
@@ -65,7 +65,7 @@ class NestedRow:
 
 
 class Tracker(Import):
-    """Takes a tracker's items over. A subclass gathers rows, and says what an item, a link and a comment are."""
+    """Imports a tracker's items. A subclass gathers rows, and maps items, links and comments."""
 
     tables: ClassVar[dict[str, tuple[str, ...]]] = {}
     keys: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -93,7 +93,7 @@ class Tracker(Import):
         """Read a link, and take the columns that say it."""
 
     def parts_of(self, _item: Row) -> Iterator[NestedRow]:
-        """Yield the links and comments that stand within an item."""
+        """Yield the links and comments nested in an item."""
         yield from ()
 
     def run_of(self, _item: str) -> str:
@@ -121,7 +121,7 @@ class Tracker(Import):
         self._add_parts()
         self._find_elsewhere()
         self._judge_links()
-        with self.landing.open():
+        with self.writer.open():
             self._make_runs()
             for table, mapping in self.mappings().items():
                 self._take_table(table, mapping, self.gathered.rows(table))
@@ -134,7 +134,7 @@ class Tracker(Import):
     # Before anything is written
 
     def hold_line(self, text: str, trouble: str) -> None:
-        """Hold a line that is no row, by what it says."""
+        """Add a line that is no row, named by its content."""
         row = Row(LINES, "", {"line": text, "why": trouble})
         self.gathered.add(LINES, row.digest(), row.as_json())
 
@@ -188,7 +188,7 @@ class Tracker(Import):
         return task_id
 
     def _is_here(self, item: str) -> bool:
-        found = self.log.db.read(lambda: self.landing.intake.seek(Task, self.task_of(item)))
+        found = self.log.db.read(lambda: self.writer.intake.seek(Task, self.task_of(item)))
         return found is not None and found.run_id == self.run_of(item)
 
     def first_at(self) -> str | None:
@@ -203,7 +203,7 @@ class Tracker(Import):
             except NotFound:
                 times: dict[str, Any] = {"started_at": started, "updated_at": started}
                 with self.log.transaction():
-                    self.landing.record(
+                    self.writer.record(
                         Run,
                         new_stream=True,
                         id=run_id,
@@ -222,15 +222,15 @@ class Tracker(Import):
 
     def _take_table(self, table: str, mapping: Mapping, rows: Iterable[Row]) -> None:
         after = {self.items: self._after_items, LINKS: self._after_links}.get(table)
-        self.landing.take_all(rows, mapping, self.gathered.count(table), after)
-        self.landing.take_all(self.gathered.others(table, differing=False), _is_older)
-        self.landing.take_all(self.gathered.others(table, differing=True), self._differs)
+        self.writer.take_all(rows, mapping, self.gathered.count(table), after)
+        self.writer.take_all(self.gathered.others(table, differing=False), _is_older)
+        self.writer.take_all(self.gathered.others(table, differing=True), self._differs)
 
     @abstractmethod
     def item(self, row: Row) -> Any:
         """Describe the task that an item becomes."""
 
-    def task(self, row: Row, *, created_at: datetime, updated_at: datetime | None, **fields: Any) -> RecordDraft:
+    def task(self, row: Row, *, created_at: datetime, updated_at: datetime | None, **fields: Any) -> PendingRecord:
         """Describe a task of an item's run; nobody who has it here is disturbed.
 
         Without a time of its last change, what was changed here stays.
@@ -239,29 +239,31 @@ class Tracker(Import):
         title = fields.pop("title") or row.id
         if len(title) > _LONGEST_TITLE:
             title = row.replace("title", title[:_LONGEST_TITLE])
-        told = {"id": self.task_of(row.id), "run_id": run_id, "title": title, **fields}
+        content = {"id": self.task_of(row.id), "run_id": run_id, "title": title, **fields}
         changed = {"updated_at": max(created_at, updated_at or created_at)}
         first = {"created_at": created_at, "open_dependencies": self.links.open_count(row.id)}
-        told = self._what_differs(row, told)
+        content = self._what_differs(row, content)
         if updated_at is None:
-            return RecordDraft(row, Task, told, at_first={**first, **changed}, stays=partial(_why_stays, run_id))
-        return RecordDraft(row, Task, {**told, **changed}, clock="updated_at", at_first=first, stays=partial(_why_stays, run_id))
+            return PendingRecord(row, Task, content, at_first={**first, **changed}, stays=partial(_why_stays, run_id))
+        return PendingRecord(
+            row, Task, {**content, **changed}, clock="updated_at", at_first=first, stays=partial(_why_stays, run_id)
+        )
 
-    def _what_differs(self, row: Row, told: dict[str, Any]) -> dict[str, Any]:
-        """Leave out what the item says no different than the task that is here: its words may be coarser than ours."""
+    def _what_differs(self, row: Row, content: dict[str, Any]) -> dict[str, Any]:
+        """Leave out fields in which the item agrees with the task here: its values may be coarser than ours."""
         here = self.as_here.get(row.id)
         if here is None or row.columns is here:
-            return told
+            return content
         mine = self.item(Row(row.table, row.id, here)).fields
-        differs = {name: value for name, value in told.items() if name in _NAMED_BY or mine[name] != value}
-        present = self.landing.intake.seek(Task, told["id"]) if "inputs" in differs else None
+        differs = {name: value for name, value in content.items() if name in _NAMED_BY or mine[name] != value}
+        present = self.writer.intake.seek(Task, content["id"]) if "inputs" in differs else None
         if present is not None:
             # What the source does not know of stays.
             differs["inputs"] = {**present.inputs, **differs["inputs"]}
         return differs
 
     @describes
-    def link(self, row: Row) -> RecordDraft:
+    def link(self, row: Row) -> PendingRecord:
         """Describe a link, unless it can't be made."""
         self._at_home(row)
         link = self.link_of(row)
@@ -271,21 +273,21 @@ class Tracker(Import):
             raise Invalid(why)
         ends = {"task_id": self.task_of(link.item), "depends_on": self.task_of(link.other)}
         row.made = link_name(**ends)
-        return RecordDraft(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
+        return PendingRecord(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
 
     @abstractmethod
     def comment(self, row: Row) -> Any:
         """Describe what somebody said of an item."""
 
-    def said(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> RecordDraft:
+    def said(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
         """Describe what somebody said of an item."""
         run_id = row.stream = self.run_of(item)
         self._refuse_elsewhere(item)
         name = row.id.rpartition("#")[2]
         # One that was said here and written there is known by the id that it has here.
         comment_id = name if is_ours(name) else f"{self.task_of(item)}#{name}"
-        told = {"id": comment_id, "run_id": run_id, "task_id": self.task_of(item)}
-        return RecordDraft(row, TaskComment, {**told, "author": author or "unknown", "body": body, "created_at": at})
+        content = {"id": comment_id, "run_id": run_id, "task_id": self.task_of(item)}
+        return PendingRecord(row, TaskComment, {**content, "author": author or "unknown", "body": body, "created_at": at})
 
     @describes
     def unread(self, row: Row) -> Any:
@@ -298,16 +300,18 @@ class Tracker(Import):
         if self.run_id in self.goals():
             row.stream = self.run_id
 
-    def _differs(self, row: Row) -> Fate:
+    def _differs(self, row: Row) -> Outcome:
         row.stream = self.run_of(row.id)
-        return self.landing.keep(row, "there is another version of the same time, which was taken")
+        return self.writer.keep(row, "there is another version of the same time, which was taken")
 
     # What follows from a batch
 
-    def _after_items(self, taken: list[tuple[Row, Fate]]) -> None:
+    def _after_items(self, taken: list[tuple[Row, Outcome]]) -> None:
         """Take off the links that an item has lost since, and let those that wait for it know whether it is done."""
-        changed = [row.id for row, fate in taken if fate is Fate.CHANGED]
-        same = {self.task_of(row.id): row for row, fate in taken if fate is Fate.ALREADY and row.id not in self.elsewhere}
+        changed = [row.id for row, outcome in taken if outcome is Outcome.CHANGED]
+        same = {
+            self.task_of(row.id): row for row, outcome in taken if outcome is Outcome.ALREADY and row.id not in self.elsewhere
+        }
         for item in [*changed, *self._with_lost_links(same)]:
             self._take_links_off(item)
         waiting: dict[str, list[str]] = {}
@@ -323,7 +327,7 @@ class Tracker(Import):
         for asked in together([*rows]):
             for task_id, other in self.log.db.rows(_LINKED, asked)[1]:
                 if other not in {self.task_of(one) for one in self.links.others_of(rows[task_id].id)}:
-                    lost[task_id] = self.landing.intake.seek(Task, task_id)
+                    lost[task_id] = self.writer.intake.seek(Task, task_id)
         for task_id, present in lost.items():
             row = rows[task_id]
             updated_at = self.item(Row(row.table, row.id, row.columns)).fields.get("updated_at")
@@ -333,21 +337,21 @@ class Tracker(Import):
 
     def _take_links_off(self, item: str) -> None:
         task_id, run_id = self.task_of(item), self.run_of(item)
-        told = {self.task_of(other) for other in self.links.others_of(item)}
-        for link in self.landing.intake.select(Dependency, "select * from dependencies where task_id = :id", id=task_id):
+        content = {self.task_of(other) for other in self.links.others_of(item)}
+        for link in self.writer.intake.select(Dependency, "select * from dependencies where task_id = :id", id=task_id):
             history = self.log.journal.history(Dependency.table, link.id_of(link.values()), limit=200)
-            if link.depends_on in told or any(entry.body != NOTE for entry in history):
+            if link.depends_on in content or any(entry.body != NOTE for entry in history):
                 continue
             sql = "delete from dependencies where task_id = :task_id and depends_on = :other returning *"
             ends = {"run_id": run_id, "task_id": task_id, "other": link.depends_on}
-            self.landing.intake.remove(Dependency, sql, note=NOTE, **ends)
+            self.writer.intake.remove(Dependency, sql, note=NOTE, **ends)
         self._recount(run_id, [task_id])
 
-    def _after_links(self, taken: list[tuple[Row, Fate]]) -> None:
+    def _after_links(self, taken: list[tuple[Row, Outcome]]) -> None:
         """Count again what those with new links wait for."""
         tasks: dict[str, list[str]] = {}
-        for row, fate in taken:
-            if fate in (Fate.NEW, Fate.CHANGED):
+        for row, outcome in taken:
+            if outcome in (Outcome.NEW, Outcome.CHANGED):
                 item = self.link_of(Row(row.table, row.id, row.columns)).item
                 tasks.setdefault(self.run_of(item), []).append(self.task_of(item))
         for run_id, found in tasks.items():
@@ -355,11 +359,11 @@ class Tracker(Import):
 
     def _recount(self, run_id: str, tasks: list[str]) -> None:
         for asked in together([*dict.fromkeys(tasks)]):
-            self.landing.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
+            self.writer.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
 
 
 def _is_odd_within(value: object) -> bool:
-    """Return whether a list or an object holds what no record can; what is so itself is left over, and told."""
+    """Return whether a list or an object holds what no record can; a value that is itself unsuitable is left over."""
     try:
         return isinstance(value, (list, dict)) and not to_json(value)
     except Invalid:
@@ -367,7 +371,7 @@ def _is_odd_within(value: object) -> bool:
 
 
 def link_name(task_id: str, depends_on: str) -> str:
-    """Name a link, so that what was kept beside it is found again."""
+    """Name a link, so that its kept columns are found again."""
     return f"{LINKS} {to_json([task_id, depends_on])}"
 
 
@@ -395,31 +399,31 @@ def _why_stays(run_id: str, present: Task) -> str | None:
     return None
 
 
-def _is_older(row: Row) -> Fate:
+def _is_older(row: Row) -> Outcome:
     row.left = {}
-    return Fate.ALREADY
+    return Outcome.ALREADY
 
 
-# Stands in a row for the item that it belongs to.
+# The column with the item that a row belongs to.
 ITEM = "its item"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How a table's rows are named, ordered and told from older ones, and which column leads to what they belong to."""
+    """How a table's rows are named, ordered and versioned, and which column refers to their owner."""
 
     columns: tuple[str, ...]
     key: tuple[str, ...] = ("id",)
     at: str | None = None
     clock: str | None = None
-    # The column, and the table that it leads to; what stands in that belongs to the same item.
+    # The column, and the table that it refers to.
     of: tuple[str, str] | None = None
     # Holds links or comments, under the name that those have here.
     kind: str | None = None
 
 
 class TableTracker(Tracker):
-    """Gathers rows of databases. Each place, such as a board or a project, has a run of its own."""
+    """Gathers rows of databases. Each place, such as a board or a project, is one run."""
 
     layout: ClassVar[dict[str, Table]]
     # Tables that rows lead to by other columns than those of the layout.
@@ -465,7 +469,7 @@ class TableTracker(Tracker):
                 columns = {name: self.spelled(name, value) for name, value in found.items() if value is not None}
                 self._hold(table, columns, database)
         except Damaged as problem:
-            # What stands before the damage is taken, and the other tables may be whole.
+            # Rows before the damage are imported, and the other tables may be intact.
             self.report.lose(f"{table}: {problem.message}; the rows behind that were not read")
 
     def _hold(self, table: str, columns: dict[str, Any], database: str) -> None:
@@ -523,7 +527,7 @@ class TableTracker(Tracker):
         return {**super().mappings(), **own}
 
     @abstractmethod
-    def happened(self, row: Row) -> Draft:
+    def happened(self, row: Row) -> PendingEntry:
         """Describe the entry that a row becomes."""
 
     def its_item(self, row: Row) -> str:
@@ -534,9 +538,9 @@ class TableTracker(Tracker):
         row.stream = self.run_of(item)
         return str(item)
 
-    def told(self, row: Row, *, subtype: str, body: str, at: Any, agent: str | None = None) -> Draft:
+    def event_entry(self, row: Row, *, subtype: str, body: str, at: Any, agent: str | None = None) -> PendingEntry:
         """Describe an entry of an item's run, with all of the row that was not taken yet."""
         item = self.its_item(row)
         payload, row.left = {name: plain(value) for name, value in row.left.items()}, {}
         entry = {"body": body, "kind": EntryKind.EVENT, "subtype": subtype, "agent": agent, "payload": payload or None, "at": at}
-        return self.landing.entry(row, {**entry, "task_id": self.task_of(item)})
+        return self.writer.entry(row, {**entry, "task_id": self.task_of(item)})

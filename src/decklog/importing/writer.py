@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from decklog.core.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
 from decklog.importing.exports import every
-from decklog.importing.report import Fate, Report
+from decklog.importing.report import Outcome, Report
 from decklog.importing.row import Row, plain
 from decklog.journal import chain
 from decklog.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, Entry, EntryKind
@@ -26,11 +26,11 @@ M = TypeVar("M", bound=Callable[..., Any])
 # What the journal knows a keyed entry by: stream, subtype, group and key.
 Identity = tuple[str, str, str, str]
 Mapping = Callable[[Row], Any]
-After = Callable[[list[tuple[Row, Fate]]], None]
+After = Callable[[list[tuple[Row, Outcome]]], None]
 
 
 @dataclass(slots=True)
-class Draft:
+class PendingEntry:
     """What to append to a row's stream, as the arguments of `append`, and what has become of the row once that is done.
 
     What names a model is a charge, of money that was spent there.
@@ -38,7 +38,7 @@ class Draft:
 
     row: Row
     entry: dict[str, Any]
-    fate: Fate = Fate.NEW
+    outcome: Outcome = Outcome.NEW
     # Goes into the report, unless the journal knew the entry.
     note: str | None = None
 
@@ -48,8 +48,8 @@ class Draft:
 
 
 @dataclass(slots=True)
-class RecordDraft:
-    """A record as the row tells it; one that is here becomes it when the source's is newer, by the time in `clock`."""
+class PendingRecord:
+    """A record of a row; an existing one is updated when the source's is newer, by the time in `clock`."""
 
     row: Row
     record_class: type[Record]
@@ -57,7 +57,7 @@ class RecordDraft:
     clock: str | None = None
     # What only a record that is not here yet is given.
     at_first: dict[str, Any] = field(default_factory=dict)
-    # Says why what is here stays, whatever the source says.
+    # Returns why an existing record must not be changed; None if it may.
     stays: Callable[[Any], str | None] | None = None
 
     @property
@@ -80,17 +80,17 @@ def only_describes(mapping: Callable[..., object]) -> bool:
     return getattr(mapping, "only_describes", False)
 
 
-# What stands with every change that an import makes.
+# The note of every change that an import makes.
 NOTE = "imported"
 SUBTYPE = COLUMNS.index("subtype")
-# The columns by which entries are told apart that have the same key; what follows from the log itself is not among them.
+# The columns to compare of entries with the same key, without those that the log itself derives.
 _SAYING = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
 _REDACTED, _PLACES = COLUMNS.index("redacted"), {name: place for place, name in enumerate(COLUMNS)}
 _DIGESTS = {chain.BODY: chain.BODY_DIGEST, chain.PAYLOAD: chain.PAYLOAD_DIGEST}
 
 
 class Versions:
-    """A record that is here, beside what a row of the source says of it."""
+    """An existing record compared with a row of the source."""
 
     def __init__(self, log: Decklog, present: Record, fields: dict[str, Any]) -> None:
         self._log = log
@@ -98,14 +98,14 @@ class Versions:
         self._fields = fields
 
     def is_same(self) -> bool:
-        """Return whether the record is what the row says."""
+        """Return whether the record equals the row."""
         here = {name: getattr(self._present, name) for name in self._fields}
-        # Most are, as they stand; to find out what a secret became takes ten times as long.
+        # Usually they are equal without redaction, which takes ten times as long.
         return here == self._fields or self._log.db.values.bind(here)[0] == self._given
 
     @cached_property
     def _given(self) -> dict[str, Any]:
-        """What the row says as columns hold it: redacted, and JSON in one spelling."""
+        """The row as columns hold it: redacted, and JSON in canonical form."""
         return self._log.db.values.bind(self._fields)[0]
 
     def is_ours(self) -> bool:
@@ -157,7 +157,7 @@ def identity_of(entry: dict[str, Any]) -> Identity | None:
 
 
 def same_entry(log: Decklog, entry: Entry, given: dict[str, Any]) -> bool:
-    """Return whether an entry is what a row of the source says now, as it is given or as columns hold it."""
+    """Return whether an entry equals a row of the source, as given or as columns hold it."""
     said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
     return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
 
@@ -188,7 +188,7 @@ class RowWriter:
         # Of the batch that is being taken: they reach the report once it is committed.
         self._notes: list[str] = []
         self._losses: list[str] = []
-        # Who adds records of kinds that are given their places by the log; each says of many whether they are new.
+        # Functions that add records of some kinds, and return for each record whether it is new.
         self.adders: dict[type[Record], Callable[[list[dict[str, Any]]], list[bool]]] = {}
         self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
         # The subtypes and groups that keyed entries of a stream had when this import first wrote to it.
@@ -210,7 +210,7 @@ class RowWriter:
     # Batches
 
     def take_all(self, rows: Iterable[Row], mapping: Mapping, whole: int = 0, after: After | None = None) -> None:
-        """Take rows over, many in a transaction, but no more than fit into a little memory."""
+        """Import rows in batches of limited size, each in a transaction."""
         batch: list[Row] = []
         done = room = 0
         try:
@@ -221,7 +221,7 @@ class RowWriter:
                     done += self._take_batch(batch, mapping, done, whole, after)
                     batch, room = [], 0
         except Damaged as problem:
-            # What stands before the damage is taken, and the other tables may be whole.
+            # Rows before the damage are imported, and the other tables may be intact.
             table = problem.details.get("table", "a table")
             lost = f"at most {whole - done - len(batch)}" if whole > done + len(batch) else "an unknown number"
             self.report.lose(f"{table}: {problem.message}; {done + len(batch)} rows were read, and {lost} of them were not")
@@ -232,11 +232,11 @@ class RowWriter:
             return 0
         self._notes, self._losses = [], []
         with self.log.transaction():
-            fates = self._take(batch, mapping)
+            outcomes = self._take(batch, mapping)
             if after is not None:
-                after(list(zip(batch, fates, strict=True)))
+                after(list(zip(batch, outcomes, strict=True)))
         # Counted only now: what is not committed did not arrive.
-        self.report.count(batch[0].table, fates)
+        self.report.count(batch[0].table, outcomes)
         for note in self._notes:
             self.report.note(note)
         for loss in self._losses:
@@ -245,7 +245,7 @@ class RowWriter:
             self._progress(batch[0].table, done + len(batch), whole)
         return len(batch)
 
-    def _take(self, rows: list[Row], mapping: Mapping) -> list[Fate]:
+    def _take(self, rows: list[Row], mapping: Mapping) -> list[Outcome]:
         """Take rows together. When one of them can't be taken, take the halves apart, down to the row that it is."""
         noted = len(self._notes)
         try:
@@ -262,99 +262,103 @@ class RowWriter:
         middle = len(rows) // 2
         return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
 
-    def _take_together(self, rows: list[Row], mapping: Mapping) -> list[Fate]:
+    def _take_together(self, rows: list[Row], mapping: Mapping) -> list[Outcome]:
         if only_describes(mapping):
-            fates = self._write_described([self._described(row, mapping) for row in rows])
+            outcomes = self._write_described([self._described(row, mapping) for row in rows])
         else:
-            fates = [mapping(row) for row in rows]
-        # What a mapping left over is kept beside the record or entry that it made.
-        taken = zip(rows, fates, strict=True)
-        self._write([self._left(row) for row, fate in taken if row.left and fate not in (Fate.KEPT, Fate.REFUSED)])
-        return fates
+            outcomes = [mapping(row) for row in rows]
+        # Columns that a mapping left over are kept with the record or entry that it made.
+        taken = zip(rows, outcomes, strict=True)
+        self._write([self._left(row) for row, outcome in taken if row.left and outcome not in (Outcome.KEPT, Outcome.REFUSED)])
+        return outcomes
 
-    def _described(self, row: Row, mapping: Mapping) -> Draft | RecordDraft:
+    def _described(self, row: Row, mapping: Mapping) -> PendingEntry | PendingRecord:
         try:
-            draft: Draft | RecordDraft = mapping(row)
+            pending: PendingEntry | PendingRecord = mapping(row)
         except DecklogError as problem:
             return self._whole(row, problem.message)
-        return draft
+        return pending
 
-    def _write_described(self, drafts: list[Draft | RecordDraft]) -> list[Fate]:
-        """Write entries and records, each kind together; say what became of the rows in their order."""
-        entries = [draft for draft in drafts if isinstance(draft, Draft) and not draft.is_charge]
-        if len(entries) == len(drafts):
+    def _write_described(self, batch: list[PendingEntry | PendingRecord]) -> list[Outcome]:
+        """Write entries and records, each kind together; return the outcomes in the order of the rows."""
+        entries = [pending for pending in batch if isinstance(pending, PendingEntry) and not pending.is_charge]
+        if len(entries) == len(batch):
             return self._write(entries, name_rows=True)
         written, recorded, charged = (
             iter(self._write(entries, name_rows=True)),
-            iter(self._record_all(drafts)),
-            iter(self._charge_all(drafts)),
+            iter(self._record_all(batch)),
+            iter(self._charge_all(batch)),
         )
         return [
-            next(recorded) if isinstance(draft, RecordDraft) else next(charged) if draft.is_charge else next(written)
-            for draft in drafts
+            next(recorded) if isinstance(pending, PendingRecord) else next(charged) if pending.is_charge else next(written)
+            for pending in batch
         ]
 
-    def _charge_all(self, drafts: list[Draft | RecordDraft]) -> list[Fate]:
-        charges = [draft.entry for draft in drafts if isinstance(draft, Draft) and draft.is_charge]
+    def _charge_all(self, batch: list[PendingEntry | PendingRecord]) -> list[Outcome]:
+        charges = [pending.entry for pending in batch if isinstance(pending, PendingEntry) and pending.is_charge]
         known = self.bulk.known(charges) if charges else {}
-        fates = []
+        outcomes = []
         for charge in charges:
             present = known.get((charge["run_id"], charge["key"]))
             if present is None:
-                fates.append(Fate.NEW)
+                outcomes.append(Outcome.NEW)
             elif self.bulk.correct(present, charge, note=NOTE):
                 spending.reopen(self.log.db, charge["run_id"])
-                fates.append(Fate.CHANGED)
+                outcomes.append(Outcome.CHANGED)
             else:
-                fates.append(Fate.ALREADY)
-        new = iter(self.bulk.charge_all([charge for charge, fate in zip(charges, fates, strict=True) if fate is Fate.NEW]))
-        return [fate if fate is not Fate.NEW or next(new) else Fate.ALREADY for fate in fates]
+                outcomes.append(Outcome.ALREADY)
+        new = iter(
+            self.bulk.charge_all([charge for charge, outcome in zip(charges, outcomes, strict=True) if outcome is Outcome.NEW])
+        )
+        return [outcome if outcome is not Outcome.NEW or next(new) else Outcome.ALREADY for outcome in outcomes]
 
-    def _record_all(self, drafts: list[Draft | RecordDraft]) -> list[Fate]:
+    def _record_all(self, batch: list[PendingEntry | PendingRecord]) -> list[Outcome]:
         """Add the records that are not here, many at once, and bring the others up to date one by one."""
-        records = [draft for draft in drafts if isinstance(draft, RecordDraft)]
+        records = [pending for pending in batch if isinstance(pending, PendingRecord)]
         if not records:
             return []
         # What rows of one table become is of one kind.
         kind = records[0].record_class
         if (adder := self.adders.get(kind)) is not None:
-            return [Fate.NEW if is_new else Fate.ALREADY for is_new in adder([draft.fields for draft in records])]
-        present: dict[tuple[Any, ...], Any] = self.intake.seek_all(kind, [draft.identity for draft in records])
-        new: dict[tuple[Any, ...], RecordDraft] = {}
-        for draft in records:
-            if draft.identity not in present:
-                new.setdefault(draft.identity, draft)
-        self.intake.add_all(kind, [draft.added for draft in new.values()], note=NOTE)
+            return [Outcome.NEW if is_new else Outcome.ALREADY for is_new in adder([pending.fields for pending in records])]
+        present: dict[tuple[Any, ...], Any] = self.intake.seek_all(kind, [pending.identity for pending in records])
+        new: dict[tuple[Any, ...], PendingRecord] = {}
+        for pending in records:
+            if pending.identity not in present:
+                new.setdefault(pending.identity, pending)
+        self.intake.add_all(kind, [pending.added for pending in new.values()], note=NOTE)
         return [
-            Fate.NEW
-            if new.get(draft.identity) is draft
-            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity))
-            for draft in records
+            Outcome.NEW
+            if new.get(pending.identity) is pending
+            else self._recorded(pending, present.get(pending.identity) or self.intake.seek(kind, pending.identity))
+            for pending in records
         ]
 
-    def _recorded(self, draft: RecordDraft, present: Record | None) -> Fate:
+    def _recorded(self, pending: PendingRecord, present: Record | None) -> Outcome:
         assert present is not None
-        why = draft.stays and draft.stays(present)
-        if why and not Versions(self.log, present, draft.fields).is_same():
+        why = pending.stays and pending.stays(present)
+        if why and not Versions(self.log, present, pending.fields).is_same():
             self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")
-        return Fate.ALREADY if why else self._renew(present, draft.clock, draft.fields)
+        return Outcome.ALREADY if why else self._renew(present, pending.clock, pending.fields)
 
-    def _write(self, drafts: list[Draft], *, name_rows: bool = False) -> list[Fate]:
-        """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
-        if not drafts:
+    def _write(self, batch: list[PendingEntry], *, name_rows: bool = False) -> list[Outcome]:
+        """Append entries, each once; return the outcomes of their rows, and name the rows by their entries if wanted."""
+        if not batch:
             return []
-        decided: dict[int, Fate] = {}
+        decided: dict[int, Outcome] = {}
         if name_rows:
-            decided = {place: self._beside(drafts[place].row, row) for place, row in self._of_another_kind(drafts).items()}
-        fates = iter(self._append([draft for place, draft in enumerate(drafts) if place not in decided], name_rows=name_rows))
-        return [decided[place] if place in decided else next(fates) for place in range(len(drafts))]
+            decided = {place: self._beside(batch[place].row, row) for place, row in self._of_another_kind(batch).items()}
+        outcomes = iter(
+            self._append([pending for place, pending in enumerate(batch) if place not in decided], name_rows=name_rows)
+        )
+        return [decided[place] if place in decided else next(outcomes) for place in range(len(batch))]
 
-    def _of_another_kind(self, drafts: list[Draft]) -> dict[int, tuple[Any, ...]]:
+    def _of_another_kind(self, batch: list[PendingEntry]) -> dict[int, tuple[Any, ...]]:
         """Find the rows whose entry is here under another subtype or group, which are parts of what it is known by."""
         asked: dict[Identity, tuple[int, bool]] = {}
-        for place, draft in enumerate(drafts):
-            own = identity_of(draft.entry)
-            kinds = self._kinds_of(own[0], draft.row.table) if own is not None else []
+        for place, pending in enumerate(batch):
+            own = identity_of(pending.entry)
+            kinds = self._kinds_of(own[0], pending.row.table) if own is not None else []
             if own is not None and kinds:
                 asked[own] = (place, True)
                 others = ((own[0], *kind, own[3]) for kind in kinds if kind != own[1:3])
@@ -375,58 +379,60 @@ class RowWriter:
             self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in BOOKKEEPING]
         return self._kinds[stream, table]
 
-    def _append(self, drafts: list[Draft], *, name_rows: bool) -> list[Fate]:
-        prepared = self.intake.prepared_all([draft.entry for draft in drafts])
+    def _append(self, batch: list[PendingEntry], *, name_rows: bool) -> list[Outcome]:
+        prepared = self.intake.prepared_all([pending.entry for pending in batch])
         entries = self.intake.append_all(prepared)
-        self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
-        # Of what an import noted down for itself nobody asks what it says.
+        self._notes += [
+            pending.note for place, pending in enumerate(batch) if pending.note is not None and place not in entries.known
+        ]
+        # Bookkeeping entries of imports need no comparison.
         present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in BOOKKEEPING])
-        for place, draft in enumerate(drafts) if name_rows else ():
-            if draft.row.left:
-                draft.row.made = (load(self.log.db, present[place]) if place in present else entries[place]).id
+        for place, pending in enumerate(batch) if name_rows else ():
+            if pending.row.left:
+                pending.row.made = (load(self.log.db, present[place]) if place in present else entries[place]).id
         return [
-            self._known(draft, prepared[place], present.get(place)) if place in entries.known else draft.fate
-            for place, draft in enumerate(drafts)
+            self._known(pending, prepared[place], present.get(place)) if place in entries.known else pending.outcome
+            for place, pending in enumerate(batch)
         ]
 
-    def _known(self, draft: Draft, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Fate:
-        """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
+    def _known(self, pending: PendingEntry, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Outcome:
+        """Check whether a row differs from the entry made of it; the entry stays, and the changed row is kept with it."""
         if present is None or says_the_same(said, present):
-            return Fate.ALREADY
-        if same_entry(self.log, load(self.log.db, present), draft.entry):
-            return Fate.ALREADY
-        return self._beside(draft.row, present)
+            return Outcome.ALREADY
+        if same_entry(self.log, load(self.log.db, present), pending.entry):
+            return Outcome.ALREADY
+        return self._beside(pending.row, present)
 
-    def _beside(self, row: Row, present: tuple[Any, ...]) -> Fate:
-        """Keep a changed row beside the entry that was made of it."""
+    def _beside(self, row: Row, present: tuple[Any, ...]) -> Outcome:
+        """Keep a changed row with the entry that was made of it."""
         row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
-        [fate] = self._write([self._left(row)])
+        [outcome] = self._write([self._left(row)])
         row.left = {}
-        return Fate.ALREADY if fate is Fate.ALREADY else Fate.CHANGED
+        return Outcome.ALREADY if outcome is Outcome.ALREADY else Outcome.CHANGED
 
     # What is kept as it was
 
-    def _left(self, row: Row) -> Draft:
+    def _left(self, row: Row) -> PendingEntry:
         columns = {name: plain(value) for name, value in row.left.items()}
         named = sorted(columns.keys() - {"id", *row.usual})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
-        draft = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
-        draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
-        return draft
+        pending = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
+        pending.note = f"{row}: {', '.join(named)} kept with the record" if named else None
+        return pending
 
-    def _whole(self, row: Row, why: str, at: datetime | None = None) -> Draft:
+    def _whole(self, row: Row, why: str, at: datetime | None = None) -> PendingEntry:
         row.left = {}
-        draft = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
-        draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
-        return draft
+        pending = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        pending.outcome, pending.note = Outcome.KEPT, f"{row} is kept as it was: {why}"
+        return pending
 
-    def _as_it_was(self, row: Row, subtype: str, payload: dict[str, Any], body: str, at: datetime | None = None) -> Draft:
+    def _as_it_was(self, row: Row, subtype: str, payload: dict[str, Any], body: str, at: datetime | None = None) -> PendingEntry:
         named = {"system": self.report.system, "table": row.table, "id": row.id}
         key = f"{self.key(row)}:{row.digest()}"
         entry = {"stream": row.stream, "body": body, "kind": EntryKind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
-        return Draft(row, {**entry, "key": key, "at": at})
+        return PendingEntry(row, {**entry, "key": key, "at": at})
 
-    def keep(self, row: Row, why: str, at: datetime | None = None) -> Fate:
+    def keep(self, row: Row, why: str, at: datetime | None = None) -> Outcome:
         """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
         try:
             with self.log.transaction():
@@ -436,10 +442,10 @@ class RowWriter:
             return self._write([self._whole(row, why, at)])[0]
         except Invalid as problem:
             self._losses.append(f"{row} was refused: {problem.message}")
-            return Fate.REFUSED
+            return Outcome.REFUSED
 
     def key(self, row: Row) -> str:
-        """Name a row of the source; where it has no run, ids of two files may be the same, and its content tells them apart."""
+        """Name a row of the source. Without a run, ids of two files may be the same: the key then has a digest of the content."""
         name = f"{key_start(self.report.system, row.table)}{row.id}"
         if row.stream.startswith("@"):
             name = f"{name}:{row.digest()}"
@@ -462,16 +468,16 @@ class RowWriter:
 
     # What mappings write with
 
-    def entry(self, row: Row, entry: dict[str, Any]) -> Draft:
+    def entry(self, row: Row, entry: dict[str, Any]) -> PendingEntry:
         """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
         entry["stream"] = row.stream
         if "key" not in entry:
             entry["key"] = self.key(row)
-        return Draft(row, entry)
+        return PendingEntry(row, entry)
 
-    def charge(self, row: Row, charge: dict[str, Any]) -> Draft:
+    def charge(self, row: Row, charge: dict[str, Any]) -> PendingEntry:
         """Describe a charge of the row's run, given as the arguments of the ledger's; it has been spent, and is written once."""
-        return Draft(row, {**charge, "run_id": row.stream, "key": self.key(row)})
+        return PendingEntry(row, {**charge, "run_id": row.stream, "key": self.key(row)})
 
     def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
         """Return whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.
@@ -483,7 +489,7 @@ class RowWriter:
             key = f"{key}:{row.digest()}"
         marked = self.log.journal.append(
             row.stream,
-            f"{row} was taken over",
+            f"{row} was imported",
             kind=EntryKind.EVENT,
             subtype=TAKEN,
             payload={"system": self.report.system, "table": row.table, "id": row.id},
@@ -496,18 +502,18 @@ class RowWriter:
         known = self._turns.setdefault((row.table, row.stream, at), {})
         return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
 
-    def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: Any) -> Fate:
+    def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: Any) -> Outcome:
         """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`,
-        or says something else while nobody here changed it.
+        or when the source changed it and nobody here did.
         """
         identity = [fields[name] for name in record_class.identity]
         present = self.intake.seek(record_class, identity)
         if present is None:
             self.intake.add(record_class, new_stream=new_stream, note=NOTE, **fields)
-            return Fate.NEW
+            return Outcome.NEW
         return self._renew(present, clock, fields)
 
-    def _renew(self, present: Record, clock: str | None, fields: dict[str, Any]) -> Fate:
+    def _renew(self, present: Record, clock: str | None, fields: dict[str, Any]) -> Outcome:
         """Bring what moved on in the source. What the log's own users changed stays, unless the source's is newer."""
         its_run = getattr(present, "run_id", None)
         if its_run is not None and fields.get("run_id", its_run) != its_run:
@@ -515,35 +521,35 @@ class RowWriter:
             raise Invalid(f"{present.noun()} {present.id_of(present.values())} belongs to run {its_run} here")
         versions = Versions(self.log, present, fields)
         if versions.is_same():
-            return Fate.ALREADY
+            return Outcome.ALREADY
         ahead = 0 if clock is None else (fields[clock] > getattr(present, clock)) - (fields[clock] < getattr(present, clock))
         if ahead > 0:
             return self.change(type(present), clock=clock, **fields)
         moved, _ = versions.moved()
         is_ours = versions.is_ours()
         if not moved or (ahead < 0 and is_ours):
-            return Fate.ALREADY
+            return Outcome.ALREADY
         identity = {name: getattr(present, name) for name in present.identity}
         if not is_ours:
             name = present.id_of(present.values())
             self._notes.append(f"{present.noun()} {name} was changed here and in the source; what is here stays")
-            return Fate.ALREADY
+            return Outcome.ALREADY
         return self.change(type(present), **identity, **{name: fields[name] for name in moved if name not in identity})
 
-    def merge(self, present: Record, fields: dict[str, Any]) -> Fate:
+    def merge(self, present: Record, fields: dict[str, Any]) -> Outcome:
         """Bring the fields that the source changed since the last import; one that was changed here too stays."""
         versions = Versions(self.log, present, fields)
         if versions.is_same():
-            return Fate.ALREADY
+            return Outcome.ALREADY
         moved, both = versions.moved()
         if both:
             name = present.id_of(present.values())
             self._notes.append(f"{present.noun()} {name}: {', '.join(both)} changed here and in the source; what is here stays")
         wanted = {name: fields[name] for name in moved if name not in both}
         identity = {name: getattr(present, name) for name in present.identity}
-        return self.change(type(present), **identity, **wanted) if wanted else Fate.ALREADY
+        return self.change(type(present), **identity, **wanted) if wanted else Outcome.ALREADY
 
-    def change(self, record_class: type[Record], *, clock: str | None = None, **fields: Any) -> Fate:
+    def change(self, record_class: type[Record], *, clock: str | None = None, **fields: Any) -> Outcome:
         """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
         older = f" and {clock} < :{clock}" if clock else ""
         changes = ", ".join(f"{name} = :{name}" for name in fields if name not in record_class.identity)
@@ -554,7 +560,7 @@ class RowWriter:
             note=NOTE,
             **fields,
         )
-        return Fate.CHANGED if changed else Fate.ALREADY
+        return Outcome.CHANGED if changed else Outcome.ALREADY
 
 
 def key_start(system: str, table: str) -> str:
@@ -571,13 +577,13 @@ def run_id_of(name: str) -> str:
 
 
 def run_below(run_id: str, name: str) -> str:
-    """Name the run of a part of what another run is of; parts whose names would be spelled alike are told apart."""
+    """Name the run of a part of what another run is of; a digest distinguishes names that would be spelled alike."""
     plain = _NOT_PLAIN.sub("-", name)
     if plain == name and len(name) <= _LONGEST_PART:
         return f"{run_id}-{name}"
     return f"{run_id}-{plain[:_LONGEST_PART]}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
-def told(record: Record) -> Fate:
+def saved_outcome(record: Record) -> Outcome:
     """Read from what a verb gave back whether there was anything left to do."""
-    return Fate.ALREADY if record.already else Fate.NEW
+    return Outcome.ALREADY if record.already else Outcome.NEW

@@ -89,7 +89,7 @@ class Importer(Protocol):
     """Reads another tool's data. `decklog import NAME PATH` writes what it yields: each record once, in any number of runs.
 
     Secrets are redacted, links that would form a cycle are reported, and tasks that are worked on here are left alone.
-    An importer with options of its own registers a click command instead.
+    An importer that needs further options registers a click command instead.
     """
 
     summary: str

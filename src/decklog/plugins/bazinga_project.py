@@ -6,7 +6,7 @@ from typing import Any
 from decklog.db.sqlite.query import tables_of
 
 VARIABLE = "BAZINGA_ROOT"
-# Set by the scripts that call Decklog in a project that was taken over.
+# Set by the scripts that call Decklog in a project that was switched to Decklog.
 SCRIPT_VARIABLE = "DECKLOG_BAZINGA_SCRIPT_ROOT"
 _PATHS_FILE = os.path.join(".bazinga", "paths.env")
 # How a project was found, in the words of the older program.
@@ -21,9 +21,9 @@ def database_of(root: str) -> str:
 
 
 def log_of(path: str) -> tuple[str, str | None]:
-    """Name the log that a database stands for, and the file that readers open instead of it.
+    """Return the log of a database, and the file that readers open instead of it.
 
-    At the path itself is a file in bazinga's own schema, and the log lies beside it; or the log, and then there is no other.
+    Usually the path is a file in bazinga's own schema, with the log next to it. It may also be the log itself.
     """
     if "://" in path:
         return path, None
@@ -81,7 +81,7 @@ def root_of(db_path: str) -> str:
 
 
 def described() -> dict[str, Any]:
-    """Return what detection finds, for whoever wonders why a call met another database."""
+    """Return what detection finds, to explain which database a call uses."""
     root, source = detect()
     here = {"cwd": os.getcwd(), "env_var_set": bool(os.environ.get(VARIABLE))}
     if root is None:

@@ -8,7 +8,7 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.importing.row import Row
 from decklog.importing.tracker import COMMENTS, LINKS, Link, Tracker
-from decklog.importing.writer import Draft, Mapping, RecordDraft, describes
+from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins import ImportContext, Imported, ImportedComment, ImportedEvent, ImportedLink, ImportedTask, Importer
@@ -70,7 +70,7 @@ class RecordImport(Tracker):
         return {**super().mappings(), _EVENTS: self.event}
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
+    def item(self, row: Row) -> PendingRecord:
         """Describe the task of an item."""
         row.left = {}
         given: dict[str, Any] = row.columns
@@ -92,14 +92,14 @@ class RecordImport(Tracker):
         return Link(row.take("task_id"), row.take("other_id"), LinkKind(row.take("kind")))
 
     @describes
-    def comment(self, row: Row) -> RecordDraft:
+    def comment(self, row: Row) -> PendingRecord:
         """Describe a comment."""
         given, row.left = row.columns, {}
         return self.said(row, given["task_id"], author=given["author"], body=given["body"], at=from_text(given["at"]))
 
     @describes
-    def event(self, row: Row) -> Draft:
+    def event(self, row: Row) -> PendingEntry:
         """Describe the entry of an event."""
         given, row.left, row.stream = row.columns, {}, self.run_id
         entry = {"kind": EntryKind.EVENT, "subtype": given["kind"], "body": given["body"], "payload": given["payload"] or None}
-        return self.landing.entry(row, {**entry, "at": from_text(given["at"]), "task_id": given["task_id"]})
+        return self.writer.entry(row, {**entry, "at": from_text(given["at"]), "task_id": given["task_id"]})

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.importing import writer
-from decklog.importing.report import Fate, Report
+from decklog.importing.report import Outcome, Report
 from tests.plugins.importers.comparing import records_of, said_in
 
 Take = Callable[..., Report]
@@ -29,10 +29,10 @@ def check_whole(log: Decklog, take: Take, counts: dict[str, int]) -> Report:
 
     assert {table: found["read"] for table, found in report.tables.items()} == counts
     for table, found in report.tables.items():
-        assert found["read"] == sum(found[fate] for fate in Fate), table
-    assert report.total(Fate.REFUSED) == 0
+        assert found["read"] == sum(found[outcome] for outcome in Outcome), table
+    assert report.total(Outcome.REFUSED) == 0
     assert report.losses == []
-    assert again.total(Fate.ALREADY) == sum(counts.values()), again.as_dict()
+    assert again.total(Outcome.ALREADY) == sum(counts.values()), again.as_dict()
     assert log.journal.heads() == heads
     assert log.journal.verify().ok
     return report
@@ -82,10 +82,10 @@ def check_dry_run(log: Decklog, take: Take) -> None:
     heads = log.journal.heads()
     report = take(log, dry_run=True)
 
-    assert report.total(Fate.NEW) > 0
+    assert report.total(Outcome.NEW) > 0
     assert log.journal.heads() == heads
     real = take(log)
-    assert {fate: report.total(fate) for fate in Fate} == {fate: real.total(fate) for fate in Fate}
+    assert {outcome: report.total(outcome) for outcome in Outcome} == {outcome: real.total(outcome) for outcome in Outcome}
 
 
 def _count(take: Take, log: Decklog) -> int:

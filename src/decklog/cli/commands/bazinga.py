@@ -46,12 +46,12 @@ def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int
     from decklog.cli.projects import accept_project
     from decklog.plugins.bazinga_project import detect
     from decklog.plugins.importers.bazinga.take_over import TakeOver
-    from decklog.plugins.legacy.bazinga.base import Desk
+    from decklog.plugins.legacy.bazinga.base import BazingaBase
 
     with ProgressMeter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
     # What readers open is brought up to date where the project was taken over before.
-    with Desk(taken["database"]) as desk:
+    with BazingaBase(taken["database"]) as desk:
         accept_project(taken["database"], desk.log)
     if call.json:
         return show(taken, as_json=True)

@@ -5,19 +5,16 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.commands.plugins import PluginGroup
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
 from decklog.core.figures import counted
-from decklog.core.plugins import PluginKind
 from decklog.location.locate import LogLocation, locate
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
-    from decklog.plugins import Importer
 
 # What a log can be written as: name, module, function.
 EXPORTS = {
@@ -53,29 +50,7 @@ class Formats(SuggestingGroup):
         return with_examples(command, f"{self.name} {name}")
 
 
-def import_command(name: str, importer: "Importer | type[Importer]") -> click.Command:
-    """Build the command of an importer plug-in."""
-
-    @click.command(name, help=f"{importer.summary}\n\nRun it again at any time: what is here already is not written twice.")
-    @click.argument("path")
-    @click.option("--run", "run_id", metavar="RUN", default=name, show_default=True, help="the run that gets the tasks")
-    @click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
-    @click.pass_obj
-    def command(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
-        from decklog.cli.commands.exchange.importing import import_by_plugin
-
-        made = importer() if isinstance(importer, type) else importer
-        return import_by_plugin(call, name, made, path, run_id, dry_run=dry_run)
-
-    return command
-
-
 export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
-import_ = for_the_manager(
-    PluginGroup(
-        PluginKind.IMPORTER, import_command, name="import", help="Import sessions, data of other trackers, or an exported log."
-    )
-)
 
 
 @click.command("jsonl")

@@ -9,7 +9,7 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.importing.exports import TextExport, each, every, json_text, short_time
 from decklog.importing.files import file_in, has_markers, json_lines, parsed
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row, kept_columns
 from decklog.importing.sync import FileSync, Items
 from decklog.importing.tracker import (
@@ -24,7 +24,7 @@ from decklog.importing.tracker import (
     moment_of,
     set_time,
 )
-from decklog.importing.writer import Mapping, RecordDraft, describes
+from decklog.importing.writer import Mapping, PendingRecord, describes
 from decklog.log import Decklog
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
@@ -50,7 +50,7 @@ WORDS = {
     TaskState.ABANDONED: "closed",
 }
 DELETED = "tombstone"
-# What stands for something else than work, and is not to be claimed.
+# Types that are no work, and must not be claimed.
 NO_WORK = frozenset(["message", "molecule", "gate", "event"])
 
 USUAL_TYPE = "task"
@@ -73,7 +73,7 @@ KIND_WORDS = {
     LinkKind.RELATED: "related",
 }
 
-# What a worker should see, and has no field of its own, stands among the task's inputs under the name of the system.
+# Columns without a field that a worker should see: inputs of the task, under the name of the system.
 SHOWN = (
     *("issue_type", "design", "notes", "spec_id", "owner", "estimated_minutes", "created_by", "started_at", "closed_at"),
     *("closed_by_session", "due_at", "external_ref", "source_system", "metadata", "compaction_level", "compacted_at", "pinned"),
@@ -98,7 +98,7 @@ _OF_A_LINK = ("created_at", "created_by", "metadata", "thread_id")
 
 
 class BeadsImport(Tracker):
-    """One line an issue, in any order; dependencies and comments stand within."""
+    """One line for each issue, in any order, with its dependencies and comments."""
 
     system = "beads"
     items = ISSUES
@@ -126,10 +126,10 @@ class BeadsImport(Tracker):
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
                     prefixes[prefix] = prefixes.get(prefix, 0) + 1
-        self._tell_prefixes(prefixes)
+        self._report_prefixes(prefixes)
 
-    def _tell_prefixes(self, prefixes: dict[str, int]) -> None:
-        """Tell of issues that may have come from another project."""
+    def _report_prefixes(self, prefixes: dict[str, int]) -> None:
+        """Report issues that may come from another project."""
         first = max(sorted(prefixes), key=lambda prefix: prefixes[prefix], default="")
         for prefix, count in sorted(prefixes.items()):
             if prefix != first:
@@ -155,7 +155,7 @@ class BeadsImport(Tracker):
     # Mappings
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
+    def item(self, row: Row) -> PendingRecord:
         """Describe the task that an issue becomes."""
         row.stream = self.run_id
         for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
@@ -182,17 +182,17 @@ class BeadsImport(Tracker):
         )
 
     def _state(self, row: Row, not_before: datetime | None, shown: dict[str, Any]) -> tuple[TaskState, str | None]:
-        """Read how an issue stands; what nobody is to work on, or somebody there may, is paused."""
+        """Map the status of an issue; one that nobody should work on, or somebody there may, is paused."""
         word = row.take("status", "open")
         if word == DELETED:
-            if self.landing.intake.seek(Task, row.id) is None:
+            if self.writer.intake.seek(Task, row.id) is None:
                 raise Invalid("it was deleted in beads")
             return self._other_word(row, TaskState.ABANDONED), "deleted in beads"
         state = STATES.get(word, TaskState.PAUSED) if isinstance(word, str) else TaskState.PAUSED
         if word == "deferred" and not_before is not None:
             state = TaskState.PENDING
         if state is TaskState.PENDING and (shown.get("is_template") or shown.get("issue_type") in NO_WORK):
-            return self._other_word(row, TaskState.PAUSED), "it is no piece of work by itself"
+            return self._other_word(row, TaskState.PAUSED), "it is no work item"
         if word != WORDS[state]:
             self._other_word(row, state)
         if state is not TaskState.PAUSED:
@@ -228,33 +228,33 @@ class BeadsImport(Tracker):
         return Link(item, other, kind or LinkKind.RELATED)
 
     @describes
-    def comment(self, row: Row) -> RecordDraft:
+    def comment(self, row: Row) -> PendingRecord:
         """Describe a comment; before version 1.0 its id was a number."""
         item = str(row.take("issue_id"))
         row.stream = self.run_of(item)
         body = row.text("text", "")
         if not body.strip():
-            raise Invalid("it says nothing")
+            raise Invalid("it is empty")
         row.take("id")
         return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
-    def memory(self, row: Row) -> Fate:
+    def memory(self, row: Row) -> Outcome:
         """Learn what was remembered; what a key said before is superseded."""
         row.take("_type")
         name, body = row.text("key", ""), row.text("value", "")
         self.log.memory.add_topic(TOPIC, _ABOUT)
         source = {"source_kind": "beads", "source_id": name}
-        learned = self.log.memory.remember(TOPIC, body, key=self.landing.key(row), **source)
+        learned = self.log.memory.remember(TOPIC, body, key=self.writer.key(row), **source)
         if learned.already:
-            return Fate.ALREADY
+            return Outcome.ALREADY
         older = [lesson.id for lesson in self.log.memory.find(topic=TOPIC, limit=200, **source) if lesson.id != learned.id]
         for lesson_id in older:
             self.log.memory.supersede(lesson_id, learned.id)
-        return Fate.CHANGED if older else Fate.NEW
+        return Outcome.CHANGED if older else Outcome.NEW
 
 
 def _listed(item: Row, part: str) -> list[dict[str, Any]] | None:
-    """Return a list of objects that stands in an issue; what is none is kept with the issue."""
+    """Return a list of objects of an issue; None for anything else."""
     listed = item.columns.get(part)
     if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
         return listed
@@ -380,12 +380,12 @@ def _by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 
 _OWN = ("title", "description", "acceptance_criteria", "status", "priority", "assignee", "defer_until", "close_reason")
 _NEVER = to_text(EPOCH)
-# Each side writes these down by itself.
+# Each side writes these itself.
 _TIMES = ("started_at", "closed_at", "compacted_at")
 
 
 def _deferred(at: Any) -> Any:
-    """Return a time in one spelling; the first moment of a calendar stands for none."""
+    """Return a time in one spelling; the first moment of a calendar means none."""
     moment = moment_of(at)
     return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
 
@@ -435,7 +435,7 @@ class BeadsSync(FileSync):
             issue = _issue(line)
             name = issue["id"] if issue else None
             if name in items:
-                # Of an issue that stands there twice one line is left.
+                # Of an issue that is there twice one line is left.
                 lines.append(_line(left.pop(name)).encode() if name in left else b"")
             else:
                 lines.append(line if line.endswith(b"\n") or not left else line + b"\n")

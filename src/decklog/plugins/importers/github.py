@@ -17,7 +17,7 @@ from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importing.source import PrivateFolder
 from decklog.importing.sync import Items, Sync
 from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
-from decklog.importing.writer import RecordDraft, describes
+from decklog.importing.writer import PendingRecord, describes
 from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
 
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
@@ -28,10 +28,10 @@ FIELDS = (
 _MOST = 1_000_000
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 _ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
-# A line of an issue that says what it waits for.
+# A line of an issue with what it waits for.
 _NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
-# Stands at the end of an issue that was made of a task here, where readers do not see it.
+# An invisible mark at the end of an issue that was made of a task here.
 _MARK_START = "<!-- decklog: "
 _MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
@@ -77,7 +77,7 @@ def plain_names(found: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _name_at(address: str) -> str | None:
-    """Name the issue at an address; it is asked for with its links and comments again."""
+    """Name the issue at an address; cached, because links and comments need it again."""
     found = _ADDRESS.search(address)
     return f"{found[1]}#{found[2]}" if found else None
 
@@ -124,7 +124,7 @@ def _listed(value: object) -> list[dict[str, Any]]:
 
 ISSUES = "issues"
 NOT_DONE = ("not_planned", "duplicate")
-# What says how urgent an issue is, among its labels.
+# Labels with a priority.
 URGENCY = {
     **dict.fromkeys(("p0", "critical", "urgent"), 90),
     **dict.fromkeys(("p1", "high"), 70),
@@ -134,7 +134,7 @@ URGENCY = {
 }
 _USUAL = 50
 _SHOWN = ("author", "milestone", "html_url", "number", "assignees", "closed_at", "state_reason")
-# What GitHub counts or says again, and what is of no use without it.
+# Columns that repeat others, or are of no use without GitHub.
 _PASSED_OVER = (
     *("url", "repository_url", "labels_url", "comments_url", "events_url", "timeline_url", "id", "node_id", "user", "assignee"),
     *("comments", "reactions", "parent", "blocked_by", "sub_issues_summary", "issue_dependencies_summary", "score"),
@@ -196,7 +196,7 @@ class GithubImport(Tracker):
         self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield what an issue says that it waits for, and what was said of it."""
+        """Yield the links and comments of an issue."""
         for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
             yield NestedRow(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
         comments = item.columns.get("comments")
@@ -210,7 +210,7 @@ class GithubImport(Tracker):
         return Link(row.take("item"), row.take("other"), LinkKind(row.take("kind")))
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
+    def item(self, row: Row) -> PendingRecord:
         """Describe the task that an issue becomes."""
         row.stream = self.run_id
         if row.columns.get("pull_request"):
@@ -244,13 +244,13 @@ class GithubImport(Tracker):
         return TaskState.PENDING
 
     @describes
-    def comment(self, row: Row) -> RecordDraft:
+    def comment(self, row: Row) -> PendingRecord:
         """Describe a comment."""
         item = row.take("issue")
         row.stream = self.run_of(item)
         body = row.text("body", "")
         if not body.strip():
-            raise Invalid("it says nothing")
+            raise Invalid("it is empty")
         author = row.text("author") or row.text("user") or ""
         at = row.time("created_at", EPOCH)
         # The rest is how GitHub shows it.
@@ -272,7 +272,7 @@ def _priority(labels: list[str]) -> int:
 _OPEN, _GIVEN_UP = "open", "not planned"
 _STATES = {TaskState.DONE: "closed", TaskState.ABANDONED: _GIVEN_UP}
 _FIELDS = ("title", "body", "state")
-_RAW = "as it was told"
+_RAW = "as it was content"
 _SPECIAL = re.compile(r'[",\r\n]')
 
 
@@ -301,7 +301,7 @@ class GithubSync(Sync):
             values, rest = json_values(saved)
             listed = [one for found in values for one in (found if isinstance(found, list) else [found])]
         if rest:
-            raise Unavailable("gh did not tell to its end what issues there are", hint="Try it again.")
+            raise Unavailable("the output of gh was cut off", hint="Try it again.")
         return dict(_item(plain_names(one), self.path) for one in listed if isinstance(one, dict))
 
     def ours(self) -> Items:
@@ -336,7 +336,7 @@ class GithubSync(Sync):
             with open(path, "w", encoding="utf-8") as file:
                 json.dump([_issue(name, item, ours.get(name), at) for name, item in items.items()], file)
             taking = GithubImport(self.log, path, run_id=self.run_id)
-            taking.as_here = {name: {**item[_RAW], **_told(ours[name])} for name, item in items.items() if name in ours}
+            taking.as_here = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
             self.report.notes += taking.run().notes
 
     def give(self, items: Items) -> None:
@@ -410,8 +410,8 @@ def _quoted_label(label: str) -> str:
 def _item(issue: dict[str, Any], repository: str) -> tuple[str, dict[str, Any]]:
     body, made_of = unmarked(str(issue.get("body") or ""))
     comments = [one for one in issue.get("comments") or () if isinstance(one, dict) and str(one.get("body") or "").strip()]
-    told = {"title": issue.get("title"), "body": body, "state": _state(issue), "labels": issue.get("labels")}
-    item = {**told, "comments": comments, "number": issue.get("number"), _RAW: {**issue, "body": body}}
+    content = {"title": issue.get("title"), "body": body, "state": _state(issue), "labels": issue.get("labels")}
+    item = {**content, "comments": comments, "number": issue.get("number"), _RAW: {**issue, "body": body}}
     name = name_of(issue, repository)
     if made_of is None:
         return name, item
@@ -422,10 +422,10 @@ def _issue(name: str, item: dict[str, Any], ours: dict[str, Any] | None, at: str
     """Spell an issue as the importer reads it, without what was said here first."""
     known = {comment["body"] for comment in (ours or {}).get("comments", ())}
     comments = [one for one in item.get("comments", ()) if one["body"] not in known]
-    told = _told(item)
+    content = _values_of(item)
     if unmarked(item[_RAW].get("body") or "")[1] is not None:
-        told["body"] = marked(told["body"], name)
-    return {**item[_RAW], **told, "comments": comments, "updated_at": at}
+        content["body"] = marked(content["body"], name)
+    return {**item[_RAW], **content, "comments": comments, "updated_at": at}
 
 
 def _state(issue: dict[str, Any]) -> str:
@@ -433,7 +433,7 @@ def _state(issue: dict[str, Any]) -> str:
     return _GIVEN_UP if state != _OPEN and is_given_up(issue) else state
 
 
-def _told(item: dict[str, Any]) -> dict[str, Any]:
+def _values_of(item: dict[str, Any]) -> dict[str, Any]:
     reason = "not_planned" if item["state"] == _GIVEN_UP else "completed"
     state = {"state": _OPEN} if item["state"] == _OPEN else {"state": "closed", "state_reason": reason}
     return {"title": item.get("title"), "body": item.get("body", ""), "labels": item.get("labels", []), **state}

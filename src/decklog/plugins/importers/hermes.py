@@ -9,7 +9,7 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
 from decklog.importing.tracker import COMMENTS, ITEM, LINKS, WAS_RUNNING, Link, Table, TableTracker
-from decklog.importing.writer import Draft, RecordDraft, describes, run_below
+from decklog.importing.writer import PendingEntry, PendingRecord, describes, run_below
 from decklog.stores.tasks.task import LinkKind, TaskState
 
 DEFAULT = "default"
@@ -98,12 +98,12 @@ class HermesImport(TableTracker):
         return columns.get("status") == "done" or (columns.get("status") == "archived" and "completed_at" in columns)
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
-        """Describe a task; what belongs to its worker there is not taken over."""
+    def item(self, row: Row) -> PendingRecord:
+        """Describe a task; columns of its worker there are not imported."""
         state, reason = self._state(row)
         shown = {name: self._shown(row, name) for name in _SHOWN if row.columns.get(name) not in (None, "", 0)}
         row.pass_over(("id", *_ITS_WORKERS, *_SHOWN))
-        # Nothing there says when a task was last changed.
+        # There is no column for the time of the last change.
         return self.task(
             row,
             title=row.text("title", ""),
@@ -155,18 +155,18 @@ class HermesImport(TableTracker):
         return Link(item, f"{item.rpartition('/')[0]}/{parent}", LinkKind.BLOCKS)
 
     @describes
-    def comment(self, row: Row) -> RecordDraft:
+    def comment(self, row: Row) -> PendingRecord:
         """Describe a comment."""
         item = self.its_item(row)
         body = row.text("body", "")
         if not body.strip():
-            raise Invalid("it says nothing")
+            raise Invalid("it is empty")
         row.take("id")
         row.take("task_id")
         return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     @describes
-    def happened(self, row: Row) -> Draft:
+    def happened(self, row: Row) -> PendingEntry:
         """Describe the entry that an event, a worker's run or an attachment becomes."""
         row.pass_over(("id", "task_id", "claim_lock", "worker_pid"))
         for name in ("payload", "metadata"):
@@ -174,12 +174,12 @@ class HermesImport(TableTracker):
                 row.left[name] = parsed
         if row.table == "task_runs":
             body = row.text("summary") or row.text("error") or str(row.columns.get("outcome") or row.columns.get("status"))
-            return self.told(row, subtype="attempt", body=body, at=row.time("started_at"), agent=row.text("profile"))
+            return self.event_entry(row, subtype="attempt", body=body, at=row.time("started_at"), agent=row.text("profile"))
         if row.table == "task_events":
             word = row.text("kind", "event")
-            return self.told(row, subtype=word, body=word, at=row.time("created_at"))
+            return self.event_entry(row, subtype=word, body=word, at=row.time("created_at"))
         name = row.text("filename", "") or row.text("path", "")
-        return self.told(row, subtype="attachment", body=name, at=row.time("created_at"))
+        return self.event_entry(row, subtype="attachment", body=name, at=row.time("created_at"))
 
 
 def _board_of(path: str) -> str:

@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 from decklog import redaction
 from decklog.core.errors import Invalid
 from decklog.importing.importer import Import
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Draft, Mapping, RecordDraft, RowWriter, describes, run_id_of
+from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, RowWriter, describes, run_id_of
 from decklog.journal.entry import EntryKind
 from decklog.plugins.langgraph_values import pack, readable, unpack
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.artifacts.graphs import Encoded
 from decklog.stores.runs.run import Run, RunStatus
 
-_LEFT = (Fate.KEPT, Fate.REFUSED)
-# LangGraph's own maps, whose order says nothing: from either saver they are written in the same.
+_LEFT = (Outcome.KEPT, Outcome.REFUSED)
+# LangGraph's own maps have no order: they are written in the same one from either saver.
 _MAPS = ("channel_values", "channel_versions", "versions_seen")
 _AS_THEY_ARE = ("null", "bytes", "bytearray")
 
@@ -28,29 +28,29 @@ _AS_THEY_ARE = ("null", "bytes", "bytearray")
 class Keeping:
     """Keeps what came of a batch of rows; what is here already stays as it is."""
 
-    def __init__(self, landing: RowWriter) -> None:
-        self._landing = landing
-        self._log = landing.log
+    def __init__(self, writer: RowWriter) -> None:
+        self._writer = writer
+        self._log = writer.log
 
-    def checkpoints(self, taken: list[tuple[Row, Fate]]) -> None:
+    def checkpoints(self, taken: list[tuple[Row, Outcome]]) -> None:
         """Keep checkpoints that can be read without running anything."""
-        for row, fate in taken:
-            document = None if fate in _LEFT else _document(row.columns)
+        for row, outcome in taken:
+            document = None if outcome in _LEFT else _document(row.columns)
             if isinstance(document, dict) and isinstance(document.get("channel_values"), dict):
                 metadata = parsed_json(_text(row.columns.get("metadata")))
                 place = {**_place(row), "parent_id": row.columns.get("parent_checkpoint_id")}
                 place["thread_id"] = str(row.columns["thread_id"])
-                told = metadata if isinstance(metadata, dict) else {}
-                self._log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), told, _time_of(document))
+                content = metadata if isinstance(metadata, dict) else {}
+                self._log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), content, _time_of(document))
 
-    def writes(self, taken: list[tuple[Row, Fate]]) -> None:
+    def writes(self, taken: list[tuple[Row, Outcome]]) -> None:
         """Keep what was written after them."""
-        rows = [row for row, fate in taken if fate not in _LEFT]
+        rows = [row for row, outcome in taken if outcome not in _LEFT]
         found = [one for row in rows if (one := _write_of(row)) is not None]
-        # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
-        runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self._landing.has_run(run_id)}
-        if told := [one for one in found if one[0]["run_id"] in runs]:
-            self._log.states.import_graph_writes(told)
+        # A write of a thread that has no checkpoint is kept with its row, and counts as known later.
+        runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self._writer.has_run(run_id)}
+        if content := [one for one in found if one[0]["run_id"] in runs]:
+            self._log.states.import_graph_writes(content)
 
 
 def _write_of(row: Row) -> tuple[dict[str, Any], Encoded] | None:
@@ -99,11 +99,11 @@ def _encoded(value: Any) -> Encoded:
 
 
 def _ordered(document: dict[str, Any]) -> dict[str, Any]:
-    told = {name: document[name] for name in sorted(document, key=str)}
+    content = {name: document[name] for name in sorted(document, key=str)}
     for name in _MAPS:
-        if isinstance(found := told.get(name), dict):
-            told[name] = {channel: found[channel] for channel in sorted(found, key=str)}
-    return told
+        if isinstance(found := content.get(name), dict):
+            content[name] = {channel: found[channel] for channel in sorted(found, key=str)}
+    return content
 
 
 def _text(data: object) -> object:
@@ -231,7 +231,7 @@ class LangGraphImport(Import):
         super().__init__(*words, **settings)
         # An address may hold a password.
         self.report.path = shown or self.path
-        self.landing.adders[Checkpoint] = self._add_checkpoints
+        self.writer.adders[Checkpoint] = self._add_checkpoints
 
     def source(self) -> SqliteSource:
         """Open a file, or the tables on a server."""
@@ -251,30 +251,30 @@ class LangGraphImport(Import):
             raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
 
     def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Give rows by their keys, whatever order they were written in."""
+        """Return rows ordered by their keys."""
         return source.rows(table, (*_PLACE, "task_id", "idx"))
 
     def take(self, source: SqliteSource) -> None:
-        """Take the tables over; beside what anybody can read of them, what a graph goes on from."""
+        """Import the tables: readable records, and the bytes that a graph resumes from."""
         self._name_unknown(source)
-        keeping = Keeping(self.landing)
+        keeping = Keeping(self.writer)
         after = {"checkpoints": keeping.checkpoints, "writes": keeping.writes}
         for table, mapping in self.mappings().items():
             rows = self.rows_of(table, self.in_order(source, table))
-            self.landing.take_all(rows, mapping, source.count(table), after[table])
+            self.writer.take_all(rows, mapping, source.count(table), after[table])
 
-    def _add_checkpoints(self, told: list[dict[str, Any]]) -> list[bool]:
+    def _add_checkpoints(self, content: list[dict[str, Any]]) -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""
-        for run_id, first in {one["run_id"]: one for one in reversed(told)}.items():
-            if self.landing.intake.seek(Run, run_id) is None:
+        for run_id, first in {one["run_id"]: one for one in reversed(content)}.items():
+            if self.writer.intake.seek(Run, run_id) is None:
                 goal = f"Thread {first['thread']} of LangGraph"
                 times: dict[str, Any] = {"started_at": first["created_at"], "updated_at": first["created_at"]}
                 facts = {"langgraph": {"thread_id": first["thread"]}}
-                self.landing.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
-        return self.log.states.import_checkpoints(told)
+                self.writer.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
+        return self.log.states.import_checkpoints(content)
 
     @describes
-    def checkpoint(self, row: Row) -> RecordDraft:
+    def checkpoint(self, row: Row) -> PendingRecord:
         """Describe a checkpoint: its channels, versions and metadata as one document."""
         document = _row_value(row, "checkpoint")
         row.take("whole")
@@ -284,11 +284,11 @@ class LangGraphImport(Import):
         payload = {"checkpoint": document, "metadata": metadata, "parent": row.take("parent_checkpoint_id")}
         step = metadata.get("step") if isinstance(metadata, dict) else None
         status = f"step {step}" if isinstance(step, int) else None
-        told = {"id": name, "run_id": run_id, "thread": thread, "status": status, "payload": payload}
-        return RecordDraft(row, Checkpoint, {**told, "created_at": _time_of(document)})
+        content = {"id": name, "run_id": run_id, "thread": thread, "status": status, "payload": payload}
+        return PendingRecord(row, Checkpoint, {**content, "created_at": _time_of(document)})
 
     @describes
-    def write(self, row: Row) -> Draft:
+    def write(self, row: Row) -> PendingEntry:
         """Describe what a node wrote to a channel."""
         row.stream = run_id_of(str(row.take("thread_id")))
         row.take("idx")
@@ -301,7 +301,7 @@ class LangGraphImport(Import):
             "agent_id": row.text("task_id"),
             "payload": payload,
         }
-        return self.landing.entry(row, entry)
+        return self.writer.entry(row, entry)
 
     def _name(self, row: Row, run_id: str) -> str:
         """Name a checkpoint: a copy of a thread has the same ids, and so have graphs within graphs."""
@@ -320,7 +320,7 @@ def _row_value(row: Row, column: str) -> Any:
 
 
 def _metadata(row: Row) -> Any:
-    """Read a checkpoint's metadata, which is JSON whatever the rest is."""
+    """Read a checkpoint's metadata, which is always JSON."""
     data = row.take("metadata")
     found = parsed_json(_text(data))
     return _plain(data) if found is NotImplemented else found
@@ -331,6 +331,6 @@ def _plain(value: Any) -> Any:
 
 
 def _time_of(document: object) -> datetime:
-    """Return when a checkpoint was made, as it tells itself."""
+    """Return the time in a checkpoint."""
     at: datetime = Row("checkpoints", "", document if isinstance(document, dict) else {}).time("ts", EPOCH)
     return at

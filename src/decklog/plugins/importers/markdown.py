@@ -10,8 +10,8 @@ from typing import Any
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.importing.exports import TextExport, each
 from decklog.importing.files import text_of
-from decklog.importing.report import Fate, Report
-from decklog.importing.sync import Base, ThreeWay, shown, tell
+from decklog.importing.report import Outcome, Report
+from decklog.importing.sync import Base, ThreeWay, report_conflicts, shown
 from decklog.importing.writer import RowWriter
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -47,7 +47,7 @@ _PLAIN_ID = re.compile(r'[^"\s]\S*')
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a section says of a task; without an id, it is one that somebody added."""
+    """The content of a section; without an id, it is a new task."""
 
     task_id: str | None
     entry: int
@@ -84,7 +84,7 @@ def read(text: str, path: str) -> tuple[str, list[Section]]:
 
 
 def _parted(lines: list[str], heading: re.Pattern[str]) -> Iterator[tuple[str | None, list[str]]]:
-    """Part lines at their headings, but for those in code; what stands before the first one has none."""
+    """Split lines at their headings, except in code; lines before the first heading have none."""
     title: str | None = None
     held: list[str] = []
     behind_code = 0
@@ -301,7 +301,7 @@ class MarkdownImport:
         self._log = log
         self._path = path
         self.report = Report(_SYSTEM, path, dry_run)
-        self._landing = RowWriter(log, self.report)
+        self._writer = RowWriter(log, self.report)
         self._run_id = ""
         self._names: dict[str, str] = {}
 
@@ -309,7 +309,7 @@ class MarkdownImport:
         """Take the sections in their order: new tasks first, so that others can name them."""
         self._run_id, sections = read(text_of(self._path), self._path)
         self._log.runs.get(self._run_id)
-        with self._landing.open():
+        with self._writer.open():
             placed = [(self._placed(section), section) for section in sections if not self._is_named_twice(section)]
             for (task_id, entry, is_new), section in placed:
                 self.report.count(_TASKS, [self._take(task_id, entry, is_new, section)])
@@ -321,7 +321,7 @@ class MarkdownImport:
         if section.task_id is not None or title not in self._names:
             return False
         self.report.note(f"{title}: another new task of the plan is called so; give this one another title")
-        self.report.count(_TASKS, [Fate.REFUSED])
+        self.report.count(_TASKS, [Outcome.REFUSED])
         return True
 
     def _placed(self, section: Section) -> tuple[str, int, bool]:
@@ -336,14 +336,14 @@ class MarkdownImport:
         first = self._log.journal.history(Task.table, task_id, limit=1)[0]
         return task_id, first.seq, found is None
 
-    def _take(self, task_id: str, entry: int, is_new: bool, section: Section) -> Fate:
+    def _take(self, task_id: str, entry: int, is_new: bool, section: Section) -> Outcome:
         try:
             task = self._log.tasks.get(task_id)
         except NotFound:
             self.report.note(f"{section.item['title']}: there is no task {task_id}; take the line with its id off to add it")
-            return Fate.REFUSED
+            return Outcome.REFUSED
         ours = self._item(task)
-        # What every task has stays as it is where the plan no longer says it.
+        # Fields that every task has are kept where the plan lacks them.
         theirs = {**(_USUAL if section.task_id is None else {name: ours[name] for name in _USUAL}), **section.item}
         theirs["needs"] = [self._names.get(name, name) for name in theirs.get("needs", ())]
         theirs["part of"] = self._names.get(str(theirs.get("part of")), theirs.get("part of"))
@@ -352,17 +352,17 @@ class MarkdownImport:
         disputed = [shown(one) for one in merged.differences]
         for one in disputed:
             self.report.note(f"{task_id}: {one['field']} was changed here and in the plan; what is here stays")
-        tell(self._log, _SYSTEM, self._run_id, [(one, task_id) for one in disputed])
+        report_conflicts(self._log, _SYSTEM, self._run_id, [(one, task_id) for one in disputed])
         if merged.here is None:
-            return Fate.NEW if is_new else Fate.ALREADY
-        return self._changed(task_id, ours, merged.here, Fate.NEW if is_new else Fate.CHANGED)
+            return Outcome.NEW if is_new else Outcome.ALREADY
+        return self._changed(task_id, ours, merged.here, Outcome.NEW if is_new else Outcome.CHANGED)
 
     def _item(self, task: Task) -> dict[str, Any]:
         sql = "select * from dependencies where task_id = :id"
-        return item_of(task, self._log.db.read(lambda: self._landing.intake.select(Dependency, sql, id=task.id)))
+        return item_of(task, self._log.db.read(lambda: self._writer.intake.select(Dependency, sql, id=task.id)))
 
-    def _changed(self, task_id: str, ours: dict[str, Any], item: dict[str, Any], fate: Fate) -> Fate:
-        """Change a task by the verbs that anybody has; what these refuse is told, and the task stays as it was."""
+    def _changed(self, task_id: str, ours: dict[str, Any], item: dict[str, Any], outcome: Outcome) -> Outcome:
+        """Change a task by the public verbs; if they refuse, report it and leave the task unchanged."""
         try:
             with self._log.transaction():
                 self._edit(task_id, ours, item)
@@ -373,8 +373,8 @@ class MarkdownImport:
             if problem.retryable:
                 raise
             self.report.note(f"{task_id} stays as it is: {problem.message}")
-            return Fate.REFUSED
-        return fate
+            return Outcome.REFUSED
+        return outcome
 
     def _edit(self, task_id: str, ours: dict[str, Any], item: dict[str, Any]) -> None:
         differing = [name for name in _EDITED if (item.get(name) or None) != (ours[name] or None)]

@@ -9,7 +9,7 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
 from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, Link, NestedRow, Table, TableTracker, set_time
-from decklog.importing.writer import Draft, RecordDraft, describes
+from decklog.importing.writer import PendingEntry, PendingRecord, describes
 from decklog.stores.tasks.task import LinkKind, TaskState
 
 _TIMES = ("created_at", "updated_at")
@@ -101,7 +101,15 @@ ELSEWHERE = {
 # They say nothing of a task, or nothing that is not in these.
 IGNORED = (
     *("_sqlx_migrations", "projects", "repos", "project_repos", "workspace_repos", "tags", "images", "task_images"),
-    *("scratch", "drafts", "follow_up_drafts", "task_templates", "shared_tasks", "shared_activity_cursors", "migration_state"),
+    *(
+        "scratch",
+        "batch",
+        "follow_up_drafts",
+        "task_templates",
+        "shared_tasks",
+        "shared_activity_cursors",
+        "migration_state",
+    ),
 )
 
 
@@ -114,8 +122,8 @@ STATES = {
     "cancelled": TaskState.ABANDONED,
 }
 _UUID_BYTES = 16
-# What a row becomes, and the column that says it best.
-_TOLD = {
+# The subtype of a row's entry, and the columns for its body.
+_EVENTS_OF = {
     "workspaces": ("attempt", ("name", "branch")),
     "task_attempts": ("attempt", ("branch", "executor")),
     "sessions": ("session", ("name", "executor")),
@@ -178,7 +186,7 @@ class VibeKanbanImport(TableTracker):
         return columns.get("status") == "done"
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
+    def item(self, row: Row) -> PendingRecord:
         """Describe a task; there are no priorities and no dependencies."""
         row.stream = self.run_of(row.id)
         row.pass_over(("id", "project_id"))
@@ -216,12 +224,12 @@ class VibeKanbanImport(TableTracker):
         raise Invalid(f"{row} has no place")
 
     @describes
-    def happened(self, row: Row) -> Draft:
+    def happened(self, row: Row) -> PendingEntry:
         """Describe the entry that an attempt, a session, a process, a turn of an agent or a merge becomes."""
-        subtype, telling = _TOLD[row.table]
+        subtype, texts = _EVENTS_OF[row.table]
         if (parsed := parsed_json(row.columns.get("executor_action"))) is not NotImplemented:
             row.left["executor_action"] = parsed
-        said = next((name for name in telling if isinstance(row.columns.get(name), str) and row.columns[name].strip()), None)
+        said = next((name for name in texts if isinstance(row.columns.get(name), str) and row.columns[name].strip()), None)
         body = row.text(said, "") if said else subtype
         when = next((name for name in ("started_at", "created_at", "inserted_at") if name in row.columns), "created_at")
-        return self.told(row, subtype=subtype, body=body, at=row.time(when), agent=row.text("executor"))
+        return self.event_entry(row, subtype=subtype, body=body, at=row.time(when), agent=row.text("executor"))

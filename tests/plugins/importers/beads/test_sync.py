@@ -240,7 +240,7 @@ def test_a_file_that_somebody_writes_to_meanwhile_is_not_overwritten(
 
 
 # What a sync does outside of itself, in its order: to end before or after any of it is to be killed there.
-STEPS = ("take", "give", "_agree", "_tell", "replace_file")
+STEPS = ("take", "give", "_agree", "_report_conflicts", "replace_file")
 
 
 @pytest.mark.parametrize("step", STEPS)

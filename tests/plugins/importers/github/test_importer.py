@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Unavailable
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
 from decklog.plugins.importers.github import GithubImport
 from tests.conftest import on_both
@@ -29,8 +29,8 @@ def file(tmp_path: Path) -> Path:
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 
-    assert report.tables["issues"][Fate.KEPT] == 1
-    assert report.tables["lines"][Fate.KEPT] == 2
+    assert report.tables["issues"][Outcome.KEPT] == 1
+    assert report.tables["lines"][Outcome.KEPT] == 2
 
 
 def test_what_an_issue_says_is_what_the_task_says(log: Decklog, file: Path) -> None:
@@ -80,7 +80,7 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
     write(path, [by_gh(1), by_gh(2, state="CLOSED", updatedAt=T2), by_gh(3)])
     report = _taker(path)(log)
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED), report.total(Fate.ALREADY)) == (1, 1, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED), report.total(Outcome.ALREADY)) == (1, 1, 1)
     assert log.tasks.get("acme/parser#2").state == "done"
 
 
@@ -93,7 +93,7 @@ def test_a_repository_is_asked_for_by_the_program_gh(log: Decklog, tmp_path: Pat
     gh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    assert _taker("acme/parser")(log).total(Fate.NEW) == 1
+    assert _taker("acme/parser")(log).total(Outcome.NEW) == 1
     with pytest.raises(Unavailable, match="no such repository"):
         _taker("acme/other")(log)
     monkeypatch.setenv("PATH", "")

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.plugins.importers.langgraph import LangGraphImport
 from decklog.plugins.langgraph_values import readable, unpack
 from tests.conftest import on_both
@@ -62,7 +62,7 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, file: Path) -> N
     build(file, checkpoints=[*CHECKPOINTS, ("t1", "", "1f0-4", "1f0-2", "msgpack", packed(document(4)), "{}")])
     report = _taker(file)(log)
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED)) == (1, 0)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 0)
 
 
 def test_rows_in_another_order_give_the_same_log(tmp_path: Path) -> None:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation
+from decklog.cli.commands.plugins import PluginGroup
+from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import print_warnings, show
 from decklog.core.errors import NotFound
 from decklog.core.figures import sized
+from decklog.core.plugins import PluginKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +33,32 @@ def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
     """Let a tracker's items come into a run of another name."""
     text = "the run that gets the tasks"
     return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help=text)
+
+
+def import_command(name: str, importer: "Importer | type[Importer]") -> click.Command:
+    """Build the command of an importer plug-in."""
+
+    @click.command(name, help=f"{importer.summary}\n\nRun it again at any time: what is here already is not written twice.")
+    @click.argument("path")
+    @_run(name)
+    @_dry_run
+    @click.pass_obj
+    def command(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
+        from decklog.plugins.records import RecordImport
+
+        made = importer() if isinstance(importer, type) else importer
+        with _log(call, path, dry_run) as log, ProgressMeter() as meter:
+            done = RecordImport(log, path, made, name=name, run_id=run_id, dry_run=dry_run, progress=meter).run()
+        return _show(call, done)
+
+    return command
+
+
+import_ = for_the_manager(
+    PluginGroup(
+        PluginKind.IMPORTER, import_command, name="import", help="Import sessions, data of other trackers, or an exported log."
+    )
+)
 
 
 @click.command("bazinga")
@@ -231,15 +260,6 @@ def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: boo
     with _log(call, file, dry_run) as log, ProgressMeter() as meter:
         taken = OtlpImport(log, file, by_conversation=by_conversation, dry_run=dry_run, progress=meter).run()
     return _show(call, taken)
-
-
-def import_by_plugin(call: Invocation, name: str, importer: "Importer", path: str, run_id: str, *, dry_run: bool) -> int:
-    """Import by an importer plug-in, and show the report."""
-    from decklog.plugins.records import RecordImport
-
-    with _log(call, path, dry_run) as log, ProgressMeter() as meter:
-        done = RecordImport(log, path, importer, name=name, run_id=run_id, dry_run=dry_run, progress=meter).run()
-    return _show(call, done)
 
 
 _everywhere = click.option("--all", "everywhere", is_flag=True, help="import sessions of all folders, not only this one")

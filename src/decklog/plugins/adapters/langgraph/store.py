@@ -167,7 +167,7 @@ def _compared(value: Any, operator: str, wanted: Any) -> bool:
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    """Compare a namespace with a path at its beginning or its end, in which `*` stands for any part."""
+    """Compare a namespace with a path at its beginning or its end, in which `*` matches any part."""
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False

@@ -25,14 +25,14 @@ from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 Sink = Callable[[Sequence[OtelSpan]], None]
 
-_TOLD = ("agent", "agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs", "key", "payload")
+_FIELDS = ("agent", "agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs", "key", "payload")
 _RUN_TEXTS = ("goal", "summary", "repo", "branch", "worktree")
 _CHARGE_FACTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id", "cost_microdollars")
 # How a part that began is named in its entries, and which entry ends it.
 _BEGINS = {(EntryKind.TOOL, "call"): "call", (EntryKind.EVENT, "step"): "step"}
 _ENDS = {(EntryKind.TOOL, "result"): "call", (EntryKind.EVENT, "step.ended"): "step"}
-# Records that spans tell in full; of the others it is counted how often they changed.
-_TOLD_RECORDS = ("runs", "charges")
+# Records that spans contain completely; changes of others are counted.
+_CONTAINED = ("runs", "charges")
 
 
 def trace_of(log: Decklog, run: Run) -> str:
@@ -61,7 +61,7 @@ class RunSpans:
         self._attempts: dict[str, tuple[str, dict[str, Any]]] = {}
         self._resource = {names.SERVICE: "decklog"}
         self._scope = {"name": "decklog", "version": version}
-        # How often records changed that no span tells of.
+        # Counts of changed records that no span contains.
         self.left_out: dict[str, int] = {}
 
     @property
@@ -86,21 +86,21 @@ class RunSpans:
             yield self._moment(entry)
 
     def _part(self, entry: Entry, name: str | None) -> str | None:
-        """Name the step or call that an entry begins or ends; None where it says none."""
+        """Name the step or call that an entry begins or ends; None if there is none."""
         part = entry.payload.get(name) if name is not None and isinstance(entry.payload, dict) else None
         return f"{name}:{part}" if part else None
 
     def _pair(self, part: str, begun: Entry, ended: Entry | None) -> OtelSpan:
-        """Make the span of a step or a call; one whose end nobody told lasts as long as the run."""
+        """Make the span of a step or a call; one without an end lasts as long as the run."""
         start = begun.at
         end = max(start, ended.at if ended is not None else self.run.ended_at or start)
         facts: Any = {**_payload(begun), **_payload(ended)}
         span = self._span(_span_part(part), begun, start, end)
-        self._tell(span, names.BEGIN, begun, start)
+        self._add_entry(span, names.BEGIN, begun, start)
         if ended is not None:
-            self._tell(span, names.END, ended, end)
+            self._add_entry(span, names.END, ended, end)
         if part.startswith("call:"):
-            self._tell_tool(span, facts, ended)
+            self._add_tool(span, facts, ended)
         else:
             span.name = str(begun.body or "step") if self._texts else "step"
         outcome = str(facts.get("outcome") or CallOutcome.LOST.value)
@@ -108,23 +108,23 @@ class RunSpans:
             span.status, span.attributes[names.ERROR_TYPE] = names.ERROR, outcome
         return span
 
-    def _tell_tool(self, span: OtelSpan, facts: dict[str, Any], ended: Entry | None) -> None:
+    def _add_tool(self, span: OtelSpan, facts: dict[str, Any], ended: Entry | None) -> None:
         tool = str(facts.get("tool") or "tool")
         span.name = f"{names.EXECUTE_TOOL} {tool}"
-        told = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: tool, names.TOOL_CALL_ID: str(facts.get("call"))}
+        values = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: tool, names.TOOL_CALL_ID: str(facts.get("call"))}
         if self._texts and facts.get("arguments"):
-            told[names.TOOL_ARGUMENTS] = _as_json(facts["arguments"])
+            values[names.TOOL_ARGUMENTS] = _as_json(facts["arguments"])
         if self._texts and ended is not None:
-            told[names.TOOL_RESULT] = ended.body or ""
+            values[names.TOOL_RESULT] = ended.body or ""
             span.attributes.pop(names.END + names.BODY, None)
-        span.attributes |= told
+        span.attributes |= values
 
     def _moment(self, entry: Entry) -> OtelSpan:
         # One that came as a span goes out as the same.
         seq = entry.key.removeprefix(names.KEY) if entry.key and entry.key.startswith(names.KEY) else entry.seq
         span = self._span(f"entry:{seq}", entry, entry.at, entry.at)
         span.name = entry.subtype or str(entry.kind)
-        self._tell(span, names.ENTRY, entry, entry.at)
+        self._add_entry(span, names.ENTRY, entry, entry.at)
         return span
 
     def _span(self, part: str, entry: Entry, start: datetime, end: datetime) -> OtelSpan:
@@ -153,7 +153,7 @@ class RunSpans:
         return _digest("span", self.trace_id, run_id or self.run.id, part)[:16]
 
     def _parent(self, entry: Entry) -> str:
-        """Name the span around an entry: the step or call that it says, the attempt at its task, or the run."""
+        """Return the span around an entry: the step or call that it names, the attempt at its task, or the run."""
         within = _payload(entry).get("within")
         if within:
             return self._id(f"part:{within}")
@@ -161,13 +161,13 @@ class RunSpans:
             return self._attempts[entry.task_id][0]
         return self._id("run")
 
-    def _tell(self, span: OtelSpan, name: str, entry: Entry, at: datetime) -> None:
+    def _add_entry(self, span: OtelSpan, name: str, entry: Entry, at: datetime) -> None:
         """Write down all that makes the same entry again."""
-        told: dict[str, Any] = {"seq": entry.seq, "kind": entry.kind.value, "subtype": entry.subtype}
-        told |= {field: getattr(entry, field) for field in _TOLD if field != "payload" or self._texts}
+        values: dict[str, Any] = {"seq": entry.seq, "kind": entry.kind.value, "subtype": entry.subtype}
+        values |= {field: getattr(entry, field) for field in _FIELDS if field != "payload" or self._texts}
         if entry.at != at:
-            told["at"] = to_text(entry.at)
-        span.attributes[name] = _as_json({field: value for field, value in told.items() if value is not None})
+            values["at"] = to_text(entry.at)
+        span.attributes[name] = _as_json({field: value for field, value in values.items() if value is not None})
         if self._texts and entry.body is not None:
             span.attributes[name + names.BODY] = entry.body
 
@@ -179,7 +179,7 @@ class RunSpans:
             yield self._charge(image, entry.seq)
         elif table == "tasks" and "attempts" in image:
             yield from self._attempt(image)
-        if table not in _TOLD_RECORDS:
+        if table not in _CONTAINED:
             self.left_out[table] = self.left_out.get(table, 0) + 1
 
     def _charge(self, image: dict[str, Any], seq: int) -> OtelSpan:
@@ -208,7 +208,7 @@ class RunSpans:
         return span
 
     def _attempt(self, image: dict[str, Any]) -> Iterator[OtelSpan]:
-        """Follow a task: who has it begins an attempt, and whatever it is next ends that."""
+        """Follow a task: a claim begins an attempt, and the next change ends it."""
         task_id = str(image["id"])
         part = f"attempt:{task_id}:{image['attempts']}"
         is_running = image.get("state") == "running" and image.get("worker") is not None and image.get("leased_at") is not None
@@ -226,11 +226,11 @@ class RunSpans:
         start, worker = from_text(begun["leased_at"]), str(begun["worker"])
         span = self._empty("", self._id("run"), start, max(start, from_text(image["updated_at"])))
         span.span_id, span.name = span_id, f"{names.INVOKE_AGENT} {worker}"
-        told = {names.OPERATION: names.INVOKE_AGENT, names.AGENT: worker, names.TASK: begun["id"]}
-        told |= {names.ATTEMPT: begun["attempts"], f"{names.ATTEMPT}.outcome": image["outcome"]}
+        values = {names.OPERATION: names.INVOKE_AGENT, names.AGENT: worker, names.TASK: begun["id"]}
+        values |= {names.ATTEMPT: begun["attempts"], f"{names.ATTEMPT}.outcome": image["outcome"]}
         if self._texts:
-            told |= {f"{names.ATTEMPT}.task": image.get("title"), f"{names.ATTEMPT}.summary": image.get("summary")}
-        span.attributes |= {name: value for name, value in told.items() if value is not None}
+            values |= {f"{names.ATTEMPT}.task": image.get("title"), f"{names.ATTEMPT}.summary": image.get("summary")}
+        span.attributes |= {name: value for name, value in values.items() if value is not None}
         if image["outcome"] != "done":
             span.status, span.attributes[names.ERROR_TYPE] = names.ERROR, image["outcome"]
         return span
@@ -266,7 +266,7 @@ class RunSpans:
 
 
 def _span_part(part: str) -> str:
-    """Name the span of a step or a call: whatever is within it knows its id, and not which of the two it is."""
+    """Name the span of a step or a call: entries within it know its id, but not its kind."""
     return f"part:{part.partition(':')[2]}"
 
 
@@ -334,7 +334,7 @@ class Sender:
         self.messages: list[str] = []
 
     def send(self, spans: Sequence[OtelSpan]) -> None:
-        """Send spans, in halves where they are too many; what a collector says of those that it did not want is kept."""
+        """Send spans, in halves where they are too many; keep what a collector reports on rejected ones."""
         body = gzip.compress(otlp.encoded(REQUEST, otlp.request_of(spans), self._kind), 6, mtime=0)
         answer = self._sent(body)
         if answer.status == _TOO_LARGE and len(spans) > 1:
@@ -368,7 +368,7 @@ class Sender:
         try:
             self._connection.request("POST", self._path, body, self._headers)
             answer = self._connection.getresponse()
-            told = answer.read(_MOST_READ)
+            values = answer.read(_MOST_READ)
         except (OSError, HTTPException) as problem:
             self._connection.close()
             return CollectorResponse(0, problem=str(problem) or type(problem).__name__)
@@ -376,7 +376,7 @@ class Sender:
         if not answer.isclosed():
             # More than anybody needs to read: the rest would be taken for the next answer.
             self._connection.close()
-        return CollectorResponse(answer.status, told, kind, answer.getheader("Retry-After") or "")
+        return CollectorResponse(answer.status, values, kind, answer.getheader("Retry-After") or "")
 
     def _asked(self, text: str) -> float | None:
         """Read how long a collector asks us to wait: a number of seconds, or a moment."""
@@ -401,12 +401,12 @@ class Sender:
             return Unreachable(
                 f"{self.shown} was not reached: {answer.problem}", hint="Send the run again: it is the same spans."
             )
-        told = f"{self.shown} answered {answer.status} to {count} spans{self._reason(answer)}"
+        values = f"{self.shown} answered {answer.status} to {count} spans{self._reason(answer)}"
         if answer.may_retry:
-            return Unreachable(told, hint="Send the run again later: it is the same spans.", status=answer.status)
+            return Unreachable(values, hint="Send the run again later: it is the same spans.", status=answer.status)
         if answer.status in (401, 403):
-            return Denied(told, hint="Give what it asks for: --header authorization='Bearer …'", status=answer.status)
-        return Invalid(told, status=answer.status)
+            return Denied(values, hint="Give what it asks for: --header authorization='Bearer …'", status=answer.status)
+        return Invalid(values, status=answer.status)
 
     def _reason(self, answer: CollectorResponse) -> str:
         try:
@@ -419,14 +419,14 @@ class Sender:
 
 
 def checked_headers(given: Mapping[str, str]) -> dict[str, str]:
-    """Refuse a header that would end the line that it stands on."""
+    """Refuse a header that would end its line."""
     for name, value in given.items():
         if not name.strip() or not (name + value).isprintable() or ":" in name or " " in name:
             raise Invalid(f"{name!r} is no header", hint="Such as --header x-api-key=VALUE")
     return dict(given)
 
 
-# A batch is as large as a collector takes without being told to, and so is what is held here.
+# Collectors accept a batch of this size by default.
 _MOST_SPANS, _MOST_CHARACTERS = 512, 1024**2
 # So long nothing happens before what waits is sent.
 _QUIET_SECONDS = 2.0
@@ -454,7 +454,7 @@ class OtlpExport:
         self.left_out: dict[str, int] = {}
 
     def _with_below(self, run_ids: Sequence[str]) -> list[Run]:
-        """Name the runs, each before those that are a part of it. Forks are undertakings of their own."""
+        """Name the runs, each before those that are a part of it. Forks are separate."""
         found: dict[str, Run] = {}
         waiting = [self._log.runs.get(run_id) for run_id in reversed(run_ids)]
         while waiting:
@@ -474,8 +474,8 @@ class OtlpExport:
             self._hand_on(sender.send, follow=follow)
         finally:
             sender.close()
-        told = {"to": sender.shown, **self.counts, "rejected": sender.rejected, "messages": sender.messages}
-        return {**told, "left_out": self.left_out}
+        values = {"to": sender.shown, **self.counts, "rejected": sender.rejected, "messages": sender.messages}
+        return {**values, "left_out": self.left_out}
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
         """Write a file: a line for each batch, as collectors write them."""
@@ -516,7 +516,7 @@ class OtlpExport:
         """Yield a run's entries; what waits is sent whenever nothing happens for a while."""
         last = 0
         while True:
-            # Asked first: whatever is written before a run ends is read after that is known.
+            # Checked first: entries written before the end of a run are then all read.
             has_ended = self._log.runs.get(run.id).status in ENDED
             is_waiting = follow and not has_ended
             for entry in self._log.journal.tail(

@@ -7,7 +7,7 @@ from typing import Any
 from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
 from decklog.importing.files import document, json_lines
-from decklog.importing.report import Fate, Report
+from decklog.importing.report import Outcome, Report
 from decklog.importing.writer import RowWriter, run_id_of
 from decklog.log import Decklog
 from decklog.plugins.adapters.otel import conventions as names
@@ -275,7 +275,7 @@ class OtlpImport:
         yield from whole
 
     def _report(self) -> None:
-        counts, nothing = self._counts, dict.fromkeys(["read", *Fate], 0)
+        counts, nothing = self._counts, dict.fromkeys(["read", *Outcome], 0)
         self.report.tables["spans"] = {**nothing, "read": counts.spans, "refused": counts.refused}
         known = counts.parts - counts.new
         self.report.tables["entries"] = {**nothing, "read": counts.parts, "new": counts.new, "already": known}

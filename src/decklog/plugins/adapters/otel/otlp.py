@@ -190,8 +190,8 @@ def _event(found: dict[str, Any], start: int) -> SpanEvent:
 
 
 def _scope(found: dict[str, Any]) -> dict[str, Any]:
-    told = {"name": _text(found, "name"), "version": _text(found, "version"), "attributes": _attributes(found)}
-    return {name: value for name, value in told.items() if value}
+    content = {"name": _text(found, "name"), "version": _text(found, "version"), "attributes": _attributes(found)}
+    return {name: value for name, value in content.items() if value}
 
 
 def _attributes(found: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import socket
 import zlib
 from collections.abc import Iterator, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.concurrency import run_in_threadpool
@@ -15,11 +15,14 @@ from starlette.types import Receive, Scope, Send
 
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, TooLarge, Unavailable
 from decklog.log import Decklog
-from decklog.mcp.token import Token
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.export import PATH
 from decklog.plugins.adapters.otel.importer import SpanWriter
 from decklog.plugins.adapters.otel.protobuf import REQUEST, RESPONSE, STATUS
+
+# A surface, which no plug-in may import; only the type is needed.
+if TYPE_CHECKING:
+    from decklog.mcp.token import Token
 
 HOST, PORT = "127.0.0.1", 4318
 LOOPBACK = (HOST, "localhost", "::1")
@@ -50,7 +53,7 @@ class Receiver:
     def __init__(
         self,
         log: Decklog,
-        token: Token,
+        token: "Token",
         *,
         host: str = HOST,
         port: int = PORT,
@@ -189,7 +192,7 @@ def unpacked(packed: bytes) -> bytes:
         try:
             part = unpacking.decompress(packed, room + 1)
         except zlib.error:
-            raise Invalid("the request is not packed by gzip as it says") from None
+            raise Invalid("the request is not packed by gzip") from None
         room -= len(part)
         if room < 0:
             raise TooLarge(f"the request unpacks to more than {MOST_BYTES} bytes")

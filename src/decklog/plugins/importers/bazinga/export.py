@@ -233,7 +233,7 @@ def _phase(phase: Any) -> dict[str, Any]:
     """Write a phase as that system's commands look for it: by `phase` and `name`."""
     data = {"phase": phase.number, "name": phase.name, "status": phase.status.value, **phase.extra}
     if phase.status is not PhaseStatus.PENDING:
-        # A word of its own that it was imported with holds until it moves on here.
+        # A status that only the source knows is kept until the phase changes here.
         data["status"] = phase.status.value
     if phase.progress_percent:
         data["progress_percent"] = phase.progress_percent

@@ -7,10 +7,10 @@ from typing import Any
 from decklog.core.errors import Conflict, Invalid, NotFound, SchemaTooNew
 from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Draft, Mapping, RowWriter, describes, run_id_of, told
+from decklog.importing.writer import Mapping, PendingEntry, RowWriter, describes, run_id_of, saved_outcome
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -69,10 +69,10 @@ def version_of(source: SqliteSource) -> int:
 
 
 class BazingaTables:
-    """Mappings of one file. A mapping is a method that takes a row and says what became of it."""
+    """Mappings of one file. A mapping is a method that imports a row and returns its outcome."""
 
     log: Decklog
-    landing: RowWriter
+    writer: RowWriter
     # The sessions that are here, with the runs they became.
     sessions: dict[str, str]
 
@@ -86,7 +86,7 @@ class BazingaTables:
 
     def _run_of(self, session: str) -> str:
         run_id = run_id_of(session)
-        if not self.landing.has_run(run_id):
+        if not self.writer.has_run(run_id):
             raise NotFound(f"its session {session} is not in the file")
         self.sessions[session] = run_id
         return run_id
@@ -103,7 +103,7 @@ UNKNOWN_AGENT = "unknown"
 class WorkTables(BazingaTables):
     """One mapping for each table: what it makes of a row."""
 
-    def session(self, row: Row) -> Fate:
+    def session(self, row: Row) -> Outcome:
         """Make a session a run."""
         session = row.take("session_id")
         run_id = row.stream = run_id_of(str(session))
@@ -115,7 +115,7 @@ class WorkTables(BazingaTables):
             row.left["created_at"] = row.columns["created_at"]
         status = row.one_of("status", RunStatus, RunStatus.ACTIVE)
         ended = self._ended(row, status, started)
-        return self.landing.record(
+        return self.writer.record(
             Run,
             clock="updated_at",
             new_stream=True,
@@ -138,12 +138,12 @@ class WorkTables(BazingaTables):
             return None
         return ended or started
 
-    def group(self, row: Row) -> Fate:
+    def group(self, row: Row) -> Outcome:
         """Take a task group over."""
         run_id, group_id = self.in_run(row), row.text("id")
-        present = self.landing.intake.seek(Group, (run_id, group_id))
+        present = self.writer.intake.seek(Group, (run_id, group_id))
         created: datetime = row.time("created_at", EPOCH)
-        return self.landing.record(
+        return self.writer.record(
             Group,
             clock="updated_at",
             run_id=run_id,
@@ -156,8 +156,8 @@ class WorkTables(BazingaTables):
         )
 
     @describes
-    def log_entry(self, row: Row) -> Draft:
-        """Make a log row an entry; its kind says whether it is an interaction, a reasoning or an event."""
+    def log_entry(self, row: Row) -> PendingEntry:
+        """Map a log row to an entry: an interaction, a reasoning or an event."""
         self.in_run(row)
         kind = row.one_of("log_type", EntryKind, _INTERACTION) or _INTERACTION
         if kind not in _KINDS:
@@ -181,33 +181,33 @@ class WorkTables(BazingaTables):
             row.replace("redacted", 0)
         return self._with_key(row, kind, entry)
 
-    def _with_key(self, row: Row, kind: EntryKind, entry: dict[str, Any]) -> Draft:
+    def _with_key(self, row: Row, kind: EntryKind, entry: dict[str, Any]) -> PendingEntry:
         given = row.text("idempotency_key")
         row.take("id")
         if given is not None and kind is _EVENT:
-            # The event keeps its own key, so that sending it again is known here too; its number is kept beside it.
+            # The event keeps its key, so that sending it again is recognized; its number is a kept column.
             row.left["id"] = row.columns["id"]
             entry["key"] = given
         elif given is not None:
             row.left["idempotency_key"] = given
-        return self.landing.entry(row, entry)
+        return self.writer.entry(row, entry)
 
-    def state(self, row: Row) -> Fate:
+    def state(self, row: Row) -> Outcome:
         """Save a state; files before version 18 hold every save, and each becomes a version."""
         run_id = self.in_run(row)
         document = row.document("state_data", _JSON)
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
         saved_at = row.time("timestamp")
-        if not self.landing.first_time(row, as_it_is=True):
+        if not self.writer.first_time(row, as_it_is=True):
             row.left = {}
-            return Fate.ALREADY
+            return Outcome.ALREADY
         if self._is_older(run_id, given, saved_at):
-            return self.landing.keep(row, "a newer version is here", saved_at)
+            return self.writer.keep(row, "a newer version is here", saved_at)
         saved = self.log.states.save(run_id, given["name"], document, group_id=given["group_id"], saved_at=saved_at)
         if saved.already:
-            return self.landing.keep(row, f"the same as version {saved.version}", saved_at)
+            return self.writer.keep(row, f"the same as version {saved.version}", saved_at)
         row.made = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
-        return Fate.NEW
+        return Outcome.NEW
 
     def _is_older(self, run_id: str, place: dict[str, str], saved_at: datetime | None) -> bool:
         try:
@@ -217,7 +217,7 @@ class WorkTables(BazingaTables):
         return saved_at is not None and saved_at < present.saved_at
 
     @describes
-    def tokens(self, row: Row) -> Draft:
+    def tokens(self, row: Row) -> PendingEntry:
         """Charge an estimate of tokens; neither model nor price is known."""
         self.in_run(row)
         row.take("id")
@@ -229,9 +229,9 @@ class WorkTables(BazingaTables):
             "call_site": "estimate",
             "occurred_at": row.time("timestamp"),
         }
-        return self.landing.charge(row, charge)
+        return self.writer.charge(row, charge)
 
-    def output(self, row: Row) -> Fate:
+    def output(self, row: Row) -> Outcome:
         """Save a skill's output; of those with the same iteration, the later ones get the next."""
         run_id = self.in_run(row)
         row.take("id")
@@ -242,20 +242,20 @@ class WorkTables(BazingaTables):
             agent=row.text("agent_type"),
             group_id=row.text("group_id"),
             saved_at=row.time("timestamp"),
-            key=self.landing.key(row),
+            key=self.writer.key(row),
         )
         if row.take("iteration", 1) != output.iteration:
             row.replace("iteration", output.iteration)
-        return told(output)
+        return saved_outcome(output)
 
-    def plan(self, row: Row) -> Fate:
+    def plan(self, row: Row) -> Outcome:
         """Take a development plan over, with its phases."""
         run_id = self.in_run(row)
         row.take("id")
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
         phases = read_phases([_phase(item) for item in row.json("phases", (list,), [])])
-        fate = self.landing.record(
+        outcome = self.writer.record(
             Plan,
             clock="updated_at",
             run_id=run_id,
@@ -268,20 +268,20 @@ class WorkTables(BazingaTables):
             updated_at=updated,
         )
         marked = [
-            self.landing.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase) for phase in phases
+            self.writer.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase) for phase in phases
         ]
-        if fate is Fate.ALREADY and marked.count(Fate.ALREADY) < len(marked):
-            fate = Fate.CHANGED
+        if outcome is Outcome.ALREADY and marked.count(Outcome.ALREADY) < len(marked):
+            outcome = Outcome.CHANGED
         row.left["id"] = row.columns["id"]
         row.made = f"plan {run_id}"
-        return fate
+        return outcome
 
-    def criterion(self, row: Row) -> Fate:
+    def criterion(self, row: Row) -> Outcome:
         """Take a success criterion over."""
         run_id, text = self.in_run(row), row.text("criterion", "")
         created: datetime = row.time("created_at", EPOCH)
         row.take("id")
-        fate = self.landing.record(
+        outcome = self.writer.record(
             Criterion,
             clock="updated_at",
             run_id=run_id,
@@ -296,7 +296,7 @@ class WorkTables(BazingaTables):
         )
         row.left["id"] = row.columns["id"]
         row.made = f"criterion {run_id} {text}"
-        return fate
+        return outcome
 
     def _number_of(self, run_id: str, criterion: str) -> int:
         try:
@@ -307,7 +307,7 @@ class WorkTables(BazingaTables):
 
 
 def _phase(item: Any) -> Any:
-    """Read a phase; a status that is none of ours goes with what has no field of its own."""
+    """Map a phase; an unknown status goes to the extra fields."""
     if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
         return item
     given = item.get("extra")
@@ -373,7 +373,7 @@ class ContextTables(BazingaTables):
     # The file's package ids, and the runs they are of.
     packages: dict[str, str]
 
-    def package(self, row: Row) -> Fate:
+    def package(self, row: Row) -> Outcome:
         """Take a package over."""
         run_id = self.in_run(row)
         number = row.take("id")
@@ -383,7 +383,7 @@ class ContextTables(BazingaTables):
             row.replace("scope", ContextScope.GLOBAL.value if group_id is None else ContextScope.GROUP.value)
         if row.take("version", 1) != 1:
             row.replace("version", 1)
-        fate = self.landing.record(
+        outcome = self.writer.record(
             ContextPackage,
             id=package_id,
             number=self._number(package_id, number),
@@ -399,7 +399,7 @@ class ContextTables(BazingaTables):
             created_at=row.time("created_at", EPOCH),
         )
         self.packages[str(number)] = run_id
-        return fate
+        return outcome
 
     def _number(self, package_id: str, number: object) -> int:
         """Return the file's number when nobody here has it, and the next one otherwise."""
@@ -413,18 +413,18 @@ class ContextTables(BazingaTables):
         row = self.log.db.one("select coalesce(max(number), 0) + 1 from packages", {})
         return int(row[0]) if row else 1
 
-    def consumer(self, row: Row) -> Fate:
+    def consumer(self, row: Row) -> Outcome:
         """Take over for whom a package is; one who read it in several iterations is one consumer here."""
         package_id, run_id = self._package_of(row)
         agent = row.needed("agent_type", ContextAgent)
         iteration, consumed_at = row.whole("iteration", 1), row.time("consumed_at")
         row.made = f"consumer {package_id} {agent}"
-        is_known = not self.landing.first_time(row)
+        is_known = not self.writer.first_time(row)
         if is_known:
             row.left = {}
-        elif self.landing.intake.seek(ContextConsumer, (package_id, agent)) is not None:
+        elif self.writer.intake.seek(ContextConsumer, (package_id, agent)) is not None:
             raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")
-        return self.landing.record(
+        return self.writer.record(
             ContextConsumer,
             package_id=package_id,
             agent=agent,
@@ -433,12 +433,12 @@ class ContextTables(BazingaTables):
             consumed_at=consumed_at,
         )
 
-    def consumption(self, row: Row) -> Fate:
+    def consumption(self, row: Row) -> Outcome:
         """Take over who used a package in which iteration."""
         package_id, run_id = self._package_of(row)
         row.take("session_id")
         scope_id = row.text("scope_id")
-        return self.landing.record(
+        return self.writer.record(
             ContextConsumption,
             id=f"use_{scope_id}",
             scope_id=scope_id,
@@ -464,7 +464,7 @@ def package_id_of(run_id: str, number: object) -> str:
 
 
 def _summary(row: Row) -> str:
-    """Take the summary; one that is longer than ours may be is kept beside the package."""
+    """Take the summary; one that is too long is shortened, and kept as it was."""
     summary = " ".join(str(row.text("summary", "")).splitlines())
     short = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 3] + "..."
     if short != row.columns.get("summary") and row.columns.get("summary") is not None:
@@ -478,7 +478,7 @@ _TOPICS = ("implementation", "architecture", "methodology", "general")
 class MemoryTables(BazingaTables):
     """Patterns and strategies belong to projects, not to runs."""
 
-    def pattern(self, row: Row) -> Fate:
+    def pattern(self, row: Row) -> Outcome:
         """Take an error pattern over with its counts."""
         created: datetime = row.time("created_at", EPOCH)
         confidence = row.take("confidence", 0.5)
@@ -497,10 +497,10 @@ class MemoryTables(BazingaTables):
             "ttl_days": row.whole("ttl_days", 90, low=1, high=100_000),
         }
         adopted = self.log.patterns.adopt(**fields)
-        return self.landing.record(ErrorPattern, clock="last_seen_at", **fields) if adopted.already else Fate.NEW
+        return self.writer.record(ErrorPattern, clock="last_seen_at", **fields) if adopted.already else Outcome.NEW
 
-    def strategy(self, row: Row) -> Fate:
-        """Take a strategy over with its id; a topic of its own becomes `general`."""
+    def strategy(self, row: Row) -> Outcome:
+        """Import a strategy with its id; an unknown topic becomes `general`."""
         created: datetime = row.time("created_at", EPOCH)
         topic = row.take("topic")
         if topic not in _TOPICS:
@@ -517,7 +517,7 @@ class MemoryTables(BazingaTables):
             "framework": row.text("framework"),
         }
         adopted = self.log.strategies.adopt(strategy_id, **fields)
-        return self.landing.record(Strategy, clock="last_seen_at", id=strategy_id, **fields) if adopted.already else Fate.NEW
+        return self.writer.record(Strategy, clock="last_seen_at", id=strategy_id, **fields) if adopted.already else Outcome.NEW
 
 
 _CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
@@ -567,11 +567,11 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
         """Give rows as they were written; states by time, because old files hold every version of them."""
         return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 
-    def configuration(self, row: Row) -> Fate:
+    def configuration(self, row: Row) -> Outcome:
         """Keep a row that configured the old system."""
-        return self.landing.keep(row, _CONFIGURATION)
+        return self.writer.keep(row, _CONFIGURATION)
 
-    def decision(self, row: Row) -> Fate:
+    def decision(self, row: Row) -> Outcome:
         """Keep a decision of the oldest files as an event of its run."""
         self.in_run(row)
-        return self.landing.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))
+        return self.writer.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))

@@ -41,9 +41,9 @@ def questions(schema: str) -> dict[str, str]:
 
 
 class MirroredRows:
-    """The rows of a table that tell of one record.
+    """The rows of a table that belong to one record.
 
-    `which` says which of the question's rows; the parts of the record's identity are bound in their order. `known_by` is what a
+    `which` is the condition for the rows; the parts of the record's identity are bound in their order. `known_by` is what a
     row is changed in its place by: one that never changes is known by nothing. What is `fixed` stays as it was first written,
     and `gone` removes what the log no longer has.
     """
@@ -56,7 +56,7 @@ class MirroredRows:
         self.gone = gone
 
 
-# What tells the file from one that bazinga itself made.
+# Distinguishes the file from one that bazinga itself made.
 APPLICATION_ID = 0x424D4952
 MARKS = "decklog_marks"
 ENTRIES = "decklog_entries"
@@ -123,7 +123,7 @@ def _put(source: str) -> str:
     rows = _RECORDS[source]
     names = [name for name in TABLES[rows.table] if name != "id" or rows.table not in _NUMBERED]
     text = _narrowed(question(rows.table, "log"), rows.which)
-    # The word `where` tells the select's end from the clause on conflicts.
+    # SQLite needs `where` between a select and a clause on conflicts.
     text = f"insert into main.{rows.table} ({', '.join(names)}) select {', '.join(names)} from ({text}) where true"
     if not rows.known_by:
         return text
@@ -265,7 +265,7 @@ def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> 
             set_moved(file, streams)
             add_logs(file)
             for table in ("workflow_transitions", "agent_markers", "workflow_special_rules"):
-                # A project that was taken over shows the workflow it had, until another one is loaded.
+                # A project that was switched shows the workflow it had, until another one is loaded.
                 if file.value(f"select 1 from main.{table} limit 1") is None:
                     fill_workflow(file, table)
             set_marks(file)
@@ -305,7 +305,7 @@ _TEXTS_DROPPED = f"select 1 from {MOVED} where e.kind = 'event' and e.subtype = 
 
 
 class Mirror:
-    """One log's file for readers, made when it is missing, damaged, or tells of another history."""
+    """One log's file for readers, created when it is missing, damaged, or belongs to another history."""
 
     def __init__(self, path: str, log: Decklog) -> None:
         self.path = path
@@ -367,7 +367,7 @@ class Mirror:
         return self._file
 
     def _checked(self) -> FileBeside:
-        """Open the file, and make sure that it is ours and tells of this log."""
+        """Open the file, and check that it is ours and belongs to this log."""
         file = FileBeside(self.path, self._log.db.target)
         try:
             if file.value("pragma main.application_id") != APPLICATION_ID:
@@ -377,7 +377,7 @@ class Mirror:
                     path=self.path,
                 )
             if file.value(_OTHER_HISTORY) is not None:
-                raise Damaged(f"{self.path} tells of another history than {self._log.db.target}", path=self.path)
+                raise Damaged(f"{self.path} belongs to another history than {self._log.db.target}", path=self.path)
         except BaseException:
             file.close()
             raise
@@ -386,7 +386,7 @@ class Mirror:
     def _make_anew(self, *, is_damaged: bool = False) -> None:
 
         self.close()
-        # One process at a time; whoever waited may find it made.
+        # One process at a time; after waiting, the file may exist.
         with self._log.transaction():
             if is_damaged or self._needs_making():
                 make(self._log, self.path)

@@ -34,7 +34,7 @@ SCRIPTS = {
 }
 _MARK = "Answered by Decklog."
 _TEXT = '''#!/usr/bin/env python3
-"""{mark} The script that stood here is beside it, as {name}{aside}."""
+"""{mark} The original script is next to it, as {name}{aside}."""
 
 import os
 import sys
@@ -190,7 +190,7 @@ class TakeOver:
         self._progress = progress
 
     def run(self) -> dict[str, Any]:
-        """Take the database and the scripts over; a project that was taken over is only brought up to date."""
+        """Switch the database and the scripts; a project that was switched before is only updated."""
         if not os.path.isfile(self.path):
             hint = "Name the folder that has both .claude/ and bazinga/."
             raise NotFound(f"there is no {self.path}", hint=hint, path=self.path)
@@ -202,7 +202,7 @@ class TakeOver:
         return {**taken, "log": self.log, "report": report and report.as_dict()}
 
     def _is_half_done(self) -> bool:
-        """Go on where a call ended between the log and the file; refuse a log that tells of something else."""
+        """Go on where a call ended between the log and the file; refuse an unrelated log."""
         if not os.path.exists(self.log):
             return False
         if not any(os.path.samefile(self.path, kept) for kept in _kept(self.path)):
@@ -255,12 +255,12 @@ class TakeOver:
         if report.losses and not self._accept_losses:
             raise Conflict(
                 f"{self.path} was left as it is, because not all of it can be taken: {report.losses[0]}",
-                hint="decklog import bazinga FILE --dry-run tells of every row; --accept-losses goes on without them.",
+                hint="decklog import bazinga FILE --dry-run lists every row; --accept-losses goes on without them.",
                 losses=report.losses,
             )
 
     def _replace(self, made: str, for_readers: str, aside: str) -> None:
-        """Put the log beside the file, and another in the file's place: there is never a moment without a database."""
+        """Put the log next to the file, and a new file in its place: a database exists at every moment."""
         os.chmod(for_readers, os.stat(self.path).st_mode & 0o777)
         os.link(self.path, aside)
         os.replace(made, self.log)

@@ -50,7 +50,7 @@ Columns = dict[str, Any]
 
 
 _KEY = "import:gaia:"
-# What has a column or goes into one, and what says nothing where there are no leases and no runs.
+# Fields with a column, and fields without meaning where there are no leases and no runs.
 _TASK = (
     *("id", "run_id", "title", "state", "created_at", "updated_at", "objective", "priority", "acceptance", "verification"),
     *("allowed_paths", "inputs", "stage", "state_name", "trace_file", "loop_version", "summary", "result", "outcome"),
@@ -133,7 +133,7 @@ class WorkRows:
 
 
 def asked_of(task: Task) -> dict[str, Any]:
-    """Return what a task was asked: its inputs, and beside them what it has in fields of its own here."""
+    """Return the inputs of a task, with the fields that only Decklog has."""
     asked: dict[str, Any] = {} if title_of(task.inputs, task.id) == task.title else {"title": task.title}
     return asked | {name: getattr(task, name) for name in _ASKED if getattr(task, name)} | task.inputs
 
@@ -206,7 +206,7 @@ _LESSON = (
 )
 
 
-class DeskRows:
+class InboxRows:
     """Writes the tables of what people said and of what was learned."""
 
     log: Decklog
@@ -230,11 +230,11 @@ class DeskRows:
             }
             out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
             out.report.leave_out_fields("messages", message, _MESSAGE)
-            # Nobody there can tell such a message from the manager's; of an imported one nobody here can either.
+            # There, such a message looks like the owner's. Of an imported one the sender is unknown.
             out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
 
     def feedback(self, out: Export) -> None:
-        """Write every piece of feedback as it stands."""
+        """Write all feedback."""
         for feedback in each(self.log, Feedback, "received_at, id"):
             row: Columns = {
                 "id": feedback.id,
@@ -290,7 +290,7 @@ def _said(lesson: Lesson) -> dict[str, Any]:
 
 
 def _known(moment: Any) -> Any:
-    """Give nothing for the time that stands in the place of an unknown one."""
+    """Return None for the placeholder of an unknown time."""
     return None if moment == EPOCH else moment
 
 
@@ -299,7 +299,7 @@ SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
 _LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
 _DESK = "@desk"
 _LONGEST_NAME = 256
-# Anyone can write an entry that names a line far away, and nobody has so many blank ones.
+# Anyone can write an entry with a high line number; more blank lines than this are left out.
 _MOST_BLANK = 1000
 
 
@@ -322,7 +322,7 @@ class GaiaHomeFiles:
         self._settings(BINDING, binding_text(self.log))
 
     def _settings(self, name: str, text: str | None) -> None:
-        """Write a settings file: what it says here, or the text that was kept because it could not be read."""
+        """Write a settings file: its content here, or the kept text of one that could not be parsed."""
         for _, row in self.kept.rows(name):
             text = text if text is not None else str(row.get("text"))
         if text is not None:
@@ -398,8 +398,8 @@ class GaiaHomeFiles:
 
     def _after(self, mark: Entry) -> str | None:
         """Name the self-edit that the entry after a mark made; the mark of anything else has none."""
-        told = mark.payload if isinstance(mark.payload, dict) else {}
-        if (told.get("system"), told.get("table")) != (SYSTEM, EDITS):
+        values = mark.payload if isinstance(mark.payload, dict) else {}
+        if (values.get("system"), values.get("table")) != (SYSTEM, EDITS):
             return None
         try:
             made = self.log.journal.get(_DESK, mark.seq + 1)
@@ -415,7 +415,7 @@ class GaiaHomeFiles:
             line, is_other = as_it_was(_learning_lines(learning), imported)
             is_undecided = learning.decided_at in (None, learning.noted_at)
             self.report.leave_out(f"the spelling of lines in {LEARNINGS}", int(is_other and is_undecided))
-            # A line tells that a learning was dismissed, but not that it was promoted.
+            # A line shows that a learning was dismissed, but not that it was promoted.
             placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
             self.report.leave_out_fields("learnings", learning, placed)
             yield number, learning.noted_at, line
@@ -468,7 +468,7 @@ _PLACED = (
 )
 
 
-class GaiaExport(WorkRows, DeskRows):
+class GaiaExport(WorkRows, InboxRows):
     """Everything that has a store there. Runs have none: their tasks, calls and charges come together in one home."""
 
     def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:

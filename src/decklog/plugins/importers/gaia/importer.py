@@ -13,10 +13,10 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
-from decklog.importing.report import Fate, Report
+from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, parsed_json
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import NOTE, Draft, Mapping, RowWriter, describes, told
+from decklog.importing.writer import NOTE, Mapping, PendingEntry, RowWriter, describes, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
@@ -72,7 +72,7 @@ def times(moment: datetime) -> Iterator[str]:
 def as_it_was(spellings: Iterable[str], key: str | None) -> tuple[str, bool]:
     """Choose the spelling that an imported line had, by its key, which ends in the digest of the line as it was.
 
-    Without a key, and when none of them is it, the first is given; also say whether the line is known to be another one now.
+    Without a key, and when none of them is it, the first is given; also return whether the line is known to differ now.
     """
     first = None
     for text in spellings:
@@ -85,7 +85,7 @@ def as_it_was(spellings: Iterable[str], key: str | None) -> tuple[str, bool]:
 _JSON = (dict, list, str, int, float, bool)
 _LONGEST_TITLE = 120
 WAS_RUNNING = "it was running when it was imported, and nobody here holds it; resume it when nobody there does"
-# What a tool call's payload keeps beside its arguments and its result.
+# Columns in the payload of a tool call, besides its arguments and result.
 CALL = ("stage", "state_name", "duration_ms", "error", "loop_version")
 
 
@@ -93,10 +93,10 @@ class GaiaWorkTables:
     """Mappings into the one run that is made for a home."""
 
     log: Decklog
-    landing: RowWriter
+    writer: RowWriter
     run_id: str
 
-    def task(self, row: Row) -> Fate:
+    def task(self, row: Row) -> Outcome:
         """Take a task over. One that was running is paused: nobody here holds it, and it may still be worked on there."""
         row.stream = self.run_id
         state = row.one_of("state", TaskState, TaskState.PENDING)
@@ -106,7 +106,7 @@ class GaiaWorkTables:
             row.take("cost_usd")
         created = self._created(row)
         inputs = row.json("inputs_json", (dict,), {})
-        return self.landing.record(
+        return self.writer.record(
             Task,
             clock="updated_at",
             id=row.text("id"),
@@ -128,13 +128,13 @@ class GaiaWorkTables:
     def _created(self, row: Row) -> datetime:
         """Read when a task was made; of tasks that were made together, the first row comes first."""
         there: datetime = row.time("created_at", EPOCH)
-        created = self.landing.in_turn(row, there)
+        created = self.writer.in_turn(row, there)
         if created != there:
             row.replace("created_at", to_text(created))
         return created
 
     @describes
-    def tool_call(self, row: Row) -> Draft:
+    def tool_call(self, row: Row) -> PendingEntry:
         """Make a row of the audit a tool entry."""
         row.stream = self.run_id
         row.take("id")
@@ -151,11 +151,11 @@ class GaiaWorkTables:
             "payload": payload,
             "at": row.time("occurred_at"),
         }
-        return self.landing.entry(row, entry)
+        return self.writer.entry(row, entry)
 
     @describes
-    def spend(self, row: Row) -> Draft:
-        """Charge a call; dollars become whole micro-dollars, and an amount that is finer is kept beside the charge."""
+    def spend(self, row: Row) -> PendingEntry:
+        """Charge a call; dollars become whole micro-dollars, and a finer amount is a kept column."""
         row.stream = self.run_id
         row.take("id")
         charge = {
@@ -169,13 +169,13 @@ class GaiaWorkTables:
             "call_site": row.text("call_site"),
             "occurred_at": row.time("occurred_at"),
         }
-        return self.landing.charge(row, charge)
+        return self.writer.charge(row, charge)
 
-    def ci_run(self, row: Row) -> Fate:
+    def ci_run(self, row: Row) -> Outcome:
         """Take a CI run over."""
         started: datetime = row.time("started_at", EPOCH)
         completed = row.time("completed_at")
-        return self.landing.record(
+        return self.writer.record(
             CiRun,
             clock="updated_at",
             workflow_name=row.text("workflow_name", ""),
@@ -221,14 +221,14 @@ NO_ACK = "imported"
 VECTOR = "embedding"
 
 
-class DeskTables:
+class InboxTables:
     """Mappings of what people said and what was learned."""
 
     log: Decklog
-    landing: RowWriter
+    writer: RowWriter
     report: Report
 
-    def message(self, row: Row) -> Fate:
+    def message(self, row: Row) -> Outcome:
         """Take a message over. Nobody checked here who sent it, so it counts as not authorised."""
         received: datetime = row.time("received_at", EPOCH)
         state = row.one_of("state", MessageState, MessageState.PENDING)
@@ -240,7 +240,7 @@ class DeskTables:
         if state is MessageState.CLOSED and closed is None:
             closed = answered or acknowledged
             row.replace("closed_at", to_text(closed))
-        return self.landing.record(
+        return self.writer.record(
             Message,
             id=row.text("id"),
             from_handle=row.text("from_handle", ""),
@@ -259,11 +259,11 @@ class DeskTables:
             closed_at=closed,
         )
 
-    def feedback(self, row: Row) -> Fate:
-        """Take feedback over as it stands."""
+    def feedback(self, row: Row) -> Outcome:
+        """Import feedback."""
         received: datetime = row.time("received_at", EPOCH)
         state = row.one_of("state", FeedbackState, FeedbackState.PENDING)
-        return self.landing.record(
+        return self.writer.record(
             Feedback,
             id=row.text("id"),
             from_handle=row.text("from_handle", ""),
@@ -283,8 +283,8 @@ class DeskTables:
             closed_at=received if state is FeedbackState.CLOSED else None,
         )
 
-    def lesson(self, row: Row) -> Fate:
-        """Take a lesson over; the key of its vector is kept beside it, and what replaced it is told once all are here."""
+    def lesson(self, row: Row) -> Outcome:
+        """Import a lesson; the key of its vector is kept, and its successor is marked once all are imported."""
         payload = row.json("payload_json", (dict,), {})
         row.take("superseded_by")
         if "embedding_key" in row.left:
@@ -302,24 +302,24 @@ class DeskTables:
             "source_id": row.text("source_id"),
         }
         adopted = self.log.memory.adopt(row.text("id"), **fields, recall_count=recalls, last_recalled_at=recalled)
-        return self._changed_lesson(adopted, fields, recalls, recalled) if adopted.already else Fate.NEW
+        return self._changed_lesson(adopted, fields, recalls, recalled) if adopted.already else Outcome.NEW
 
-    def _changed_lesson(self, lesson: Lesson, fields: dict[str, Any], recalls: int, recalled: datetime | None) -> Fate:
+    def _changed_lesson(self, lesson: Lesson, fields: dict[str, Any], recalls: int, recalled: datetime | None) -> Outcome:
         """Bring what changed there. How often it was recalled here is not known there, so the greater number counts."""
         if lesson.last_seen_at == lesson.created_at:
             fields["last_seen_at"] = fields["created_at"]
         body, _ = self.log.db.values.text("body", fields["body"])
         fields["fingerprint"] = similarity.fingerprint(body)
-        self.landing.vouch(fields["fingerprint"])
-        fates = {self.landing.merge(lesson, fields)}
-        if Fate.CHANGED in fates and body != lesson.body:
+        self.writer.vouch(fields["fingerprint"])
+        outcomes = {self.writer.merge(lesson, fields)}
+        if Outcome.CHANGED in outcomes and body != lesson.body:
             # The vector is that of the old text; the embedder makes another.
             self.log.db.count("delete from lesson_vectors where lesson_id = :id", {"id": lesson.id})
         times = [moment for moment in (recalled, lesson.last_recalled_at) if moment is not None]
         counts: dict[str, Any] = {"recall_count": max(recalls, lesson.recall_count), "last_recalled_at": max(times, default=None)}
         if any(getattr(lesson, name) != value for name, value in counts.items()):
-            fates.add(self.landing.change(Lesson, id=lesson.id, **counts))
-        return Fate.CHANGED if Fate.CHANGED in fates else Fate.ALREADY
+            outcomes.add(self.writer.change(Lesson, id=lesson.id, **counts))
+        return Outcome.CHANGED if Outcome.CHANGED in outcomes else Outcome.ALREADY
 
     def supersede_all(self, source: SqliteSource) -> None:
         """Mark every lesson with what replaced it there; a successor that is not here is reported."""
@@ -328,13 +328,13 @@ class DeskTables:
                 self._mark_superseded(str(columns.get("id")), columns.get("superseded_by"))
 
     def _mark_superseded(self, lesson_id: str, by: object) -> None:
-        lesson = self.landing.intake.seek(Lesson, lesson_id)
+        lesson = self.writer.intake.seek(Lesson, lesson_id)
         if lesson is None or lesson.superseded_by == by:
             return
         if lesson.superseded_by is None:
             self._supersede(lesson_id, str(by))
-        elif by is None or self.landing.intake.seek(Lesson, str(by)) is not None:
-            self.landing.merge(lesson, {"superseded_by": by})
+        elif by is None or self.writer.intake.seek(Lesson, str(by)) is not None:
+            self.writer.merge(lesson, {"superseded_by": by})
         else:
             self.report.note(f"memory {lesson_id} is not marked as superseded by {by}: it is not here")
 
@@ -353,7 +353,7 @@ def body_of(payload: dict[str, Any]) -> str:
     said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
     body = said or to_json(payload)
     if len(body) > _LONGEST_BODY:
-        raise Invalid(f"it says {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
+        raise Invalid(f"it has {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
     return body
 
 
@@ -430,7 +430,7 @@ def parsed(text: str) -> dict[str, Any]:
 RUN_ID = "gaia-coder"
 
 
-class GaiaImport(Import, GaiaWorkTables, DeskTables):
+class GaiaImport(Import, GaiaWorkTables, InboxTables):
     """One folder. Tasks there belong to no run, so one run is made for all of them."""
 
     system = "gaia"
@@ -459,7 +459,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         stores = [*DATABASES.values(), PAUSED, SELF_EDITS, LEARNINGS, EM, BINDING]
         if not any(os.path.exists(os.path.join(self.path, name)) for name in stores):
             raise Invalid(f"{self.path} is no home of gaia-coder: it has none of {', '.join(stores)}")
-        with self.landing.open():
+        with self.writer.open():
             self._make_run()
             for table, name in DATABASES.items():
                 self._take_database(table, os.path.join(self.path, name))
@@ -472,7 +472,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         except NotFound:
             now = self.log.clock.now()
             with self.log.transaction():
-                self.landing.record(
+                self.writer.record(
                     Run,
                     new_stream=True,
                     id=self.run_id,
@@ -498,29 +498,29 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
 
     def _take_files(self) -> None:
         for name, parse in ((EM, parse_em), (BINDING, parse_binding)):
-            self.landing.take_all(whole(self.path, name, self.report), partial(self.trust_file, parse))
+            self.writer.take_all(whole(self.path, name, self.report), partial(self.trust_file, parse))
         if self.em is not None:
             with self.log.transaction():
                 for remark in TrustProposals(self.log, self.run_id).propose(self.em):
                     self.report.note(remark)
-        self.landing.take_all(snapshots(self.path, self.report), self.snapshot)
-        self.landing.take_all(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
-        self.landing.take_all(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
+        self.writer.take_all(snapshots(self.path, self.report), self.snapshot)
+        self.writer.take_all(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
+        self.writer.take_all(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
 
-    def snapshot(self, row: Row) -> Fate:
+    def snapshot(self, row: Row) -> Outcome:
         """Keep what a paused task needs to go on."""
         row.stream = self.run_id
         task_id, document = row.take("task_id"), row.take("document")
         if not isinstance(document, dict):
             raise Invalid("a snapshot is a JSON object")
-        if not self.landing.first_time(row):
-            return Fate.ALREADY
+        if not self.writer.first_time(row):
+            return Outcome.ALREADY
         # Older snapshots lack these.
         known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
         self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
-        return Fate.NEW
+        return Outcome.NEW
 
-    def trust_file(self, parse: Callable[[str], dict[str, Any]], row: Row) -> Fate:
+    def trust_file(self, parse: Callable[[str], dict[str, Any]], row: Row) -> Outcome:
         """Keep `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
         row.stream = self.run_id
         document = parse(row.take("text"))
@@ -528,27 +528,27 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         if row.table == EM:
             self.em = document
         if saved.already:
-            return Fate.ALREADY
-        return Fate.NEW if saved.version == 1 else Fate.CHANGED
+            return Outcome.ALREADY
+        return Outcome.NEW if saved.version == 1 else Outcome.CHANGED
 
-    def self_edit(self, row: Row) -> Fate:
+    def self_edit(self, row: Row) -> Outcome:
         """Record a self-edit; a line that repeats one, with other words, is kept."""
         document = parsed(row.take("line"))
-        first = self.landing.first_time(row)
+        first = self.writer.first_time(row)
         recorded = self.log.self_edits.record_document(document)
         if not first or not recorded.already:
-            return told(recorded)
-        return self.landing.keep(row, "the same pull request at the same commit is recorded already")
+            return saved_outcome(recorded)
+        return self.writer.keep(row, "the same pull request at the same commit is recorded already")
 
-    def learning(self, row: Row) -> Fate:
+    def learning(self, row: Row) -> Outcome:
         """Note a learning; a day without an hour begins at midnight."""
         text = row.take("line")
         try:
             line = parse_line(text, tolerant=True)
         except BadLine as problem:
-            return self.landing.keep(row, problem.message)
+            return self.writer.keep(row, problem.message)
         if line is None:
-            return Fate.ALREADY
+            return Outcome.ALREADY
         if len(line.timestamp) == len("2026-11-15"):
             row.left["line"] = text
         noted = self.log.learnings.note(
@@ -556,6 +556,6 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
             line.observation,
             candidate=line.candidate,
             noted_at=from_text(line.timestamp),
-            key=self.landing.key(row),
+            key=self.writer.key(row),
         )
-        return told(noted)
+        return saved_outcome(noted)

@@ -27,9 +27,9 @@ STATUS = {
     TaskState.DONE: "completed",
     TaskState.ABANDONED: "abandoned",
 }
-# Its program has one word of its own for an attempt's success; the others are whatever their caller says.
+# Its program has one word for success; other words are the caller's.
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
-# What has a column, and what says nothing where there are no leases.
+# Fields with a column, and fields without meaning where there are no leases.
 _PLACED = (
     *("id", "run_id", "title", "objective", "state", "acceptance", "verification", "allowed_paths", "attempts", "summary"),
     *("blocker", "created_at", "updated_at", "result", "outcome", "worker", "leased_at", "leased_until", "fence", "failures"),
@@ -112,7 +112,7 @@ def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -
 
 SYSTEM = "runstore"
 _EVENT_KEY = f"import:{SYSTEM}:events:"
-# The kinds of record that have a table there, and of each the fields that have a column or say nothing beside the others.
+# The kinds of record that have a table there, and of each the fields that have a column or are derived from others.
 _TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
 _RUN = ("id", "goal", "repo", "status", "summary", "cycles", "replans", "current_task_id", "started_at", "updated_at", "ended_at")
 _EVENT = ("agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs")
@@ -182,7 +182,7 @@ class RunStoreExport:
             self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
 
     def _journal(self, run_id: str, there: str) -> None:
-        """Write a run's events, and the attempts at its tasks, which the same entries tell."""
+        """Write a run's events, and the attempts at its tasks from the same entries."""
         trail = AttemptTrail()
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
             ended = trail.follow(entry)
@@ -262,7 +262,7 @@ def time_text(moment: datetime) -> str:
 
 
 def _unless(value: Any, stand_in: Any) -> Any:
-    """Give nothing for what stands in the place of something unknown, so that what was kept can be put back."""
+    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
     return None if value == stand_in else value
 
 

@@ -8,10 +8,10 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Draft, Mapping, RowWriter, describes, run_id_of, told
+from decklog.importing.writer import Mapping, PendingEntry, RowWriter, describes, run_id_of, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.stores.artifacts.artifacts import Artifact, media_type_of
@@ -46,33 +46,33 @@ class TaskTables(ABC):
     """Mappings of the two tables, of which the second is written with the first."""
 
     log: Decklog
-    landing: RowWriter
+    writer: RowWriter
     attempts: dict[str, list[Row]]
-    attempt_fates: dict[str, Fate]
+    attempt_outcomes: dict[str, Outcome]
 
     @abstractmethod
     def in_run(self, row: Row) -> str:
         """Place a row in its run."""
 
-    def task(self, row: Row) -> Fate:
-        """Take a task over, version by version as its attempts tell it."""
+    def task(self, row: Row) -> Outcome:
+        """Import a task, version by version by its attempts."""
         fields = self._fields(row)
         attempts = self.attempts.get(fields["id"], [])
-        present = self.landing.intake.seek(Task, fields["id"])
+        present = self.writer.intake.seek(Task, fields["id"])
         if present is not None and present.run_id != fields["run_id"]:
             raise NotFound(f"task {fields['id']} belongs to run {present.run_id} here")
         if present is None and attempts:
             begun = {"state": TaskState.PENDING, "attempts": 0, "updated_at": fields["created_at"], "summary": None}
             self.log.tasks.add_record(**{**fields, **begun, "reason": None, "blocker": None, "outcome": None})
-        fates = [self._attempted(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
-        self.attempt_fates |= {attempt.id: fate for attempt, fate in zip(attempts, fates, strict=True)}
+        outcomes = [self._attempted(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
+        self.attempt_outcomes |= {attempt.id: outcome for attempt, outcome in zip(attempts, outcomes, strict=True)}
         if present is None and not attempts:
             self.log.tasks.add_record(**fields)
-            return Fate.NEW
-        if present is None or (Fate.NEW in fates and present.updated_at <= fields["updated_at"]):
-            self.landing.change(Task, **fields)
-            return Fate.NEW if present is None else Fate.CHANGED
-        return self.landing.record(Task, clock="updated_at", **fields)
+            return Outcome.NEW
+        if present is None or (Outcome.NEW in outcomes and present.updated_at <= fields["updated_at"]):
+            self.writer.change(Task, **fields)
+            return Outcome.NEW if present is None else Outcome.CHANGED
+        return self.writer.record(Task, clock="updated_at", **fields)
 
     def _fields(self, row: Row) -> dict[str, Any]:
         run_id, created = self.in_run(row), self._created(row)
@@ -101,21 +101,21 @@ class TaskTables(ABC):
     def _created(self, row: Row) -> datetime:
         """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
         there: datetime = row.time("created_at", EPOCH)
-        created = self.landing.in_turn(row, there)
+        created = self.writer.in_turn(row, there)
         if created - there >= _SHOWN or there == EPOCH != created:
             row.replace("created_at", to_text(created))
         return created
 
-    def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Fate:
+    def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
         """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""
         row.stream = task["run_id"]
-        if not self.landing.first_time(row):
-            return Fate.ALREADY
+        if not self.writer.first_time(row):
+            return Outcome.ALREADY
         at: datetime = row.time("created_at", task["updated_at"])
         shared: dict[str, Any] = {"id": task["id"], "attempts": number, "fence": number, "leased_at": at, "updated_at": at}
         running: dict[str, Any] = {"state": TaskState.RUNNING, "worker": WORKER, "leased_until": at + _LEASE, "outcome": None}
-        self.landing.change(Task, **shared, **running)
-        self.landing.change(
+        self.writer.change(Task, **shared, **running)
+        self.writer.change(
             Task,
             **shared,
             state=TaskState.PENDING,
@@ -126,11 +126,11 @@ class TaskTables(ABC):
             blocker=row.text("blocker_signature"),
             result=row.json("result_json", _JSON),
         )
-        return Fate.NEW
+        return Outcome.NEW
 
-    def attempt(self, row: Row) -> Fate:
-        """Return what became of an attempt, which was written with its task; its own id, number and status stand beside it."""
-        if row.id not in self.attempt_fates:
+    def attempt(self, row: Row) -> Outcome:
+        """Return the outcome of an attempt, which was written with its task; its id, number and status are kept."""
+        if row.id not in self.attempt_outcomes:
             self.in_run(row)
             raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")
         self.in_run(row)
@@ -138,7 +138,7 @@ class TaskTables(ABC):
         row.json("result_json", _JSON)
         if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
             row.take("blocker_signature")
-        return self.attempt_fates[row.id]
+        return self.attempt_outcomes[row.id]
 
 
 # What a task has while nobody holds it.
@@ -162,7 +162,7 @@ class RunStoreImport(Import, TaskTables):
         # The runs that are here, by their names there.
         self.runs: dict[str, str] = {}
         self.attempts: dict[str, list[Row]] = {}
-        self.attempt_fates: dict[str, Fate] = {}
+        self.attempt_outcomes: dict[str, Outcome] = {}
 
     def mappings(self) -> dict[str, Mapping]:
         """Name the tables with their mappings."""
@@ -184,7 +184,7 @@ class RunStoreImport(Import, TaskTables):
             raise Invalid(f"{source.path} is no RunStore database: it has no {', '.join(missing)}")
 
     def take(self, source: SqliteSource) -> None:
-        """Read the attempts before their tasks, because a task's versions tell them."""
+        """Read the attempts before their tasks, because they are versions of the task."""
         for row in self.rows_of("task_attempts", source.rows("task_attempts")):
             self.attempts.setdefault(str(row.columns.get("task_id")), []).append(row)
         super().take(source)
@@ -197,12 +197,12 @@ class RunStoreImport(Import, TaskTables):
 
     def _run_of(self, name: str) -> str:
         run_id = run_id_of(name)
-        if not self.landing.has_run(run_id):
+        if not self.writer.has_run(run_id):
             raise NotFound(f"its run {name} is not in the file")
         self.runs[name] = run_id
         return run_id
 
-    def run_row(self, row: Row) -> Fate:
+    def run_row(self, row: Row) -> Outcome:
         """Take a run over; a status of the caller's own becomes `active`."""
         run_id = row.stream = run_id_of(str(row.take("id")))
         if run_id != row.columns["id"]:
@@ -210,7 +210,7 @@ class RunStoreImport(Import, TaskTables):
         status = row.one_of("status", RunStatus, RunStatus.ACTIVE)
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
-        return self.landing.record(
+        return self.writer.record(
             Run,
             clock="updated_at",
             new_stream=True,
@@ -227,9 +227,9 @@ class RunStoreImport(Import, TaskTables):
             ended_at=updated if status in ENDED else None,
         )
 
-    def agent(self, row: Row) -> Fate:
+    def agent(self, row: Row) -> Outcome:
         """Take an agent of a run over."""
-        return self.landing.record(
+        return self.writer.record(
             Agent,
             clock="updated_at",
             run_id=self.in_run(row),
@@ -243,7 +243,7 @@ class RunStoreImport(Import, TaskTables):
         )
 
     @describes
-    def event(self, row: Row) -> Draft:
+    def event(self, row: Row) -> PendingEntry:
         """Make an event an entry; its source is the agent."""
         self.in_run(row)
         row.take("id")
@@ -255,13 +255,13 @@ class RunStoreImport(Import, TaskTables):
             "payload": row.json("payload_json", (dict, list)),
             "at": row.time("ts"),
         }
-        return self.landing.entry(row, entry)
+        return self.writer.entry(row, entry)
 
-    def artifact(self, row: Row) -> Fate:
+    def artifact(self, row: Row) -> Outcome:
         """Take over where an artifact is; its bytes are not in the file."""
         run_id, artifact_id, path = self.in_run(row), row.text("id"), row.text("path", "")
-        present = self.landing.intake.seek(Artifact, artifact_id)
-        return self.landing.record(
+        present = self.writer.intake.seek(Artifact, artifact_id)
+        return self.writer.record(
             Artifact,
             id=artifact_id,
             run_id=run_id,
@@ -274,7 +274,7 @@ class RunStoreImport(Import, TaskTables):
             created_at=row.time("created_at", EPOCH),
         )
 
-    def checkpoint(self, row: Row) -> Fate:
+    def checkpoint(self, row: Row) -> Outcome:
         """Take a checkpoint over; it marks the place that the journal has come to."""
         made = self.log.states.checkpoint(
             self.in_run(row),
@@ -283,9 +283,9 @@ class RunStoreImport(Import, TaskTables):
             checkpoint_id=row.text("id"),
             created_at=row.time("created_at"),
         )
-        return told(made)
+        return saved_outcome(made)
 
-    def approval(self, row: Row) -> Fate:
+    def approval(self, row: Row) -> Outcome:
         """Take a verdict over in its own words; it is bound to nothing, and lets nothing pass."""
         recorded = self.log.approvals.record(
             self.in_run(row),
@@ -296,4 +296,4 @@ class RunStoreImport(Import, TaskTables):
             approval_id=row.text("id"),
             at=row.time("created_at"),
         )
-        return told(recorded)
+        return saved_outcome(recorded)

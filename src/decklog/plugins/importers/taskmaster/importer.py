@@ -10,12 +10,12 @@ from decklog.core.errors import Invalid
 from decklog.importing.files import document, file_in, objects_in
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
-from decklog.importing.writer import RecordDraft, describes, run_below
+from decklog.importing.writer import PendingRecord, describes, run_below
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
 MAIN = "master"
-# Under this name a task that was made here says what it is called here.
+# The metadata key with the id of a task that was made here.
 OURS = "decklog"
 
 STATES = {
@@ -39,7 +39,7 @@ WORDS = {
 }
 PRIORITIES = {"low": 30, "medium": 50, "high": 70, "critical": 90}
 
-# What a worker should see, and has no field of its own, stands among the task's inputs under the name of the system.
+# Columns without a field that a worker should see: inputs of the task, under the name of the system.
 SHOWN = ("details", "complexity", "recommendedSubtasks", "expansionPrompt", "previousStatus", "effort", "metadata")
 PARENTS = ("parentTaskId", "parentId", "parentTask")
 
@@ -76,7 +76,7 @@ def spelled_id(number: str) -> int | str:
 
 
 def ours_of(task: dict[str, Any]) -> str | None:
-    """Return what a task says that it is called here."""
+    """Return the id that a task has here, from its metadata."""
     facts = task.get("metadata")
     ours = facts.get(OURS) if isinstance(facts, dict) else None
     return ours if isinstance(ours, str) and ours.strip() else None
@@ -85,7 +85,7 @@ def ours_of(task: dict[str, Any]) -> str | None:
 class NameClaims:
     """Which tasks of a document are those that were made here, by what they say that they are called here.
 
-    `run_of` names the run of a tag, `run_here` that of a task that is here, and `has` says whether the document has a number.
+    `run_of` names the run of a tag, `run_here` that of a task that is here, and `has` returns whether the document has a number.
     """
 
     def __init__(
@@ -95,14 +95,14 @@ class NameClaims:
         self._run_here = run_here
         self._has = has
 
-    def settled(self, told: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
-        """Return the names of those that are called so; each is told by tag, number and name.
+    def settled(self, claims: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+        """Return the accepted names; each claim is a tag, a number and a name.
 
         Who copies a task, or a tag, copies that too: one of them is the task, and the others are known by their numbers.
         """
         named: dict[tuple[str, str], str] = {}
         taken = set[str]()
-        for tag, number, ours in sorted(told, key=lambda one: (self._is_known_by_number(*one[:2]), one[0] != MAIN, one)):
+        for tag, number, ours in sorted(claims, key=lambda one: (self._is_known_by_number(*one[:2]), one[0] != MAIN, one)):
             if ours not in taken and self._can_be(tag, ours):
                 named[tag, number] = ours
                 taken.add(ours)
@@ -140,7 +140,7 @@ class TaskMasterImport(Tracker):
         self.metadata: dict[str, dict[str, object]] = {}
         # The tasks that were made here and written there, by what they are called there.
         self.ours: dict[str, str] = {}
-        self._told: set[tuple[str, str, str]] = set()
+        self._claims: set[tuple[str, str, str]] = set()
 
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
@@ -151,10 +151,10 @@ class TaskMasterImport(Tracker):
         claims = NameClaims(
             self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}")
         )
-        self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._told).items()}
+        self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._claims).items()}
 
     def _run_here(self, task_id: str) -> str | None:
-        found = self.log.db.read(lambda: self.landing.intake.seek(Task, task_id))
+        found = self.log.db.read(lambda: self.writer.intake.seek(Task, task_id))
         return found.run_id if found else None
 
     def _hold_whole(self, path: str) -> None:
@@ -181,7 +181,7 @@ class TaskMasterImport(Tracker):
                 self.hold_line(kept_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
-        """Take the tasks that stand whole in a document that was not written to its end."""
+        """Take the complete tasks of a document that was not written to its end."""
         starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
@@ -215,14 +215,14 @@ class TaskMasterImport(Tracker):
         if above:
             columns["siblings"] = sorted(siblings_of(parts, above))
         if (ours := ours_of(task)) is not None:
-            self._told.add((tag, name, ours))
+            self._claims.add((tag, name, ours))
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
         self.hold(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
         return name
 
     def _at(self, tag: str, name: str) -> str:
-        """Return where a task stands: after the tags before, and after those with lower numbers."""
+        """Return the position of a task: by tag, then by number."""
         return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
     def goals(self) -> dict[str, str]:
@@ -234,7 +234,7 @@ class TaskMasterImport(Tracker):
         return min(filter(None, self.begun.values()), default=None)
 
     def facts_of(self, run_id: str) -> dict[str, object]:
-        """Return the tag of a run, with what the document says of it."""
+        """Return the tag of a run, with its metadata."""
         return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
@@ -255,7 +255,7 @@ class TaskMasterImport(Tracker):
         """Yield what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
-        # A task of its own may have a point in its id too.
+        # A top-level task may have a point in its id too.
         above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
             yield NestedRow(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
@@ -270,7 +270,7 @@ class TaskMasterImport(Tracker):
         return Link(str(row.take("task")), str(row.take("other")), kind)
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
+    def item(self, row: Row) -> PendingRecord:
         """Describe the task that a task or a subtask becomes."""
         row.stream = self.run_of(row.id)
         row.pass_over(("id", "siblings", *PARENTS))
@@ -295,7 +295,7 @@ class TaskMasterImport(Tracker):
         )
 
     def _objective(self, row: Row) -> str:
-        """Read a description; one that only says the title again stands in the place of none."""
+        """Read a description; one that repeats the title counts as none."""
         text = str(row.text("description", ""))
         # An export writes it so for every task that has none.
         return "" if text == row.columns.get("title") else text

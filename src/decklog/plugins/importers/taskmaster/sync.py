@@ -45,7 +45,7 @@ _ORDER = ("id", "title", "description", "status", "priority", "dependencies", "d
 
 
 class TaskMasterExport:
-    """Writes a run as the tag `master`, and beside it the runs that were made of other tags."""
+    """Writes a run as the tag `master`, and the runs of other tags."""
 
     def __init__(
         self,
@@ -71,13 +71,16 @@ class TaskMasterExport:
 
     def _document(self) -> dict[str, Any]:
         kept: dict[str, list[str]] = {}
-        # What a part is a part of, it says by its place.
+        # The position of a part implies its parent.
         for row in (row for _, row in self._out.kept.rows(LINKS) if row.get("kind") != PART_OF):
             kept.setdefault(str(row.get("task")), []).append(str(row.get("other")).rpartition("/")[2])
         document = {}
-        for run, told in self._tags():
-            tag = told["tag"]
-            document[tag] = {TASKS: _Tag(self._log, self._out, run.id, tag, kept).tasks(), "metadata": told.get("metadata") or {}}
+        for run, values in self._tags():
+            tag = values["tag"]
+            document[tag] = {
+                TASKS: _Tag(self._log, self._out, run.id, tag, kept).tasks(),
+                "metadata": values.get("metadata") or {},
+            }
         self._out.report.leave_out(LINES, sum(1 for _ in self._out.kept.rows(LINES)))
         return document
 
@@ -85,12 +88,12 @@ class TaskMasterExport:
         """Yield the runs with what is known of their tags; one of another document may have a name that begins the same."""
         for run in each(self._log, Run, "id", "where id = :id or substr(id, 1, :size) = :start", **self._named()):
             facts = run.metadata.get(_SYSTEM)
-            told: dict[str, Any] = facts if isinstance(facts, dict) else {}
-            tag = told.get("tag")
+            values: dict[str, Any] = facts if isinstance(facts, dict) else {}
+            tag = values.get("tag")
             if run.id == self._run_id:
-                yield run, {**told, "tag": tag if isinstance(tag, str) else MAIN}
+                yield run, {**values, "tag": tag if isinstance(tag, str) else MAIN}
             elif isinstance(tag, str) and tag != MAIN and run.id == run_below(self._run_id, tag):
-                yield run, told
+                yield run, values
 
     def _named(self) -> dict[str, Any]:
         start = f"{self._run_id}-"
@@ -223,12 +226,12 @@ class Document:
         for tag, held in tags.items():
             for task in _listed(held, TASKS):
                 self._place(tag, task)
-        told = [(*place, ours) for place, task in self._tasks.items() if (ours := ours_of(task)) is not None]
-        self._names = NameClaims(run_of, run_here, lambda *place: place in self._tasks).settled(told)
+        values = [(*place, ours) for place, task in self._tasks.items() if (ours := ours_of(task)) is not None]
+        self._names = NameClaims(run_of, run_here, lambda *place: place in self._tasks).settled(values)
         self.places = {self._names.get(place) or "/".join(place): place for place in self._tasks}
 
     def _place(self, tag: str, task: dict[str, Any]) -> None:
-        """Remember where a task stands, and its parts."""
+        """Remember the position of a task and its parts."""
         number = number_of(task)
         if not self._is_taken((tag, number), task):
             return
@@ -307,11 +310,11 @@ class Document:
         if isinstance(needs, list) and set(self._item(place).get(NEEDS) or ()) != set(needs):
             spelled = [*filter(None, (self._spelled(other, place) for other in needs))]
         kept = {name: value for name, value in task.items() if name in ("id", _PARTS)}
-        told = {name: value for name, value in item.items() if name not in (PLACE, "id", NEEDS, _PARTS)}
-        if described := told.get("description") or told.get("title"):
-            told["description"] = described
+        values = {name: value for name, value in item.items() if name not in (PLACE, "id", NEEDS, _PARTS)}
+        if described := values.get("description") or values.get("title"):
+            values["description"] = described
         task.clear()
-        task.update({**kept, **told, NEEDS: [] if spelled is None else spelled})
+        task.update({**kept, **values, NEEDS: [] if spelled is None else spelled})
 
     def _spelled(self, name: str, place: Place) -> int | str | None:
         """Spell what a task waits for: a sibling by its number, another task by its, any other subtask by both."""

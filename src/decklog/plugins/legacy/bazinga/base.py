@@ -1,4 +1,4 @@
-"""What every part of the compatibility layer stands on: the open log, refusals in bazinga's words, and its times."""
+"""The base of bazinga's database: the open log, errors in bazinga's words, and its times."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from decklog.plugins.legacy.bazinga.query import make_views
 
 P = ParamSpec("P")
 R = TypeVar("R")
-D = TypeVar("D", bound="Desk")
+D = TypeVar("D", bound="BazingaBase")
 MOST_ROWS = 1000
 PROGRAM = "bazinga-db"
 SHIPPED = "shipped"
@@ -42,7 +42,7 @@ class MigrationLockError(DatabaseInitError):
     """Another process is bringing the database up to date."""
 
 
-class Desk:
+class BazingaBase:
     """One open log, seen as a bazinga database."""
 
     def __init__(
@@ -92,9 +92,9 @@ class Desk:
         try:
             self._mirror.follow()
         except Conflict as problem:
-            raise DatabaseInitError(told(problem)) from problem
+            raise DatabaseInitError(error_text(problem)) from problem
         except (DecklogError, OSError) as problem:
-            why = told(problem) if isinstance(problem, DecklogError) else str(problem)
+            why = error_text(problem) if isinstance(problem, DecklogError) else str(problem)
             self.behind = f"{self.db_path} is behind the log, which has everything: {why}"
             return False
         self.behind = None
@@ -151,7 +151,7 @@ def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | N
         return log, Mirror(for_readers, log)
     except DecklogError as problem:
         log.close()
-        raise DatabaseInitError(told(problem)) from problem
+        raise DatabaseInitError(error_text(problem)) from problem
     except BaseException:
         log.close()
         raise
@@ -166,11 +166,11 @@ def _opened(path: str, clock: Clock | None) -> Decklog:
                 f"{path} is a database of bazinga-db itself, and was left as it is. "
                 f"Take its project over with: decklog bazinga take-over {shlex.quote(root_of(path))}"
             ) from problem
-        raise DatabaseInitError(told(problem)) from problem
+        raise DatabaseInitError(error_text(problem)) from problem
     except Damaged as problem:
-        raise DatabaseInitError(f"{told(problem)} decklog recover takes what can be read into a new file.") from problem
+        raise DatabaseInitError(f"{error_text(problem)} decklog recover takes what can be read into a new file.") from problem
     except DecklogError as problem:
-        raise DatabaseInitError(told(problem)) from problem
+        raise DatabaseInitError(error_text(problem)) from problem
     except OSError as problem:
         raise DatabaseInitError(f"{path} can't be opened: {problem.strerror or problem}") from problem
 
@@ -184,7 +184,7 @@ def _prepare(log: Decklog) -> None:
             log.workflow.load(by=PROGRAM)
 
 
-def told(problem: DecklogError) -> str:
+def error_text(problem: DecklogError) -> str:
     """Return an error of Decklog in bazinga's words."""
     facts = problem.details
     if isinstance(problem, NotFound):
@@ -198,12 +198,12 @@ def answers(method: Callable[Concatenate[D, P], R]) -> Callable[Concatenate[D, P
     """Mark a public method: what Decklog refuses, it refuses with a ValueError."""
 
     @wraps(method)
-    def call(desk: D, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(db: D, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            answer = method(desk, *args, **kwargs)
+            answer = method(db, *args, **kwargs)
         except DecklogError as problem:
-            raise CallRefused(told(problem)) from problem
-        desk.follow()
+            raise CallRefused(error_text(problem)) from problem
+        db.follow()
         return answer
 
     return call
@@ -213,12 +213,12 @@ def reports(method: Callable[Concatenate[D, P], dict[str, Any]]) -> Callable[Con
     """Mark a public method that gives a refusal by the log as `{"success": False, "error": …}`."""
 
     @wraps(method)
-    def call(desk: D, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+    def call(db: D, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         try:
-            answer = method(desk, *args, **kwargs)
+            answer = method(db, *args, **kwargs)
         except DecklogError as problem:
-            return {"success": False, "error": told(problem)}
-        desk.follow()
+            return {"success": False, "error": error_text(problem)}
+        db.follow()
         return answer
 
     return call
@@ -237,7 +237,7 @@ def one_of(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
 
 
 def filled(name: str, value: object) -> str:
-    """Refuse a text that says nothing."""
+    """Refuse an empty text."""
     if not isinstance(value, str) or not value.strip():
         raise CallRefused(f"{name} cannot be empty")
     return value

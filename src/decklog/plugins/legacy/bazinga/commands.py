@@ -33,7 +33,7 @@ class Command:
 
     usage: str
     answer: Answer
-    desk: Callable[..., Any] | None = BazingaDB
+    opens: Callable[..., Any] | None = BazingaDB
     json_errors: bool = False
 
 
@@ -52,8 +52,8 @@ def _method(
     `words` names, for a parameter, the words or flags to look for in this order.
     """
 
-    def answer(desk: Any, values: UsageValues) -> ProgramReply:
-        method = getattr(desk, name)
+    def answer(db: Any, values: UsageValues) -> ProgramReply:
+        method = getattr(db, name)
         value = method(**_arguments(method, values, words, bounds or {}))
         facts = value if isinstance(value, dict) else {}
         line = said.format_map(ChainMap(facts, values.named)) or None

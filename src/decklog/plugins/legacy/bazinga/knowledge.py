@@ -7,8 +7,8 @@ from decklog import redaction
 from decklog.journal.entry import EntryKind
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
+    BazingaBase,
     CallRefused,
-    Desk,
     answers,
     check,
     filled,
@@ -40,7 +40,7 @@ _TYPES = tuple(PackageType)
 _PRIORITIES = tuple(PackagePriority)
 
 
-class Packages(Desk):
+class Packages(BazingaBase):
     """Saves packages, offers them to those they are for, and marks them as read."""
 
     @answers
@@ -155,7 +155,7 @@ def _package_row(package: ContextPackage) -> dict[str, Any]:
 _USED = "resource_consumed"
 
 
-class Consumptions(Desk):
+class Consumptions(BazingaBase):
     """Records what was used once, and lists it."""
 
     @answers
@@ -241,7 +241,7 @@ def _consumption_row(use: ContextConsumption, package: int) -> dict[str, Any]:
     }
 
 
-class BazingaPatterns(Desk):
+class BazingaPatterns(BazingaBase):
     """Counts errors, and how sure their solutions are."""
 
     @answers
@@ -313,7 +313,7 @@ class BazingaPatterns(Desk):
 
     @answers
     def cleanup_older_patterns(self, days: int, project_id: str | None = None) -> int:
-        """Remove the patterns that were not seen for so many days; say how many there were."""
+        """Remove the patterns that were not seen for some days; return how many."""
         from datetime import timedelta
 
         from decklog.stores.intake import Intake
@@ -334,12 +334,12 @@ class BazingaPatterns(Desk):
         return len(removed)
 
 
-def project_of(desk: Desk, session_id: str) -> str:
+def project_of(db: BazingaBase, session_id: str) -> str:
     """Name the project of a session: the one its metadata say, or the session itself."""
     from decklog.core.errors import NotFound
 
     try:
-        return str(desk.log.runs.get(session_id).metadata.get("project_id") or session_id)
+        return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
     except NotFound:
         return session_id
 
@@ -363,7 +363,7 @@ def _pattern_row(pattern: ErrorPattern) -> dict[str, Any]:
     }
 
 
-class BazingaStrategies(Desk):
+class BazingaStrategies(BazingaBase):
     """Saves insights, counts how often they helped, and extracts new ones."""
 
     @answers

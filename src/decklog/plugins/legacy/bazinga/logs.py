@@ -8,8 +8,8 @@ from decklog.importing.exports import every
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
+    BazingaBase,
     CallRefused,
-    Desk,
     answers,
     check,
     filled,
@@ -28,7 +28,7 @@ UNKNOWN_MODEL = "unknown"
 GROUPINGS = ("agent_type", "agent_id")
 
 
-class Tokens(Desk):
+class Tokens(BazingaBase):
     """Counts the tokens that agents used, and adds them up."""
 
     @answers
@@ -55,7 +55,7 @@ class Tokens(Desk):
 
 
 def charge(
-    desk: Desk,
+    db: BazingaBase,
     session_id: str,
     agent: str,
     tokens: int,
@@ -65,8 +65,8 @@ def charge(
     call_site: str | None = None,
 ) -> None:
     """Charge tokens of which nobody said what kind they are; they count as input."""
-    desk.expect_session(session_id)
-    desk.log.ledger.charge(
+    db.expect_session(session_id)
+    db.log.ledger.charge(
         given(model) or UNKNOWN_MODEL,
         input_tokens=tokens,
         run_id=session_id,
@@ -92,7 +92,7 @@ def _tokens(row: dict[str, Any]) -> int:
 KINDS = ("interaction", "reasoning", "event")
 
 
-class Logs(Desk):
+class Logs(BazingaBase):
     """Writes what agents said, and reads it back in the order in which it happened."""
 
     # The number in its session of what was logged last.
@@ -144,7 +144,7 @@ class Logs(Desk):
         return newest(self, session_id, KINDS, limit, offset, agent=agent, since=begin)
 
 
-def newest(desk: Desk, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
+def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
     """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
     skipped = max(offset, 0)
     wanted = None if limit < 0 else skipped + limit
@@ -152,7 +152,7 @@ def newest(desk: Desk, session_id: str, kinds: tuple[str, ...], limit: int, offs
     after = None
     while wanted is None or len(found) < wanted:
         size = MOST_ROWS if wanted is None else min(MOST_ROWS, 2 * (wanted - len(found)) + 20)
-        page = desk.log.journal.find(session_id, limit=size, after=after, **filters)
+        page = db.log.journal.find(session_id, limit=size, after=after, **filters)
         found += [entry for entry in page if entry.kind in kinds and entry.subtype not in BOOKKEEPING]
         after = page.next
         if after is None:
@@ -160,10 +160,10 @@ def newest(desk: Desk, session_id: str, kinds: tuple[str, ...], limit: int, offs
     return found[skipped:wanted]
 
 
-def log_row(desk: Desk, entry: Entry) -> dict[str, Any]:
+def log_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
     """Return an entry as a row of bazinga's table of logs."""
     return {
-        "id": desk.number(entry.stream, entry.seq),
+        "id": db.number(entry.stream, entry.seq),
         "session_id": entry.stream,
         "timestamp": stamp(entry.at),
         "iteration": entry.iteration,
@@ -174,7 +174,7 @@ def log_row(desk: Desk, entry: Entry) -> dict[str, Any]:
         "reasoning_phase": entry.phase and str(entry.phase),
         "confidence_level": entry.confidence and str(entry.confidence),
         "references_json": json_text(entry.refs),
-        "redacted": int(desk.is_redacted(entry)),
+        "redacted": int(db.is_redacted(entry)),
         "group_id": entry.group_id,
         "event_subtype": entry.subtype,
         "event_payload": json_text(entry.payload),
@@ -187,7 +187,7 @@ def _log_section(entry: Entry) -> str:
     return f"## [{stamp(entry.at)}] Iteration {iteration} - {(entry.agent or '?').upper()}\n\n{entry.body or ''}\n\n---"
 
 
-class Events(Desk):
+class Events(BazingaBase):
     """Saves events and lists them."""
 
     @reports
@@ -239,9 +239,9 @@ def payload_of(payload: str | dict[str, Any] | list[Any]) -> dict[str, Any] | li
     return value
 
 
-def event_row(desk: Desk, entry: Entry) -> dict[str, Any]:
+def event_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
     return {
-        "id": desk.number(entry.stream, entry.seq),
+        "id": db.number(entry.stream, entry.seq),
         "session_id": entry.stream,
         "timestamp": stamp(entry.at),
         "event_subtype": entry.subtype,
@@ -250,7 +250,7 @@ def event_row(desk: Desk, entry: Entry) -> dict[str, Any]:
     }
 
 
-class BazingaOutputs(Desk):
+class BazingaOutputs(BazingaBase):
     """Keeps every output of every skill, numbered by skill, agent and group."""
 
     @answers
@@ -386,8 +386,8 @@ FORMATS = ("json", "prompt-summary")
 TIMELINE_FORMATS = ("json", "markdown")
 
 
-class Reasoning(Desk):
-    """Keeps reasoning entries and tells which mandatory phases are documented."""
+class Reasoning(BazingaBase):
+    """Keeps reasoning entries, and reports which mandatory phases are documented."""
 
     @reports
     def save_reasoning(
@@ -511,15 +511,15 @@ def _references(references: object) -> list[str] | None:
     return references
 
 
-def reasoning_row(desk: Desk, entry: Entry) -> dict[str, Any]:
-    row = _timeline_row(desk, entry)
+def reasoning_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    row = _timeline_row(db, entry)
     row["redacted"] = bool(row["redacted"])
     return {**row, "references": entry.refs or []}
 
 
-def _timeline_row(desk: Desk, entry: Entry) -> dict[str, Any]:
+def _timeline_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
     return {
-        "id": desk.number(entry.stream, entry.seq),
+        "id": db.number(entry.stream, entry.seq),
         "session_id": entry.stream,
         "group_id": entry.group_id,
         "agent_type": entry.agent,
@@ -528,6 +528,6 @@ def _timeline_row(desk: Desk, entry: Entry) -> dict[str, Any]:
         "reasoning_phase": entry.phase and str(entry.phase),
         "confidence_level": entry.confidence and str(entry.confidence),
         "content": entry.body,
-        "redacted": int(desk.is_redacted(entry)),
+        "redacted": int(db.is_redacted(entry)),
         "timestamp": stamp(entry.at),
     }

@@ -9,7 +9,7 @@ from typing import Protocol
 from decklog.core.errors import DecklogError
 from decklog.log import Decklog
 from decklog.plugins import bazinga_project as places
-from decklog.plugins.legacy.bazinga.base import PROGRAM, CallRefused, DatabaseInitError, told
+from decklog.plugins.legacy.bazinga.base import PROGRAM, CallRefused, DatabaseInitError, error_text
 from decklog.plugins.legacy.bazinga.commands import COMMANDS, Command
 from decklog.plugins.legacy.bazinga.usage import CommandUsage, Misuse, ProgramReply, UsageValues
 
@@ -32,7 +32,7 @@ class WrongStart(Exception):
 
 
 class ProgramCall:
-    """One call: what stands before the command, the command, and its own words."""
+    """One call: the global flags, the command, and its words."""
 
     def __init__(self, arguments: list[str], otherwise: Callable[[], str | None]) -> None:
         self._otherwise = otherwise
@@ -106,7 +106,7 @@ def run(arguments: list[str], otherwise: Callable[[], str | None] = _nowhere, co
     try:
         return _run(call, consent)
     except BrokenPipeError:
-        # The reader went away, as `head` does; there is nobody left to tell.
+        # The reader went away, as `head` does.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
 
@@ -125,25 +125,25 @@ def _run(call: ProgramCall, consent: Consent | None) -> int:
     except (CallRefused, DatabaseInitError) as problem:
         return _refuse(name, problem)
     except DecklogError as problem:
-        return _refuse(name, CallRefused(told(problem)))
+        return _refuse(name, CallRefused(error_text(problem)))
 
 
 def _answer(call: ProgramCall, command: Command, usage: CommandUsage, consent: Consent | None) -> ProgramReply:
     values = UsageValues(usage, [] if call.wants_help else call.words)
-    if command.desk is None:
+    if command.opens is None:
         return command.answer(None, values)
-    # Some commands take these as words or flags of their own.
+    # Some commands have words or flags for these.
     call.db, call.root = values.get("db") or call.db, values.get("project-root") or call.root
     path, root = call.place()
     asked = consent if call.is_found else None
     if asked is not None:
         asked.check(path)
-    with command.desk(path, call.quiet, project_root=root) as desk:
+    with command.opens(path, call.quiet, project_root=root) as db:
         if asked is not None:
-            asked.opened(path, desk.log)
-        reply = command.answer(desk, values)
-    if desk.behind is not None:
-        sys.stderr.write(f"Warning: {desk.behind}\n")
+            asked.opened(path, db.log)
+        reply = command.answer(db, values)
+    if db.behind is not None:
+        sys.stderr.write(f"Warning: {db.behind}\n")
     return reply
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from decklog.core.clock import Clock
 from decklog.plugins.bazinga_project import log_of
-from decklog.plugins.legacy.bazinga.base import PROGRAM, SHIPPED, CallRefused, DatabaseInitError, Desk, answers
+from decklog.plugins.legacy.bazinga.base import PROGRAM, SHIPPED, BazingaBase, CallRefused, DatabaseInitError, answers
 from decklog.plugins.legacy.bazinga.logs import Logs, newest
 from decklog.records.record import Record
 from decklog.stores.workflow.bazinga_workflow import from_markers_file, from_transitions_file
@@ -40,7 +40,7 @@ def document_of(root: str, sections: tuple[str, ...]) -> dict[str, dict[str, Any
 
 
 def differences(workflow: Workflow, document: dict[str, dict[str, Any]]) -> list[str]:
-    """Name what a document has that the workflow in use says otherwise; what only that one has is no difference."""
+    """Return what differs between a document and the workflow in use; what only the workflow has is no difference."""
     used: dict[str, dict[str, dict[str, Any]]] = {
         "transitions": {f"{step.agent} {step.status}": _fields(step) for step in workflow.transitions()},
         "rules": {str(rule.name): rule.config for rule in workflow.rules()},
@@ -98,16 +98,16 @@ class Readiness:
         self.db_path = os.fspath(db_path)
         self.quiet = quiet
         self._settings: dict[str, Any] = {"project_root": project_root, "clock": clock}
-        self._desk: Desk | None = None
+        self._database: BazingaBase | None = None
 
     @property
-    def desk(self) -> Desk:
+    def database(self) -> BazingaBase:
         """The log, opened or made, with the folder it lies in."""
-        if self._desk is None:
+        if self._database is None:
             if "://" not in self.db_path:
                 os.makedirs(os.path.dirname(os.path.abspath(self.db_path)), exist_ok=True)
-            self._desk = Desk(self.db_path, self.quiet, **self._settings)
-        return self._desk
+            self._database = BazingaBase(self.db_path, self.quiet, **self._settings)
+        return self._database
 
     def check(self) -> dict[str, Any]:
         """Return whether a session could begin, and change nothing."""
@@ -115,16 +115,16 @@ class Readiness:
         if not exists:
             return _not_ready(f"there is no database at {self.db_path}", exists=False)
         try:
-            found: dict[str, Any] = {**self.desk.log.workflow.ready()}
+            found: dict[str, Any] = {**self.database.log.workflow.ready()}
         except DatabaseInitError as problem:
             return _not_ready(str(problem), exists=True)
         return {"db_exists": True, **{name: found[name] for name in COUNTS}, "ready": found["ready"]}
 
     def seed(self) -> dict[str, Any]:
         """Write the workflow that is in use down where none was loaded. Which one that is, only a manager changes."""
-        workflow = self.desk.log.workflow
+        workflow = self.database.log.workflow
         # Where a manager is bound only the manager loads one; the shipped one is in use all the same.
-        if workflow.ready()["source"] == SHIPPED and not self.desk.log.trust.show()["is_bound"]:
+        if workflow.ready()["source"] == SHIPPED and not self.database.log.trust.show()["is_bound"]:
             workflow.load(by=PROGRAM)
         found: dict[str, Any] = {**workflow.ready()}
         return {"success": True, "name": found["name"], **{name: found[name] for name in COUNTS}}
@@ -134,14 +134,14 @@ class Readiness:
         if session_id is not None and not _SESSION_ID.fullmatch(session_id):
             raise CallRefused(f"session_id {session_id!r} can't name a folder; use letters, digits, _ . and -")
         self.seed()
-        named = session_id or f"bazinga_{self.desk.log.clock.now():%Y%m%d_%H%M%S}"
-        os.makedirs(os.path.join(self.desk.project_root, "bazinga", "artifacts", named, "skills"), exist_ok=True)
+        named = session_id or f"bazinga_{self.database.log.clock.now():%Y%m%d_%H%M%S}"
+        os.makedirs(os.path.join(self.database.project_root, "bazinga", "artifacts", named, "skills"), exist_ok=True)
         return named
 
     def compare(self, sections: tuple[str, ...]) -> list[str]:
         """Name what the project's own files say differently from the workflow in use."""
-        document = document_of(self.desk.project_root, sections)
-        return differences(self.desk.log.workflow, document) if document else []
+        document = document_of(self.database.project_root, sections)
+        return differences(self.database.log.workflow, document) if document else []
 
     def say(self, text: str) -> None:
         """Write a remark for people."""
@@ -151,11 +151,11 @@ class Readiness:
     @property
     def behind(self) -> str | None:
         """Why the file that readers open is behind the log, where it is."""
-        return None if self._desk is None else self._desk.behind
+        return None if self._database is None else self._database.behind
 
     def close(self) -> None:
-        if self._desk is not None:
-            self._desk.close()
+        if self._database is not None:
+            self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -169,7 +169,7 @@ def _not_ready(error: str, *, exists: bool) -> dict[str, Any]:
 
 
 class AutoLogger(Logs):
-    """One session's logger. What it can't write it counts and says, and goes on: work does not stop for its log."""
+    """One session's logger. Failures are counted and returned, and work goes on."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class AutoLogger(Logs):
 
     @answers
     def verify_session_logs(self) -> dict[str, Any]:
-        """Count the session's interactions by agent, whoever wrote them, and check that nothing was changed or lost since."""
+        """Count the session's interactions by agent, and verify that none was changed or lost."""
         self.expect_session(self.session_id)
         found = newest(self, self.session_id, ("interaction",), -1)
         by_agent = Counter(entry.agent or "unknown" for entry in found)

@@ -68,7 +68,7 @@ BYTES = 8 * 1024 * 1024
 
 
 def ask(database: Database, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """Answer one statement that only reads; give its rows, a column that comes twice under a name of its own."""
+    """Run one read-only statement; return its rows. Repeated column names get a suffix."""
     asking: Any = _ask_log if database.engine == "sqlite" else _ask_postgres
     with asking(database, sql, parameters) as (names, rows):
         return _shown(names, rows)
@@ -82,7 +82,7 @@ def ask_file(path: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[s
 
 
 def _ask_log(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractContextManager[Any]:
-    """Ask the log itself, on a connection that has bazinga's tables as views of its own."""
+    """Ask the log itself, on a connection with bazinga's tables as views."""
     where = database.connections
     limits: dict[str, Any] = {"seconds": SECONDS, "most_bytes": BYTES}
     return answered(where.address(), where.path, sql, parameters, views=questions("main"), **limits)
@@ -97,7 +97,7 @@ def _ask_postgres(database: Any, sql: str, parameters: Sequence[Any]) -> Abstrac
 
 
 def _shown(names: list[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    columns, size = _told_apart(names), 0
+    columns, size = _unique_names(names), 0
     found: list[dict[str, Any]] = []
     for row in rows:
         if len(found) == ROWS:
@@ -110,7 +110,7 @@ def _shown(names: list[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, An
     return found
 
 
-def _told_apart(names: list[str]) -> list[str]:
+def _unique_names(names: list[str]) -> list[str]:
     """Give columns of one name the suffixes _2, _3 …"""
     taken: set[str] = set()
     columns = []

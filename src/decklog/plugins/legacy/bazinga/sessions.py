@@ -5,16 +5,16 @@ from typing import Any
 from decklog.core.errors import DecklogError, NotFound
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
+    BazingaBase,
     CallRefused,
-    Desk,
     answers,
     check,
+    error_text,
     filled,
     from_json_text,
     json_text,
     one_of,
     stamp,
-    told,
 )
 from decklog.plugins.legacy.bazinga.logs import KINDS, Tokens, log_row, newest
 from decklog.plugins.legacy.bazinga.rules import (
@@ -32,8 +32,8 @@ MODES = ("simple", "parallel")
 _SHORT = ("session_id", "mode", "status", "start_time", "created_at")
 
 
-class BazingaSessions(Desk):
-    """Starts sessions and follows what becomes of them."""
+class BazingaSessions(BazingaBase):
+    """Starts sessions and follows their status."""
 
     @answers
     def create_session(
@@ -121,7 +121,7 @@ def session_row(run: Run) -> dict[str, Any]:
     }
 
 
-class BazingaStates(Desk):
+class BazingaStates(BazingaBase):
     """Saves states, of which every version is kept, and reads the newest."""
 
     @answers
@@ -158,7 +158,7 @@ class BazingaStates(Desk):
                 session_id, group_id, iteration, InvestigationStatus(status), state, event
             )
         except DecklogError as problem:
-            return {"success": False, "error": told(problem), "atomic": False}
+            return {"success": False, "error": error_text(problem), "atomic": False}
         return {
             "success": True,
             "atomic": True,

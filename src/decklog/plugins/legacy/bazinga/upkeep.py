@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.core.errors import Damaged, DecklogError
-from decklog.plugins.legacy.bazinga.base import Desk, answers, filled, told
+from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled
 from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
 from decklog.plugins.legacy.bazinga.work import BazingaGroups, group_row, groups_of
 from decklog.stores.workflow.router import TestingMode
@@ -47,7 +47,7 @@ class Router(BazingaGroups):
 
 
 def _refused(problem: DecklogError) -> dict[str, Any]:
-    refused: dict[str, Any] = {"success": False, "error": told(problem)}
+    refused: dict[str, Any] = {"success": False, "error": error_text(problem)}
     if problem.hint:
         refused["suggestion"] = problem.hint
     if "fallback_action" in problem.details:
@@ -69,7 +69,7 @@ _HOLDERS = {
 _KEPT = "the journal keeps what was written; write new records under a valid id"
 
 
-class Upkeep(Desk):
+class Upkeep(BazingaBase):
     """Looks after a log, and never changes what it finds."""
 
     @answers
@@ -82,7 +82,7 @@ class Upkeep(Desk):
 
     @answers
     def check_integrity(self) -> dict[str, Any]:
-        """Return whether the file is sound, the hash chains link, and every row is what its newest entry says."""
+        """Return whether the file is sound, the hash chains link, and every row equals its newest entry."""
         from decklog.plugins.legacy.bazinga.query import faults_of
 
         try:

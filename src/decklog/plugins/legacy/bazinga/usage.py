@@ -10,7 +10,7 @@ NOTHING = object()
 
 
 class ProgramReply:
-    """An answer. `said` is dropped by --quiet; a value that says `success: false` is a failure."""
+    """An answer. `said` is dropped by --quiet; a value with `success: false` is a failure."""
 
     def __init__(
         self, value: Any = NOTHING, *, said: str | None = None, text: str | None = None, line: bool = False, code: int = 0
@@ -203,7 +203,7 @@ class UsageValues:
         return value
 
     def converted(self, name: str, kind: str, low: int | None, high: int | None, *, label: str) -> Any:
-        """Return a word or a flag as the annotation of a parameter says; None when it was not given."""
+        """Return a word or a flag, converted to the type of an annotation; None when it was not given."""
         if self._usage.flags.get(name) in self._usage.switches:
             return True if self.has(name) else None
         if "bool" in kind:

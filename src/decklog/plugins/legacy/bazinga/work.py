@@ -6,8 +6,8 @@ from decklog.core.errors import NotFound
 from decklog.importing.exports import every
 from decklog.journal.rows import number_of
 from decklog.plugins.legacy.bazinga.base import (
+    BazingaBase,
     CallRefused,
-    Desk,
     answers,
     check,
     filled,
@@ -27,7 +27,7 @@ _BLANK_MEANS_NONE = ("status", "assigned_to", "name", "last_review_status", "ini
 _MAY_FALL_BELOW_ZERO = ("no_progress_count", "blocking_issues_count")
 
 
-class BazingaGroups(Desk):
+class BazingaGroups(BazingaBase):
     """Creates groups, changes what is given of them, and lists them."""
 
     @reports
@@ -114,10 +114,10 @@ class BazingaGroups(Desk):
 _NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
 
 
-def groups_of(desk: Desk, session_id: str, status: str | None = None) -> list[Group]:
+def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
     """Read all groups of a session, of one status or of all."""
     wanted: Any = status
-    return list(every(lambda **page: desk.log.groups.find(session_id, status=wanted, **page)))
+    return list(every(lambda **page: db.log.groups.find(session_id, status=wanted, **page)))
 
 
 def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -168,12 +168,12 @@ def _number(text: str) -> int | str:
 _KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
 
 
-class BazingaCriteria(Desk):
-    """Saves criteria and what became of them."""
+class BazingaCriteria(BazingaBase):
+    """Saves criteria and their status."""
 
     @answers
     def save_success_criteria(self, session_id: str, criteria: list[dict[str, Any]]) -> None:
-        """Make a session's criteria what the list says, all or none: what it does not name is removed.
+        """Replace a session's criteria by the list, all or none: others are removed.
 
         What it does not say of one that is there is cleared; the journal keeps what was.
         """
@@ -266,11 +266,11 @@ def _read_criterion(item: object) -> dict[str, Any]:
     return fields
 
 
-def criterion_row(desk: Desk, criterion: Criterion) -> dict[str, Any]:
+def criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
     """Return a criterion as a row of bazinga's table."""
     key = {"session_id": criterion.run_id, "criterion": criterion.criterion}
     return {
-        "id": desk.id_where("success_criteria", criterion.number, **key),
+        "id": db.id_where("success_criteria", criterion.number, **key),
         "session_id": criterion.run_id,
         "criterion": criterion.criterion,
         "status": str(criterion.status),
@@ -285,7 +285,7 @@ def criterion_row(desk: Desk, criterion: Criterion) -> dict[str, Any]:
 _STATUSES = tuple(PhaseStatus)
 
 
-class BazingaPlans(Desk):
+class BazingaPlans(BazingaBase):
     """Saves a session's plan and follows its phases."""
 
     @answers
@@ -333,7 +333,7 @@ class BazingaPlans(Desk):
     def update_plan_progress(
         self, session_id: str, phase_id: int | str, status: str, progress_percent: int | None = None
     ) -> None:
-        """Mark a phase, named by its number or its name; one that is taken up becomes the plan's current phase.
+        """Mark a phase, named by its number or its name; one in progress becomes the plan's current phase.
 
         Those who mark different phases never undo each other.
         """
@@ -354,7 +354,7 @@ def _anew(phases: Any) -> Any:
 
 
 def phase_row(phase: PlanPhase) -> dict[str, Any]:
-    """Return a phase as the plan's list had it, with what became of it since."""
+    """Return a phase as an item of the plan's list, with its present status."""
     row: dict[str, Any] = {"phase": phase.number, "name": phase.name, **phase.extra, "status": str(phase.status)}
     row["progress_percent"] = phase.progress_percent
     if phase.started_at is not None:

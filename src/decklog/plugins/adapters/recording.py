@@ -1,4 +1,4 @@
-"""What a framework's loop tells, on its way into the log: noted at once beside the log, and taken in by a thread of its own.
+"""Record events of a framework: they are written to the spool at once, and taken into the log by a thread.
 
 The loop is never held up by the log and never ended by it. What can't be taken in waits in the spool, where hooks leave theirs
 too; the next one who takes events in finds it there.
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from decklog.log import Decklog
 
-    # A session, what is known of the event beside what was told, and what was told.
-    Told = tuple[str, dict[str, Any], dict[str, Any]]
+    # A session, facts about the event, and the event.
+    RecordedEvent = tuple[str, dict[str, Any], dict[str, Any]]
 
 _logger = logging.getLogger("decklog.plugins.adapters")
 # What comes so soon after each other is written together, and what a loop adds to a span right after its start is there by then.
@@ -37,14 +37,14 @@ _PATIENCE_SECONDS = 5.0
 _LOOKED_AT = 100
 
 
-class Teller:
-    """Takes what one program's sessions tell in this process into a log."""
+class EventRecorder:
+    """Records the sessions of one program in this process."""
 
     def __init__(self, log: "Decklog", program: str) -> None:
         self._log = log
         self._program = program
         self._spool = Spool(spool_of(log))
-        self._soon: deque[Callable[[], Iterable[Told]]] = deque()
+        self._soon: deque[Callable[[], Iterable[RecordedEvent]]] = deque()
         self._wake, self._hurry = threading.Event(), threading.Event()
         self._starting = threading.Lock()
         self._taking = threading.Lock()
@@ -56,18 +56,18 @@ class Teller:
 
     # What a loop calls: nothing here raises, and nothing waits for the log
 
-    def tell(self, session: str, facts: "dict[str, Any]", payload: "dict[str, Any]") -> None:
+    def record(self, session: str, facts: "dict[str, Any]", payload: "dict[str, Any]") -> None:
         """Note an event; from then on it outlives this process."""
         self._note([(session, facts, payload)])
         self._poke()
 
-    def soon(self, make: "Callable[[], Iterable[Told]]") -> None:
+    def soon(self, make: "Callable[[], Iterable[RecordedEvent]]") -> None:
         """Note events a moment later, when what they are made of is complete."""
         self._soon.append(make)
         self._poke()
 
-    def say(self, problem: BaseException | str) -> None:
-        """Tell whoever runs this what went wrong with the record: once for each trouble."""
+    def warn(self, problem: BaseException | str) -> None:
+        """Log a warning about a problem with recording, once for each problem."""
         text = problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}"
         if text != self.trouble:
             self.trouble = text
@@ -76,7 +76,7 @@ class Teller:
     # Whoever wants to be sure
 
     def flush(self, seconds: float = _PATIENCE_SECONDS) -> bool:
-        """Wait until everything told so far is in the log; False when that takes longer, and it waits beside the log."""
+        """Wait until all events so far are in the log; return False when that takes longer. They stay in the spool."""
         end = time.monotonic() + seconds
         self._hurry.set()
         try:
@@ -106,11 +106,11 @@ class Teller:
         with self._starting:
             # After a fork the thread is the parent's.
             if (self._thread is None or not self._thread.is_alive()) and not self._is_closed:
-                self._thread = threading.Thread(target=self._work, name="decklog-telling", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="decklog-recording", daemon=True)
                 try:
                     self._thread.start()
                 except RuntimeError as problem:  # the interpreter is going down
-                    self.say(problem)
+                    self.warn(problem)
 
     def _work(self) -> None:
         pause = _FIRST_PAUSE_SECONDS
@@ -137,22 +137,22 @@ class Teller:
                     close_interrupted(self._log, most=_LOOKED_AT)
                     self._has_looked = True
             except Exception as problem:  # noqa: BLE001
-                # Events wait on; `decklog doctor agents` tells why, too.
-                self.say(problem)
+                # Events stay in the spool; `decklog doctor agents` shows why.
+                self.warn(problem)
                 self._leave_word(problem)
                 return False
         self.trouble = None
         return True
 
-    def _made(self, make: "Callable[[], Iterable[Told]]") -> "list[Told]":
+    def _made(self, make: "Callable[[], Iterable[RecordedEvent]]") -> "list[RecordedEvent]":
         try:
             return list(make())
         except Exception as problem:  # noqa: BLE001
             # Other programs may put anything anywhere.
-            self.say(problem)
+            self.warn(problem)
             return []
 
-    def _note(self, events: "Iterable[Told]") -> None:
+    def _note(self, events: "Iterable[RecordedEvent]") -> None:
         try:
             os.makedirs(self._spool.folder, mode=0o700, exist_ok=True)
             for session, facts, payload in events:
@@ -163,13 +163,13 @@ class Teller:
                     self._spool.drop(self._program, len(content))
         except Exception as problem:  # noqa: BLE001
             # A full disk is nothing that an agent should stop for.
-            self.say(problem)
+            self.warn(problem)
 
     def _leave_word(self, problem: BaseException) -> None:
         try:
             self._spool.say_trouble(problem)
         except OSError as other:
-            self.say(other)
+            self.warn(other)
 
 
 def spool_of(log: "Decklog") -> str:
