@@ -83,7 +83,7 @@ COMMANDS = {
     "restore": ("transfer", "Put a backup in the place of a log."),
     "recover": ("transfer", "Take what can be read out of a damaged SQLite file into a new log, and say what is missing."),
     "prune": ("transfer", "Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed."),
-    "plugins": ("plugins", "List the installed plug-ins, and the packages they came with."),
+    "plugins": ("exchange.plugins", "List the installed plug-ins, and the packages they came with."),
     "completion": ("help", "Print a script that completes commands in bash, zsh or fish."),
     "demo": ("demo", "Watch workers share a run, one of them killed in the middle, and nothing lost."),
     "bazinga": ("bazinga", "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."),

@@ -11,7 +11,7 @@ from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, Suppor
 from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.commands.plugins import PluginGroup
+from decklog.cli.commands.exchange.plugins import PluginGroup
 from decklog.cli.manager import for_the_manager
 from decklog.core.errors import NotFound
 from decklog.core.plugins import PluginKind

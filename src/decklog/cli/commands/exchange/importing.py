@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation
-from decklog.cli.commands.plugins import PluginGroup
+from decklog.cli.commands.exchange.plugins import PluginGroup
 from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import print_warnings, show

@@ -28,7 +28,7 @@ _MODEL_FAMILIES = ("haiku", "sonnet", "opus", "claude", "gpt", "gemini", "o1", "
 
 
 @dataclass(frozen=True)
-class Command:
+class BazingaCommand:
     """A command: its usage line, its answer, what the answer is given, and whether its errors are JSON."""
 
     usage: str
@@ -412,31 +412,31 @@ _COUNTS: Bounds = {
 }
 _TIERED = "[--item-count N] [--component-path PATH] [--initial-tier TIER] [--complexity N] [--security-sensitive 0|1]"
 
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, BazingaCommand] = {
     # Sessions and states
-    "create-session": Command("ID MODE REQUIREMENTS [--initial-branch BRANCH] [--metadata JSON]", _create_session),
-    "get-session": Command("ID", _get_session, json_errors=True),
-    "list-sessions": Command("[LIMIT]", _method("list_sessions")),
-    "update-session-status": Command(
+    "create-session": BazingaCommand("ID MODE REQUIREMENTS [--initial-branch BRANCH] [--metadata JSON]", _create_session),
+    "get-session": BazingaCommand("ID", _get_session, json_errors=True),
+    "list-sessions": BazingaCommand("[LIMIT]", _method("list_sessions")),
+    "update-session-status": BazingaCommand(
         "ID STATUS", lambda db, values: _set_status(db, values["id"], values["status"]), json_errors=True
     ),
-    "update-session": Command("ID [--status|-s STATUS]", _update_session, json_errors=True),
-    "complete-session": Command("ID", lambda db, values: _set_status(db, values["id"], "completed")),
-    "save-state": Command("SESSION TYPE [JSON] [--state-file PATH] [--group-id GROUP]", _save_state),
-    "get-state": Command("SESSION TYPE [--group-id GROUP]", _method("get_latest_state")),
-    "dashboard-snapshot": Command("SESSION", _method("get_dashboard_snapshot")),
+    "update-session": BazingaCommand("ID [--status|-s STATUS]", _update_session, json_errors=True),
+    "complete-session": BazingaCommand("ID", lambda db, values: _set_status(db, values["id"], "completed")),
+    "save-state": BazingaCommand("SESSION TYPE [JSON] [--state-file PATH] [--group-id GROUP]", _save_state),
+    "get-state": BazingaCommand("SESSION TYPE [--group-id GROUP]", _method("get_latest_state")),
+    "dashboard-snapshot": BazingaCommand("SESSION", _method("get_dashboard_snapshot")),
     # Logs, reasoning, events
-    "log-interaction": Command(
+    "log-interaction": BazingaCommand(
         "SESSION AGENT CONTENT [ITERATION] [AGENT_ID]", _method("log_interaction", "Logged {agent} interaction")
     ),
-    "stream-logs": Command("SESSION [LIMIT] [OFFSET]", _method("stream_logs", text=True)),
-    "get-logs": Command("SESSION [--limit N] [--offset N] [--agent-type AGENT] [--since TIME]", _method("get_logs")),
-    "save-reasoning": Command(
+    "stream-logs": BazingaCommand("SESSION [LIMIT] [OFFSET]", _method("stream_logs", text=True)),
+    "get-logs": BazingaCommand("SESSION [--limit N] [--offset N] [--agent-type AGENT] [--since TIME]", _method("get_logs")),
+    "save-reasoning": BazingaCommand(
         "SESSION GROUP AGENT PHASE [CONTENT] [--content-file PATH] [--agent-id ID] [--iteration N] "
         "[--confidence high|medium|low] [--references JSON] [--tokens N]",
         _save_reasoning,
     ),
-    "get-reasoning": Command(
+    "get-reasoning": BazingaCommand(
         "SESSION [GROUP] [AGENT] [PHASE] [--group-id GROUP] [--agent-type AGENT] [--phase PHASE] [--limit N] "
         "[--format json|prompt-summary]",
         _method(
@@ -447,27 +447,27 @@ COMMANDS: dict[str, Command] = {
             agent_type=("agent", "agent-type"),
         ),
     ),
-    "reasoning-timeline": Command(
+    "reasoning-timeline": BazingaCommand(
         "SESSION [--group-id GROUP] [--format json|markdown]", _method("reasoning_timeline", text=True)
     ),
-    "check-mandatory-phases": Command("SESSION GROUP AGENT", _method("check_mandatory_phases", ok="complete")),
-    "save-event": Command(
+    "check-mandatory-phases": BazingaCommand("SESSION GROUP AGENT", _method("check_mandatory_phases", ok="complete")),
+    "save-event": BazingaCommand(
         "SESSION SUBTYPE [PAYLOAD] [--payload-file PATH] [--idempotency-key KEY] [--group-id GROUP]", _save_event
     ),
-    "get-events": Command(
+    "get-events": BazingaCommand(
         "SESSION [SUBTYPE] [MOST] [--limit N] [--group-id GROUP]",
         _method("get_events", bounds={"limit": _AT_LEAST_ONE}, limit=("most", "limit")),
     ),
-    "save-investigation-iteration": Command(
+    "save-investigation-iteration": BazingaCommand(
         "SESSION GROUP ITERATION STATUS [--state-file PATH] [--event-file PATH]", _save_investigation
     ),
     # Task groups, plans, criteria
-    "create-task-group": Command(
+    "create-task-group": BazingaCommand(
         f"GROUP SESSION NAME [STATUS] [ASSIGNED_TO] [--specializations JSON] {_TIERED}",
         _method("create_task_group", "Task group created: {group}", bounds={**_COUNTS, "complexity": (1, 10)}),
         json_errors=True,
     ),
-    "update-task-group": Command(
+    "update-task-group": BazingaCommand(
         "GROUP SESSION [--status* STATUS] [--assigned-to* AGENT] [--revision-count* N] [--last-review-status* STATUS] "
         "[--name* NAME] [--specializations* JSON] [--item-count* N] [--security-sensitive* BOOL] [--qa-attempts* N] "
         "[--tl-review-attempts* N] [--component-path* PATH] [--initial-tier* TIER] [--complexity* N] "
@@ -476,82 +476,88 @@ COMMANDS: dict[str, Command] = {
         _method("update_task_group", "Task group updated: {group}", bounds=_COUNTS),
         json_errors=True,
     ),
-    "get-task-groups": Command("SESSION [STATUS]", _method("get_task_groups")),
-    "save-development-plan": Command("SESSION PROMPT [PLAN] [PHASES] [CURRENT] [TOTAL] [METADATA]", _save_plan),
-    "get-development-plan": Command("SESSION", _method("get_development_plan")),
-    "update-plan-progress": Command(
+    "get-task-groups": BazingaCommand("SESSION [STATUS]", _method("get_task_groups")),
+    "save-development-plan": BazingaCommand("SESSION PROMPT [PLAN] [PHASES] [CURRENT] [TOTAL] [METADATA]", _save_plan),
+    "get-development-plan": BazingaCommand("SESSION", _method("get_development_plan")),
+    "update-plan-progress": BazingaCommand(
         "SESSION PHASE STATUS [PERCENT]",
         _method("update_plan_progress", "Phase {phase}: {status}", shows=False, bounds={"progress_percent": (0, 100)}),
     ),
-    "save-success-criteria": Command(
+    "save-success-criteria": BazingaCommand(
         "SESSION CRITERIA", _method("save_success_criteria", "Success criteria saved: {session}", shows=False)
     ),
-    "get-success-criteria": Command("SESSION", _method("get_success_criteria")),
-    "update-success-criterion": Command(
+    "get-success-criteria": BazingaCommand("SESSION", _method("get_success_criteria")),
+    "update-success-criterion": BazingaCommand(
         "SESSION CRITERION [STATUS] [NOTES] [--status STATUS] [--actual TEXT] [--evidence TEXT]",
         _method("update_success_criterion", "Criterion updated: {criterion}", shows=False, evidence=("evidence", "notes")),
     ),
     # Tokens and skill outputs
-    "log-tokens": Command("SESSION AGENT TOKENS [AGENT_ID] [--agent-id ID] [--model MODEL]", _log_tokens),
-    "token-summary": Command("SESSION [BY]", _method("get_token_summary")),
-    "save-skill-output": Command("SESSION SKILL JSON [OUTPUT] [--agent AGENT] [--group GROUP]", _save_output),
-    "get-skill-output": Command("SESSION SKILL [IN_GROUP] [--agent AGENT] [--group GROUP]", _get_output),
-    "get-skill-output-all": Command(
+    "log-tokens": BazingaCommand("SESSION AGENT TOKENS [AGENT_ID] [--agent-id ID] [--model MODEL]", _log_tokens),
+    "token-summary": BazingaCommand("SESSION [BY]", _method("get_token_summary")),
+    "save-skill-output": BazingaCommand("SESSION SKILL JSON [OUTPUT] [--agent AGENT] [--group GROUP]", _save_output),
+    "get-skill-output": BazingaCommand("SESSION SKILL [IN_GROUP] [--agent AGENT] [--group GROUP]", _get_output),
+    "get-skill-output-all": BazingaCommand(
         "SESSION [SKILL] [--agent AGENT] [--group GROUP]", _method("get_skill_output_all", skill_name=("skill",))
     ),
-    "check-skill-evidence": Command("SESSION SKILLS [--agent AGENT] [--since|--within-minutes MINUTES]", _check_evidence),
+    "check-skill-evidence": BazingaCommand("SESSION SKILLS [--agent AGENT] [--since|--within-minutes MINUTES]", _check_evidence),
     # Context packages, consumption, learning
-    "save-context-package": Command(
+    "save-context-package": BazingaCommand(
         "SESSION GROUP TYPE FILE PRODUCER CONSUMERS PRIORITY SUMMARY [--supersedes ID]",
         _method("save_context_package", "Context package saved: {package_id}", bounds={"supersedes_id": _AT_LEAST_ONE}),
     ),
-    "get-context-packages": Command(
+    "get-context-packages": BazingaCommand(
         "SESSION GROUP AGENT [LIMIT] [--include-consumed]", _method("get_context_packages", bounds={"limit": (1, 50)})
     ),
-    "mark-context-consumed": Command(
+    "mark-context-consumed": BazingaCommand(
         "PACKAGE AGENT [ITERATION]",
         _method("mark_context_consumed", "Package {package} consumed by {agent}", shows=False, bounds={"iteration": (0, None)}),
     ),
-    "update-context-references": Command("GROUP SESSION PACKAGES", _update_references),
-    "save-consumption": Command("SESSION GROUP AGENT ITERATION [PACKAGE]", _save_consumption),
-    "get-consumption": Command("SESSION [AGENT] [TYPE] [--group-id GROUP] [--agent-type AGENT] [--limit N]", _get_consumption),
-    "save-error-pattern": Command(
+    "update-context-references": BazingaCommand("GROUP SESSION PACKAGES", _update_references),
+    "save-consumption": BazingaCommand("SESSION GROUP AGENT ITERATION [PACKAGE]", _save_consumption),
+    "get-consumption": BazingaCommand(
+        "SESSION [AGENT] [TYPE] [--group-id GROUP] [--agent-type AGENT] [--limit N]", _get_consumption
+    ),
+    "save-error-pattern": BazingaCommand(
         "PROJECT TYPE MESSAGE SOLUTION [FIX] [--lang LANG] [--context-hints JSON] [--stack-pattern JSON] [--confidence N]",
         _save_pattern,
     ),
-    "get-error-patterns": Command(
+    "get-error-patterns": BazingaCommand(
         "PROJECT [--lang LANG] [--min-confidence N] [--limit N] [--error-type TYPE]",
         _method("get_error_patterns", bounds={"limit": _AT_LEAST_ONE}),
     ),
-    "update-error-confidence": Command("HASH PROJECT OUTCOME", _judge_pattern),
-    "cleanup-error-patterns": Command("[PROJECT] [--max-age-days N]", _clean_patterns),
-    "save-strategy": Command(
+    "update-error-confidence": BazingaCommand("HASH PROJECT OUTCOME", _judge_pattern),
+    "cleanup-error-patterns": BazingaCommand("[PROJECT] [--max-age-days N]", _clean_patterns),
+    "save-strategy": BazingaCommand(
         "PROJECT TOPIC INSIGHT [TEXT] [OUTCOME] [--lang LANG] [--framework NAME] [--strategy-id ID]", _save_strategy
     ),
-    "get-strategies": Command(
+    "get-strategies": BazingaCommand(
         "PROJECT [--lang LANG] [--framework NAME] [--topic|--strategy-type TOPIC] [--limit N]", _get_strategies
     ),
-    "update-strategy-helpfulness": Command("ID [INCREMENT]", _method("update_strategy_helpfulness", "Helpfulness updated")),
-    "extract-strategies": Command("SESSION [GROUP] [PROJECT] [--lang LANG] [--framework NAME]", _extract_strategies),
+    "update-strategy-helpfulness": BazingaCommand(
+        "ID [INCREMENT]", _method("update_strategy_helpfulness", "Helpfulness updated")
+    ),
+    "extract-strategies": BazingaCommand("SESSION [GROUP] [PROJECT] [--lang LANG] [--framework NAME]", _extract_strategies),
     # Query and maintenance
-    "query": Command("SQL...", lambda db, values: ProgramReply(db.query(" ".join(values.words)))),
-    "integrity-check": Command("", _method("check_integrity", ok="ok")),
-    "recover-db": Command("", _recover),
-    "diagnose-group-ids": Command("[--fix]", _diagnose),
-    "route": Command(
+    "query": BazingaCommand("SQL...", lambda db, values: ProgramReply(db.query(" ".join(values.words)))),
+    "integrity-check": BazingaCommand("", _method("check_integrity", ok="ok")),
+    "recover-db": BazingaCommand("", _recover),
+    "diagnose-group-ids": BazingaCommand("[--fix]", _diagnose),
+    "route": BazingaCommand(
         "[--current-agent AGENT] [--status STATUS] [--session-id ID] [--group-id GROUP] "
         "[--testing-mode full|minimal|disabled] [--db PATH]",
         _route,
     ),
     # The programs that came with bazinga-db
-    "auto-logger": Command("DB SESSION AGENT CONTENT [ITERATION] [AGENT_ID]", _auto_log, _open_logger),
-    "init-db": Command("[DB]", lambda project, _: ProgramReply(project.seed(), said=f"{project.db_path} is ready"), Readiness),
-    "init-session": Command(
+    "auto-logger": BazingaCommand("DB SESSION AGENT CONTENT [ITERATION] [AGENT_ID]", _auto_log, _open_logger),
+    "init-db": BazingaCommand(
+        "[DB]", lambda project, _: ProgramReply(project.seed(), said=f"{project.db_path} is ready"), Readiness
+    ),
+    "init-session": BazingaCommand(
         "[--session-id ID] [--db PATH] [--project-root DIR] [--check-only] [--json]", _init_session, Readiness
     ),
-    "seed-configs": Command(
+    "seed-configs": BazingaCommand(
         "[--transitions] [--markers] [--rules] [--all] [--db PATH] [--project-root DIR] [--auto-init-db]", _seed, Readiness
     ),
-    "detect-paths": Command("", lambda _, __: ProgramReply(described()), None),
-    "help": Command("[COMMAND]", _help, None),
+    "detect-paths": BazingaCommand("", lambda _, __: ProgramReply(described()), None),
+    "help": BazingaCommand("[COMMAND]", _help, None),
 }

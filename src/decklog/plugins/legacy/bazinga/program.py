@@ -10,11 +10,11 @@ from decklog.core.errors import DecklogError
 from decklog.log import Decklog
 from decklog.plugins import bazinga_project as places
 from decklog.plugins.legacy.bazinga.base import PROGRAM, CallRefused, DatabaseInitError, error_text
-from decklog.plugins.legacy.bazinga.commands import COMMANDS, Command
+from decklog.plugins.legacy.bazinga.commands import COMMANDS, BazingaCommand
 from decklog.plugins.legacy.bazinga.usage import CommandUsage, Misuse, ProgramReply, UsageValues
 
 
-class Consent(Protocol):
+class ConsentCheck(Protocol):
     """What the user said of a project that was found, and not named."""
 
     def check(self, database: str) -> None:
@@ -91,7 +91,7 @@ def _nowhere() -> None:
     return None
 
 
-def run(arguments: list[str], otherwise: Callable[[], str | None] = _nowhere, consent: Consent | None = None) -> int:
+def run(arguments: list[str], otherwise: Callable[[], str | None] = _nowhere, consent: ConsentCheck | None = None) -> int:
     """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
 
     `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.
@@ -111,7 +111,7 @@ def run(arguments: list[str], otherwise: Callable[[], str | None] = _nowhere, co
         return 0
 
 
-def _run(call: ProgramCall, consent: Consent | None) -> int:
+def _run(call: ProgramCall, consent: ConsentCheck | None) -> int:
     name = "help" if call.wants_help or call.name is None else call.name
     if name not in COMMANDS:
         sys.stderr.write(f"Error: Unknown command: {name}\nRun `{PROGRAM} help` for the list.\n")
@@ -128,7 +128,7 @@ def _run(call: ProgramCall, consent: Consent | None) -> int:
         return _refuse(name, CallRefused(error_text(problem)))
 
 
-def _answer(call: ProgramCall, command: Command, usage: CommandUsage, consent: Consent | None) -> ProgramReply:
+def _answer(call: ProgramCall, command: BazingaCommand, usage: CommandUsage, consent: ConsentCheck | None) -> ProgramReply:
     values = UsageValues(usage, [] if call.wants_help else call.words)
     if command.opens is None:
         return command.answer(None, values)
