@@ -44,12 +44,14 @@ class Schema:
             self._text = file.read()
         db = apsw.Connection(":memory:")
         db.execute(self._text)
-        found = db.execute("select tbl_name, sql from sqlite_schema where sql is not null order by rowid").fetchall()
-        self._statements = [(table, sql) for table, sql in found if not table.startswith("sqlite_")]
+        found: list[Any] = db.execute("select tbl_name, sql from sqlite_schema where sql is not null order by rowid").fetchall()
+        self._statements: list[tuple[str, str]] = [(table, sql) for table, sql in found if not table.startswith("sqlite_")]
         names = "select name from pragma_table_xinfo(?)"
         tables = dict.fromkeys(table for table, _ in self._statements)
         # Columns by table, in their order.
-        self.tables = {table: tuple(name for (name,) in db.execute(names, (table,))) for table in tables}
+        self.tables: dict[str, tuple[str, ...]] = {
+            table: tuple(str(name) for (name,) in db.execute(names, (table,))) for table in tables
+        }
         db.close()
 
     def create(self, db: apsw.Connection, table: str | None = None) -> None:

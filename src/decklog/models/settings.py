@@ -77,8 +77,8 @@ def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelCh
             raise Invalid(f"model {name}: there is no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
     choice = ModelChoice(name=name, **{"provider": "agent", **given})
     if choice.provider not in PROVIDERS and choice.provider not in plugin_names(PluginKind.MODEL):
-        known = ", ".join((*PROVIDERS, *plugin_names(PluginKind.MODEL)))
-        raise Invalid(f"model {name}: provider is {choice.provider!r}", hint=f"Use one of {known}.", field="provider")
+        names = ", ".join((*PROVIDERS, *plugin_names(PluginKind.MODEL)))
+        raise Invalid(f"model {name}: provider is {choice.provider!r}", hint=f"Use one of {names}.", field="provider")
     needed = {"agent": "agent", "scripted": "script"}.get(choice.provider, "model")
     if not getattr(choice, needed):
         raise Invalid(f"model {name} needs its {needed}", hint=f'{needed} = "…"', field=needed)

@@ -15,6 +15,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from decklog.stores.tasks.task import LinkKind, TaskState
 
+__all__ = [
+    "Adapter",
+    "AgentProgram",
+    "ImportContext",
+    "Imported",
+    "ImportedComment",
+    "ImportedEvent",
+    "ImportedLink",
+    "ImportedTask",
+    "Importer",
+    "LinkKind",
+    "ModelProvider",
+    "Notifier",
+    "ReviewCheck",
+    "TaskState",
+]
+
 # Every command imports this package for one of its modules, and must not import the rooms below for their types.
 if TYPE_CHECKING:
     from decklog.agents.setup.supported import Setting

@@ -278,7 +278,7 @@ class BazingaOutputs(BazingaBase):
         self, session_id: str, skill_name: str | None = None, agent_type: str | None = None, group_id: str | None = None
     ) -> list[dict[str, Any]]:
         """List the outputs of a skill, or of all of them, newest first."""
-        wanted = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
+        wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
         found = every(lambda **page: self.log.outputs.find(session_id, **wanted, **page))
         return [_output_row(output, with_skill=skill_name is None) for output in found]
 
