@@ -14,10 +14,10 @@ from uuid import UUID
 
 import apsw
 
-from decklog.plugins.importers.gaia.ddl import STATEMENTS as GAIA
-from decklog.plugins.importers.gaia.schema import DATABASES
-from decklog.plugins.importers.hermes.importer import HermesImport
-from decklog.plugins.importers.runstore.ddl import STATEMENTS as RUNSTORE
+from decklog.plugins.importers.gaia.export import STATEMENTS as GAIA
+from decklog.plugins.importers.gaia.importer import DATABASES
+from decklog.plugins.importers.hermes import HermesImport
+from decklog.plugins.importers.runstore.importer import STATEMENTS as RUNSTORE
 
 BODY = (
     "Ran the tests after the change: 41 passed, one still fails in the ledger module because the rounding of the last line "

@@ -16,7 +16,7 @@ import apsw
 from benchmarks import history
 from benchmarks.import_sources import BODY, SOURCES, Source
 from benchmarks.measure import Row, row, write
-from decklog.plugins.importers.bazinga.ddl import STATEMENTS
+from decklog.plugins.importers.bazinga.export import STATEMENTS
 
 ROWS = int(os.environ.get("DECKLOG_BENCH_ROWS", "1000000"))
 FEWER = ROWS // 10

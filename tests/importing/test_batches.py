@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.importing import landing
-from decklog.importing.report import Fate
+from decklog.importing import writer
+from decklog.importing.report import Outcome
 from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.conftest import on_both
@@ -48,9 +48,9 @@ def test_many_rows_arrive_in_order_and_once(log: Decklog, tmp_path: Path) -> Non
     report = BazingaImport(log, str(tmp_path / "in.db")).run()
     again = BazingaImport(log, str(tmp_path / "in.db")).run()
 
-    assert report.tables["orchestration_logs"][Fate.NEW] == MANY + len(ROWS["orchestration_logs"])
+    assert report.tables["orchestration_logs"][Outcome.NEW] == MANY + len(ROWS["orchestration_logs"])
     assert _bodies(log, "bazinga_1") == [f"line {number}" for number in range(0, MANY, 2)]
-    assert again.tables["orchestration_logs"][Fate.ALREADY] == MANY + len(ROWS["orchestration_logs"])
+    assert again.tables["orchestration_logs"][Outcome.ALREADY] == MANY + len(ROWS["orchestration_logs"])
     assert log.journal.verify().ok
 
 
@@ -66,8 +66,8 @@ def test_rows_that_cannot_be_taken_are_kept_among_many_that_can(log: Decklog, tm
 
     report = BazingaImport(log, str(tmp_path / "in.db")).run()
 
-    assert report.tables["orchestration_logs"][Fate.KEPT] == 4
-    assert report.tables["task_groups"][Fate.KEPT] == 2
+    assert report.tables["orchestration_logs"][Outcome.KEPT] == 4
+    assert report.tables["task_groups"][Outcome.KEPT] == 2
     assert len([note for note in report.notes if "session gone is not in the file" in note]) == 6
     kept = log.journal.find("@desk", subtype=ROW_KEPT, oldest_first=True, limit=100)
     assert [entry.payload["row"]["content"] for entry in kept if entry.payload["table"] == "orchestration_logs"] == [
@@ -90,7 +90,7 @@ def test_a_row_that_is_too_long_for_a_record_is_refused_alone(tmp_path: Path) ->
     with Decklog.open(tmp_path / "log.db", durability="relaxed", limit_bytes=100_000) as log:
         report = BazingaImport(log, str(tmp_path / "in.db")).run()
 
-        assert report.tables["orchestration_logs"][Fate.REFUSED] == 1
+        assert report.tables["orchestration_logs"][Outcome.REFUSED] == 1
         assert next(note for note in report.notes if "was refused" in note).startswith("orchestration_logs ")
         assert len(_bodies(log, "bazinga_1")) + len(_bodies(log, "bazinga_2")) == 1199
 
@@ -111,7 +111,7 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
 @on_both
 @pytest.mark.parametrize("characters", [1, 20_000])
 def test_large_rows_make_small_batches(log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, characters: int) -> None:
-    monkeypatch.setattr(landing, "_CHARACTERS", 100_000)
+    monkeypatch.setattr(writer, "_CHARACTERS", 100_000)
     rows = [{**row, "content": "y" * characters} for row in _logs(30)]
     build(tmp_path / "in.db", 19, more={"orchestration_logs": rows})
     seen: list[int] = []
@@ -135,6 +135,6 @@ def test_an_import_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         report = BazingaImport(log, str(tmp_path / "in.db")).run()
 
         assert killed.returncode == -signal.SIGKILL
-        assert report.tables["orchestration_logs"][Fate.ALREADY] == 1000
+        assert report.tables["orchestration_logs"][Outcome.ALREADY] == 1000
         assert _bodies(log, "bazinga_2") == [f"line {number}" for number in range(1, MANY, 2)]
         assert log.journal.verify().ok

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from decklog.importing.private_folder import PrivateFolder
+from decklog.importing.source import PrivateFolder
 
 HOLDS = """
 import sys, time
-from decklog.importing.private_folder import PrivateFolder
+from decklog.importing.source import PrivateFolder
 print(PrivateFolder().path, flush=True)
 time.sleep(60)
 """

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from decklog import Decklog
-from decklog.importing.report import Fate, Report
-from decklog.plugins.importers.beads.importer import BeadsImport
+from decklog.importing.report import Outcome, Report
+from decklog.plugins.importers.beads import BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue, needs
 
@@ -29,7 +29,7 @@ def test_what_belongs_to_another_run_stays_there_with_its_links_and_comments(log
 
     report = _take(log, path, "second", *linked, issue("bd-4", dependencies=[needs("bd-4", "bd-1")]))
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED), report.total(Fate.REFUSED)) == (1, 0, 0)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED), report.total(Outcome.REFUSED)) == (1, 0, 0)
     assert "comments bd-3#2 is kept as it was: task bd-3 belongs to another run here" in report.notes
     assert [task.id for task in log.tasks.find("second")] == ["bd-4"]
     assert (log.tasks.dependencies("bd-2"), log.tasks.dependencies("bd-3"), log.tasks.dependencies("bd-4")) == (["bd-1"], [], [])

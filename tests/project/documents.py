@@ -39,6 +39,7 @@ NOT_RUN = {
     "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318": (
         "settings; tests/plugins/adapters/otel/test_receiver.py sends with such"
     ),
+    '[project.entry-points."decklog.plugins"]': "a part of a file; tests/plugins/test_plugins.py installs such a package",
     "[[redaction.rule]]": "a part of a file; tests/redaction/test_config.py reads such settings",
     "[redaction]": "a part of a file; tests/redaction/test_config.py reads such settings",
     "[provenance]": "a part of a file; tests/hooks/test_capturing.py reads such settings",

@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.agents.spool import Spool
 from decklog.models.composer import Composer, PromptSettings
-from decklog.plugins.importers.beads.importer import BeadsImport
+from decklog.plugins.importers.beads import BeadsImport
 from decklog.plugins.legacy.bazinga import scan_and_redact
 from decklog.redaction import default_redactor
 from decklog.review.change import AddedLine

@@ -62,7 +62,7 @@ def _run_apart(arguments: list[str]) -> int | None:
         # --db and --json have the meaning that they have in bazinga-db.
         from decklog.cli.projects import Consent
         from decklog.location.locate import found_above
-        from decklog.plugins.legacy.bazinga.program.program import run as run_bazinga
+        from decklog.plugins.legacy.bazinga.program import run as run_bazinga
 
         return run_bazinga(arguments[1:], found_above, Consent())
     return None

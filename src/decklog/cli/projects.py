@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotAccepted
 from decklog.location.accepted import Accepted, accept, check, check_made
-from decklog.plugins.legacy.bazinga.places import database_of, is_old_database, log_of
+from decklog.plugins.bazinga_project import database_of, is_old_database, log_of
 
 if TYPE_CHECKING:
     from decklog.log import Decklog

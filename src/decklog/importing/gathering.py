@@ -1,139 +1,183 @@
-"""Rows that come in any order, some of them twice: put in one order, each id once. What is too much for memory waits on disk."""
+"""Collect rows in any order, newest version of each id once, and decide which links between them can be made."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
-from decklog.db.sqlite.scratch import Scratch
 from decklog.importing.row import Row
 from decklog.records.values import from_json
+from decklog.stores.tasks.task import LinkKind
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+# Of two kinds between the same two tasks the first is made.
+_RANKS = {kind: rank for rank, kind in enumerate(LinkKind)}
 
-_SCHEMA = (
-    """
-    create table rows (
-      source text not null, id text not null, at text not null, clock text not null, is_done integer not null,
-      columns text not null, is_part integer not null, primary key (source, id)
-    ) without rowid
-    """,
-    """
-    create table others (
-      source text not null, id text not null, clock text not null, columns text not null, is_part integer not null
-    )
-    """,
-    "begin",
-)
-_ADD = "insert into rows values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing"
-# Rows that wait to be added: together they take a third of what each takes by itself.
-_TOGETHER = 500
+
+@dataclass(frozen=True, slots=True)
+class RowVersion:
+    """One version of a row, its columns as JSON. `at` is its place in the order; the greater `clock` is newer."""
+
+    id: str
+    columns: str
+    at: str = ""
+    clock: str = ""
+    is_done: bool = False
 
 
 class Gathered:
-    """Holds the newest version of every row of a source; older ones, and others of the same time, stand apart."""
+    """The newest version of every row of a source; older versions, and others of the same time, are listed separately."""
 
     def __init__(self) -> None:
-        self.db = Scratch()
-        self._waiting: list[tuple[Any, ...]] = []
-        for statement in _SCHEMA:
-            self.db.execute(statement)
+        self._rows: dict[str, dict[str, RowVersion]] = {}
+        self._others: dict[str, list[RowVersion]] = {}
 
-    def add(
-        self,
-        table: str,
-        row_id: str,
-        columns: str,
-        *,
-        at: str = "",
-        clock: str = "",
-        is_done: bool = False,
-        is_part: bool = False,
-    ) -> None:
-        """Hold a row, given as JSON; `at` is its place in the order, `clock` tells which of two versions is newer.
-
-        A part is a row that stands within another one, and goes with it.
-        """
-        self._waiting.append((table, row_id, at, clock, int(is_done), columns, int(is_part)))
-        if len(self._waiting) >= _TOGETHER:
-            self.settle()
-
-    def settle(self) -> None:
-        """Put the rows that wait into their places. Whoever reads does so first."""
-        waiting, self._waiting = self._waiting, []
-        for row in self.db.add_all(_ADD, waiting) if waiting else ():
-            self._add_version(row)
-
-    def clear(self) -> None:
-        """Let all go that is held."""
-        self._waiting = []
-        for table in ("rows", "others"):
-            self.db.execute(f"delete from {table}").fetchall()
-
-    def has_versions(self, table: str) -> bool:
-        """Return whether a row of a table came more than once."""
-        self.settle()
-        return self.db.first("select 1 from others where source = ? limit 1", (table,)) is not None
-
-    def remove_parts(self) -> None:
-        """Let go of what stood within other rows."""
-        self.settle()
-        for table in ("rows", "others"):
-            self.db.execute(f"delete from {table} where is_part").fetchall()
-
-    def _add_version(self, row: "tuple[Any, ...]") -> None:
-        """Keep the newer of two versions; of two of the same time the same one, whichever came first."""
-        found = self.db.first("select clock, columns, is_part from rows where source = ? and id = ?", row[:2])
-        assert found is not None
-        new, lost = (row[3], row[5], row[6]), found
-        if new[:2] > found[:2]:
-            change = "update rows set at = ?, clock = ?, is_done = ?, columns = ?, is_part = ? where source = ? and id = ?"
-            self.db.execute(change, (*row[2:], *row[:2])).fetchall()
-        else:
-            lost = new
-        self.db.execute("insert into others values (?, ?, ?, ?, ?)", (*row[:2], *lost)).fetchall()
+    def add(self, table: str, row_id: str, columns: str, *, at: str = "", clock: str = "", is_done: bool = False) -> None:
+        """Add a row. Of two versions with the same clock, the same one is kept in any order."""
+        new = RowVersion(row_id, columns, at, clock, is_done)
+        rows = self._rows.setdefault(table, {})
+        known = rows.setdefault(row_id, new)
+        if known is not new:
+            older, rows[row_id] = sorted((known, new), key=lambda version: (version.clock, version.columns))
+            self._others.setdefault(table, []).append(older)
 
     def count(self, table: str) -> int:
-        self.settle()
-        found = self.db.first("select count(*) from rows where source = ?", (table,))
-        return int(found[0]) if found else 0
+        return len(self._rows.get(table, ()))
 
-    def names(self, table: str) -> "Iterator[str]":
-        """Yield the ids of a table's rows."""
-        self.settle()
-        for (row_id,) in self.db.execute("select id from rows where source = ?", (table,)):
-            yield row_id
+    def ids(self, table: str) -> Iterable[str]:
+        """Return the ids of a table's rows."""
+        return self._rows.get(table, {}).keys()
 
     def has(self, table: str, row_id: str) -> bool:
-        self.settle()
-        return self.db.first("select 1 from rows where source = ? and id = ?", (table, row_id)) is not None
+        return row_id in self._rows.get(table, ())
 
-    def rows(self, table: str) -> "Iterator[Row]":
+    def is_done(self, table: str, row_id: str) -> bool:
+        return self.has(table, row_id) and self._rows[table][row_id].is_done
+
+    def rows(self, table: str) -> Iterator[Row]:
         """Yield a table's rows, the newest version of each, in their order."""
-        for row_id, columns in self.texts(table):
-            yield Row(table, row_id, from_json(columns))
+        for version in sorted(self._rows.get(table, {}).values(), key=lambda version: (version.at, version.id)):
+            yield Row(table, version.id, from_json(version.columns))
 
-    def texts(self, table: str) -> "Iterator[tuple[str, str]]":
-        """Yield the same rows by their ids, each as JSON."""
-        self.settle()
-        yield from self.db.execute("select id, columns from rows where source = ? order by at, id", (table,))
-
-    def others(self, table: str) -> "Iterator[tuple[Row, bool]]":
-        """Yield the versions of a table's rows that others stand for, and whether each differs from one of the same time."""
-        sql = """
-            select o.id, o.columns, o.clock = r.clock and o.columns <> r.columns
-              from others o join rows r on r.source = o.source and r.id = o.id
-             where o.source = ?
-             order by o.id, o.clock, o.columns
-            """
-        self.settle()
-        for row_id, columns, differs in self.db.execute(sql, (table,)):
-            yield Row(table, row_id, from_json(columns)), bool(differs)
+    def others(self, table: str, *, differing: bool) -> Iterator[Row]:
+        """Yield the replaced versions: those that differ from a kept one of the same time, or all the rest."""
+        for version in sorted(self._others.get(table, ()), key=lambda version: (version.id, version.clock, version.columns)):
+            kept = self._rows[table][version.id]
+            if differing == (version.clock == kept.clock and version.columns != kept.columns):
+                yield Row(table, version.id, from_json(version.columns))
 
     def first_at(self) -> str | None:
-        """Return the earliest place in the order that says something."""
-        self.settle()
-        found = self.db.first("select min(at) from rows where at <> ''")
-        return found[0] if found else None
+        """Return the earliest place in the order that is not empty."""
+        return min((version.at for rows in self._rows.values() for version in rows.values() if version.at), default=None)
 
-    def close(self) -> None:
-        self.db.close()
+
+@dataclass(frozen=True, slots=True)
+class ItemLink:
+    """A link between two items, named as the source names them."""
+
+    id: str
+    task: str
+    other: str
+    kind: LinkKind
+
+    @property
+    def edge(self) -> tuple[str, str]:
+        """The two ends in the order in which they are done: a part before its whole, a blocker before what waits."""
+        return (self.other, self.task) if self.kind is LinkKind.BLOCKS else (self.task, self.other)
+
+
+class LinkOrder:
+    """Decides which links can be made: one for each pair of tasks, one parent for each part, and no cycles."""
+
+    def __init__(self, gathered: Gathered, items: str) -> None:
+        self._gathered = gathered
+        self._items = items
+        self._links: dict[str, ItemLink] = {}
+        self._by_task: dict[str, list[ItemLink]] = {}
+        self._refused: dict[str, str] = {}
+
+    def add(self, link_id: str, task: str, other: str, kind: LinkKind) -> None:
+        if link_id not in self._links:
+            link = self._links[link_id] = ItemLink(link_id, task, other, kind)
+            self._by_task.setdefault(task, []).append(link)
+
+    def judge(self, present: Iterable[tuple[str, str, str]], is_here: Callable[[str], bool]) -> None:
+        """Refuse links that can't be made next to the present ones, which are given as task, other and kind."""
+        for link in self._links.values():
+            ends = (link.task, link.other)
+            gone = next((end for end in ends if not self._gathered.has(self._items, end) and not is_here(end)), None)
+            if gone is not None:
+                self._refused[link.id] = f"{gone} is not in the source"
+            elif link.task == link.other:
+                self._refused[link.id] = f"it links {link.task} with itself"
+        self._refuse_repeated()
+        self._refuse_cycles(present)
+
+    def _refuse_repeated(self) -> None:
+        pairs: dict[tuple[str, str], ItemLink] = {}
+        parents: dict[str, ItemLink] = {}
+        for link in sorted(self._links.values(), key=lambda link: (_RANKS[link.kind], link.id)):
+            if link.id in self._refused:
+                continue
+            if (first := pairs.setdefault((link.task, link.other), link)) is not link:
+                self._refused[link.id] = f"{link.task} is linked with {link.other} already, as {first.kind}"
+            elif link.kind is LinkKind.PARENT and (whole := parents.setdefault(link.task, link)) is not link:
+                self._refused[link.id] = f"{link.task} is a part of {whole.other} already"
+
+    def _refuse_cycles(self, present: Iterable[tuple[str, str, str]]) -> None:
+        here = [ItemLink("", task, other, LinkKind(kind)) for task, other, kind in present]
+        ordering = (link for link in self._links.values() if link.kind in (LinkKind.BLOCKS, LinkKind.PARENT))
+        links = [*here, *(link for link in ordering if link.id not in self._refused)]
+        blocked = _behind_cycles(link.edge for link in links)
+        after: dict[str, set[str]] = {}
+        for link in sorted(links, key=lambda link: (link.id, link.edge)):
+            first, later = link.edge
+            if not {first, later} <= blocked:
+                continue
+            if link.id and _leads(after, later, first):
+                self._refused[link.id] = f"{first} and {later} would wait for each other in a circle"
+            else:
+                after.setdefault(first, set()).add(later)
+
+    def why_not(self, link_id: str) -> str | None:
+        """Return why a link can't be made; None when it can."""
+        return self._refused.get(link_id)
+
+    def open_count(self, task: str) -> int:
+        """Count what a task has to wait for, as the source has it."""
+        return sum(
+            link.kind is LinkKind.BLOCKS and link.id not in self._refused and not self._gathered.is_done(self._items, link.other)
+            for link in self._by_task.get(task, ())
+        )
+
+    def others_of(self, task: str) -> set[str]:
+        """Return the items that the source links a task with."""
+        return {link.other for link in self._by_task.get(task, ())}
+
+
+def _behind_cycles(edges: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the nodes that are in a cycle or come after one; usually there are none."""
+    before: dict[str, set[str]] = {}
+    for first, later in edges:
+        before.setdefault(later, set()).add(first)
+        before.setdefault(first, set())
+    sorter = TopologicalSorter(before)
+    with suppress(CycleError):
+        sorter.prepare()
+    left = set(before)
+    while ready := sorter.get_ready():
+        left.difference_update(ready)
+        sorter.done(*ready)
+    return left
+
+
+def _leads(after: dict[str, set[str]], start: str, goal: str) -> bool:
+    """Return whether a path leads from one node to another."""
+    waiting, seen = [start], {start}
+    while waiting:
+        node = waiting.pop()
+        if node == goal:
+            return True
+        new = after.get(node, set()) - seen
+        seen |= new
+        waiting += new
+    return False

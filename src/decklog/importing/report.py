@@ -1,4 +1,4 @@
-"""What an import did: row by row it counts, and it says of everything unusual what became of it."""
+"""The report of an import: counts by outcome for each table, and notes on everything unusual."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 MOST_NOTES = 200
 
 
-class Fate(StrEnum):
-    """What became of one row of the source."""
+class Outcome(StrEnum):
+    """The outcome of importing one row."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -35,12 +35,12 @@ class Report:
     # What of the source did not arrive at all.
     losses: list[str] = field(default_factory=list)
 
-    def count(self, table: str, fates: "list[Fate]") -> None:
-        """Count what became of rows of a table."""
-        counts = self.tables.setdefault(table, dict.fromkeys(["read", *Fate], 0))
-        counts["read"] += len(fates)
-        for fate in Fate:
-            counts[fate] += fates.count(fate)
+    def count(self, table: str, outcomes: list[Outcome]) -> None:
+        """Count the outcomes of rows of a table."""
+        counts = self.tables.setdefault(table, dict.fromkeys(["read", *Outcome], 0))
+        counts["read"] += len(outcomes)
+        for outcome in Outcome:
+            counts[outcome] += outcomes.count(outcome)
 
     def note(self, text: str) -> None:
         """Add a remark; of the same kind of trouble a few hundred are enough."""
@@ -52,14 +52,14 @@ class Report:
             self.notes_left_out += 1
 
     def lose(self, text: str) -> None:
-        """Tell of something that did not arrive; it is told as a remark too."""
+        """Report something that did not arrive, as a loss and as a note."""
         if len(self.losses) < MOST_NOTES:
             self.losses.append(text)
         self.note(text)
 
-    def total(self, fate: Fate) -> int:
-        return sum(counts[fate] for counts in self.tables.values())
+    def total(self, outcome: Outcome) -> int:
+        return sum(counts[outcome] for counts in self.tables.values())
 
     def as_dict(self) -> "dict[str, Any]":
-        totals = {str(fate): self.total(fate) for fate in Fate}
+        totals = {str(outcome): self.total(outcome) for outcome in Outcome}
         return {**vars(self), "totals": totals}

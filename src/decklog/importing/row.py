@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.text_files import storable
+from decklog.importing.files import storable
 from decklog.records.values import to_json
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _WITHOUT_ZONE = len("2026-11-15 08:30:00")
 class Row:
     """One row: its table, its id there, and its columns.
 
-    A column that holds what no field can is left over with what stands in its place (`instead`), so that writing the row back
+    A column that holds what no field can is left over with the value used instead (`instead`), so that writing the row back
     restores it unless the record was changed since.
     """
 
@@ -40,7 +40,7 @@ class Row:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
-        # Columns that are kept beside the record as a rule, so that nobody need be told.
+        # Columns that are usually kept with the record, and need no note.
         self.usual: tuple[str, ...] = ()
         self.begin_again()
 
@@ -66,7 +66,7 @@ class Row:
         return default if value is None else value
 
     def pass_over(self, names: "Iterable[str]") -> None:
-        """Take columns that say nothing of their own."""
+        """Take columns without information."""
         for name in names:
             self.left.pop(name, None)
 
@@ -144,7 +144,7 @@ class Row:
             self.replace(name, None)
             return default
 
-    def json(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
+    def json(self, name: str, kinds: tuple[type, ...], default: "Any" = None) -> "Any":
         """Take a JSON text of the kinds a field can hold; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -156,7 +156,7 @@ class Row:
             return default
         return parsed
 
-    def value(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
+    def value(self, name: str, kinds: tuple[type, ...], default: "Any" = None) -> "Any":
         """Take what a document holds as it is, of the kinds that a field can hold; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -164,7 +164,7 @@ class Row:
         self.left.pop(name, None)
         return value if isinstance(value, kinds) else self.replace(name, default)
 
-    def words(self, name: str) -> "list[str]":
+    def words(self, name: str) -> list[str]:
         """Take a document's list of texts; numbers in it are written out, and a list that holds anything else is left over."""
         found = self.value(name, (list,), [])
         if {*map(type, found)} <= {str}:
@@ -173,14 +173,14 @@ class Row:
         self.replace(name, written)
         return written
 
-    def tags(self, name: str) -> "list[str]":
+    def tags(self, name: str) -> list[str]:
         """Take a document's list of texts, each once and none of them blank; a list that held more is left over."""
         tags = list(dict.fromkeys(filter(str.strip, self.words(name))))
         if tags != (self.columns.get(name) or []):
             self.replace(name, tags)
         return tags
 
-    def texts(self, name: str) -> "list[str] | None":
+    def texts(self, name: str) -> list[str] | None:
         """Take a JSON list of texts; numbers in it are written out, and the list is left over as it was."""
         found = self.json(name, (list,))
         if found is None:
@@ -194,7 +194,7 @@ class Row:
             self.replace(name, to_json(texts))
         return texts
 
-    def document(self, name: str, kinds: "tuple[type, ...]") -> "Any":
+    def document(self, name: str, kinds: tuple[type, ...]) -> "Any":
         """Take a JSON text of any kind that a document may be; what is no JSON is a text, and is left over as it was."""
         found = self.json(name, kinds)
         if name not in self.instead:
@@ -273,7 +273,7 @@ def kept_columns(columns: "dict[str, Any]") -> "tuple[dict[str, Any], str]":
 
 
 def kept_json(value: "Any") -> str:
-    """Write a document's value down, whatever it holds."""
+    """Write any value of a document as JSON."""
     try:
         return to_json(value)
     except Invalid:
@@ -292,7 +292,7 @@ def kept_value(value: "Any") -> "Any":
 def _kept(value: "Any") -> "Any":
     try:
         found = plain(storable(value))
-        # With some room for what it will stand in.
+        # With room for the levels around it.
         to_json([[[[[[found]]]]]])
     except (Invalid, RecursionError):
         return json.dumps(value)
@@ -300,7 +300,7 @@ def _kept(value: "Any") -> "Any":
 
 
 def is_no_number(value: "Any") -> bool:
-    """Return whether this stands for `NaN`, or for a number beyond all bounds."""
+    """Return whether this represents `NaN` or an infinite number."""
     return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
 
 

@@ -1,21 +1,76 @@
-"""Somebody else's SQLite file, read without trusting it: no write, no code of its schema, and an end to its size and time."""
+"""Read a foreign SQLite file safely, from a private copy: no writes, no code of its schema, limits on size and time."""
 
+import fcntl
 import os
 import shutil
 import stat
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import Any
 
 import apsw
 
 from decklog.core.errors import Conflict, Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
-from decklog.importing.private_folder import PrivateFolder
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import TracebackType
-    from typing import Any
+_PREFIX = "decklog-import-"
+# Locked for as long as the folder is in use; the lock ends with its process, however that ends.
+_HELD = "in-use"
+
+
+class PrivateFolder:
+    """A temporary folder that only its owner can read, and that goes with it."""
+
+    def __init__(self) -> None:
+        remove_left_over()
+        self.path, self._lock = _made()
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+    def __enter__(self) -> str:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def _made() -> tuple[str, int]:
+    while True:
+        path = tempfile.mkdtemp(prefix=_PREFIX)
+        lock = os.open(os.path.join(path, _HELD), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Whoever looked for left-over folders may have come before the lock.
+        if os.path.exists(os.path.join(path, _HELD)):
+            return path, lock
+        os.close(lock)
+
+
+def remove_left_over() -> None:
+    """Remove this user's folders whose imports were killed. One that is in use is locked, and one of another user is not ours."""
+    for path in _own_folders():
+        with suppress(OSError):
+            lock = os.open(os.path.join(path, _HELD), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _own_folders() -> Iterator[str]:
+    with os.scandir(tempfile.gettempdir()) as found:
+        for one in found:
+            if one.name.startswith(_PREFIX):
+                with suppress(OSError):
+                    facts = one.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid():
+                        yield one.path
+
 
 _OFF = (
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
@@ -118,7 +173,7 @@ class SqliteSource:
         return table in self.columns
 
     def count(self, table: str) -> int:
-        """Count a table's rows, for progress; 0 when the table is not there or is damaged, which reading it will tell."""
+        """Count a table's rows, for progress; 0 when the table is missing or damaged."""
         if table not in self.columns:
             return 0
         try:
@@ -126,7 +181,7 @@ class SqliteSource:
         except apsw.CorruptError:
             return 0
 
-    def rows(self, table: str, by: "Sequence[str]" = ()) -> "Iterator[dict[str, Any]]":
+    def rows(self, table: str, by: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
         """Yield a table's rows by column name, as they were written or ordered by some columns; a missing table has none."""
         names = self.columns.get(table, [])
         if not names:
@@ -150,7 +205,7 @@ class SqliteSource:
             return None
         return name
 
-    def _written(self, table: str, names: list[str], row_number: str) -> "Iterator[dict[str, Any]]":
+    def _written(self, table: str, names: list[str], row_number: str) -> Iterator[dict[str, Any]]:
         """Give rows by their numbers: plainly, and with care, at thrice the cost, only a row that holds what is no text."""
         plain = ", ".join(map(_quoted, names))
         rest = f"{row_number} from {_quoted(table)} where {row_number} >= ? order by {row_number}"
@@ -158,7 +213,7 @@ class SqliteSource:
         while True:
             try:
                 for row in self._db.execute(f"select {plain}, {rest}", (start,)):
-                    # The number stands behind the columns, where it gets no name.
+                    # The number comes after the columns and gets no name.
                     yield dict(zip(names, row, strict=False))
                     start = row[-1] + 1
                 return
@@ -167,7 +222,7 @@ class SqliteSource:
                     yield _row(names, cells[:-1], self._encoding)
                     start = cells[-1] + 1
 
-    def _sorted(self, table: str, names: list[str], by: list[str]) -> "Iterator[dict[str, Any]]":
+    def _sorted(self, table: str, names: list[str], by: list[str]) -> Iterator[dict[str, Any]]:
         order = f"order by {', '.join(map(_quoted, by))}" if by else ""
         for cells in self._db.execute(f"select {_cells(names)} from {_quoted(table)} {order}"):
             yield _row(names, cells, self._encoding)
@@ -224,7 +279,7 @@ def _copy(path: str, target: str) -> None:
 
 
 def _authorize(action: int, _first: str | None, second: str | None, *_: object) -> int:
-    """Allow reading, the functions that our own statements need, and those that tell the time, which columns' defaults name."""
+    """Allow reading, the functions that our own statements need, and the time functions that columns' defaults use."""
     if action in _READS or (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS):
         return apsw.SQLITE_OK
     return apsw.SQLITE_DENY
@@ -240,7 +295,7 @@ class _explained:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: "TracebackType | None") -> None:
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None) -> None:
         if isinstance(problem, apsw.NotADBError):
             raise NotADatabase(f"{self._path} is not a SQLite database", path=self._path) from problem
         if isinstance(problem, apsw.InterruptError):
@@ -262,7 +317,7 @@ def _cells(names: list[str]) -> str:
     )
 
 
-def _row(names: list[str], cells: "Sequence[Any]", encoding: str) -> "dict[str, Any]":
+def _row(names: list[str], cells: Sequence[Any], encoding: str) -> dict[str, Any]:
     values = zip(cells[::2], cells[1::2], strict=True)
     read = (value.decode(encoding, "replace") if kind == "text" else value for kind, value in values)
     return dict(zip(names, read, strict=True))

@@ -1,34 +1,28 @@
-"""Work items of a tracker become tasks of a run, with their links and what was said of them, whatever order they come in."""
+"""Import the work items of a tracker as tasks of a run, with their links and comments."""
 
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import Invalid, NotFound
+from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.core.ids import is_ours
-from decklog.importing.draft import RecordDraft, describes
-from decklog.importing.gathering import Gathered
-from decklog.importing.importing import Import
-from decklog.importing.link_order import LinkOrder
-from decklog.importing.report import Fate, Report
+from decklog.importing.gathering import Gathered, LinkOrder
+from decklog.importing.importer import Import
+from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.versions import NOTE
+from decklog.importing.writer import NOTE, Mapping, PendingEntry, PendingRecord, describes
+from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.intake import ANY_OF, together
 from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.importing.landing import Mapping
-    from decklog.log import Decklog
 
 WAS_RUNNING = "it was being worked on when it was imported, and nobody here holds it; resume it when nobody there does"
 LINES = "lines"
@@ -62,16 +56,16 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class NestedRow:
-    """A row that stands within another one."""
+    """A row nested in another one."""
 
     table: str
     id: str
-    columns: "dict[str, Any]"
+    columns: dict[str, Any]
     at: str = ""
 
 
 class Tracker(Import):
-    """Takes a tracker's items over. A subclass gathers rows, and says what an item, a link and a comment are."""
+    """Imports a tracker's items. A subclass gathers rows, and maps items, links and comments."""
 
     tables: ClassVar[dict[str, tuple[str, ...]]] = {}
     keys: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -79,13 +73,11 @@ class Tracker(Import):
     items: ClassVar[str]
     goal: ClassVar[str]
 
-    def __init__(self, log: "Decklog", path: str, *, run_id: str, **settings: "Any") -> None:
+    def __init__(self, log: Decklog, path: str, *, run_id: str, **settings: Any) -> None:
         super().__init__(log, path, **settings)
         self.run_id = run_id
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
-        # Whether the items' parts were held with them.
-        self._has_parts = False
         self.runs: dict[str, str] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
@@ -100,8 +92,8 @@ class Tracker(Import):
     def link_of(self, row: Row) -> Link:
         """Read a link, and take the columns that say it."""
 
-    def parts_of(self, _item: Row) -> "Iterator[NestedRow]":
-        """Yield the links and comments that stand within an item."""
+    def parts_of(self, _item: Row) -> Iterator[NestedRow]:
+        """Yield the links and comments nested in an item."""
         yield from ()
 
     def run_of(self, _item: str) -> str:
@@ -112,11 +104,11 @@ class Tracker(Import):
         """Name the task that an item becomes."""
         return item
 
-    def goals(self) -> "dict[str, str]":
+    def goals(self) -> dict[str, str]:
         """Name the runs that the items belong to, each with its goal."""
         return {self.run_id: self.goal}
 
-    def facts_of(self, _run_id: str) -> "dict[str, object]":
+    def facts_of(self, _run_id: str) -> dict[str, object]:
         """Give what is to be known of a run to write it back."""
         return {}
 
@@ -125,60 +117,48 @@ class Tracker(Import):
 
     def run(self) -> Report:
         """Take everything over, or only say what would become of it."""
-        try:
-            self.gather()
-            self._take_apart()
-            self._find_elsewhere()
-            self._judge_links()
-            with self.landing.open():
-                self._make_runs()
-                for table, mapping in self.mappings().items():
-                    self._take_table(table, mapping, self.gathered.rows(table))
-        finally:
-            self.gathered.close()
+        self.gather()
+        self._add_parts()
+        self._find_elsewhere()
+        self._judge_links()
+        with self.writer.open():
+            self._make_runs()
+            for table, mapping in self.mappings().items():
+                self._take_table(table, mapping, self.gathered.rows(table))
         return self.report
 
-    def mappings(self) -> "dict[str, Mapping]":
+    def mappings(self) -> dict[str, Mapping]:
         """Name the tables with their mappings; a subclass adds its own."""
         return {self.items: self.item, LINKS: self.link, COMMENTS: self.comment, LINES: self.unread}
 
     # Before anything is written
 
     def hold_line(self, text: str, trouble: str) -> None:
-        """Hold a line that is no row, by what it says."""
+        """Add a line that is no row, named by its content."""
         row = Row(LINES, "", {"line": text, "why": trouble})
         self.gathered.add(LINES, row.digest(), row.as_json())
 
-    def hold(self, item: str, columns: "dict[str, Any]", *, at: str, clock: str, is_done: bool) -> None:
-        """Hold an item with its parts, which are at hand now; for a tracker whose parts tell all of themselves."""
-        self._has_parts = True
+    def hold(self, item: str, columns: dict[str, Any], *, at: str, clock: str, is_done: bool) -> None:
+        """Add an item; its parts are read once the newest version of it is known."""
         held, text = kept_columns(columns)
         if held is not columns and (odd := [name for name, value in columns.items() if _is_odd_within(value)]):
             self.report.note(f"{self.items} {item}: what no record can hold within {', '.join(odd)} is written out as text")
         self.gathered.add(self.items, item, text, at=at, clock=clock, is_done=is_done)
-        self._hold_parts(Row(self.items, item, held))
 
-    def _hold_parts(self, item: Row) -> None:
-        for part in self.parts_of(item):
-            self.gathered.add(part.table, part.id, kept_json(plain(part.columns)), at=part.at, is_part=True)
-
-    def _take_apart(self) -> None:
-        """Hold the parts of the items: of the version that is taken, since an older one may have what was removed."""
-        if self._has_parts and not self.gathered.has_versions(self.items):
-            return
-        self.gathered.remove_parts()
+    def _add_parts(self) -> None:
+        """Add the links and comments within the items."""
         for row in self.gathered.rows(self.items):
-            self._hold_parts(row)
-        self.gathered.settle()
+            for part in self.parts_of(row):
+                self.gathered.add(part.table, part.id, kept_json(plain(part.columns)), at=part.at)
 
     def _find_elsewhere(self) -> None:
         """Find the items of which nothing is to be brought: neither they nor their links and comments."""
-        names = self.gathered.names(self.items)
+        names = iter(self.gathered.ids(self.items))
         while batch := [*islice(names, _TOGETHER)]:
             items = {self.task_of(item): item for item in batch}
             self.elsewhere |= self.log.db.read(partial(self._elsewhere, items))
 
-    def _elsewhere(self, items: "dict[str, str]") -> set[str]:
+    def _elsewhere(self, items: dict[str, str]) -> set[str]:
         found = (row for asked in together([*items]) for row in self.log.db.rows(_RUNS, asked)[1])
         return {items[task_id] for task_id, run_id in found if run_id != self.run_of(items[task_id])}
 
@@ -197,7 +177,7 @@ class Tracker(Import):
             self.links.add(row.id, link.item, link.other, link.kind)
         self.log.db.read(lambda: self.links.judge(self._present_links(), self._is_here))
 
-    def _present_links(self) -> "Iterator[tuple[str, str, str]]":
+    def _present_links(self) -> Iterator[tuple[str, str, str]]:
         sql = "select task_id, depends_on, kind from dependencies where run_id = :run_id"
         for run_id in self.goals():
             for task, other, kind in self.log.db.each(sql, {"run_id": run_id}):
@@ -208,7 +188,7 @@ class Tracker(Import):
         return task_id
 
     def _is_here(self, item: str) -> bool:
-        found = self.log.db.read(lambda: self.landing.intake.seek(Task, self.task_of(item)))
+        found = self.log.db.read(lambda: self.writer.intake.seek(Task, self.task_of(item)))
         return found is not None and found.run_id == self.run_of(item)
 
     def first_at(self) -> str | None:
@@ -223,7 +203,7 @@ class Tracker(Import):
             except NotFound:
                 times: dict[str, Any] = {"started_at": started, "updated_at": started}
                 with self.log.transaction():
-                    self.landing.record(
+                    self.writer.record(
                         Run,
                         new_stream=True,
                         id=run_id,
@@ -240,17 +220,17 @@ class Tracker(Import):
         sql = "select 1 from tasks where run_id = :run_id limit 1"
         return any(self.log.db.read(lambda: self.log.db.one(sql, {"run_id": run_id})) for run_id in self.goals())  # noqa: B023
 
-    def _take_table(self, table: str, mapping: "Mapping", rows: "Iterable[Row]") -> None:
+    def _take_table(self, table: str, mapping: Mapping, rows: Iterable[Row]) -> None:
         after = {self.items: self._after_items, LINKS: self._after_links}.get(table)
-        self.landing.take_all(rows, mapping, self.gathered.count(table), after)
-        self.landing.take_all((row for row, differs in self.gathered.others(table) if not differs), _is_older)
-        self.landing.take_all((row for row, differs in self.gathered.others(table) if differs), self._differs)
+        self.writer.take_all(rows, mapping, self.gathered.count(table), after)
+        self.writer.take_all(self.gathered.others(table, differing=False), _is_older)
+        self.writer.take_all(self.gathered.others(table, differing=True), self._differs)
 
     @abstractmethod
-    def item(self, row: Row) -> "Any":
+    def item(self, row: Row) -> Any:
         """Describe the task that an item becomes."""
 
-    def task(self, row: Row, *, created_at: "datetime", updated_at: "datetime | None", **fields: "Any") -> RecordDraft:
+    def task(self, row: Row, *, created_at: datetime, updated_at: datetime | None, **fields: Any) -> PendingRecord:
         """Describe a task of an item's run; nobody who has it here is disturbed.
 
         Without a time of its last change, what was changed here stays.
@@ -259,29 +239,31 @@ class Tracker(Import):
         title = fields.pop("title") or row.id
         if len(title) > _LONGEST_TITLE:
             title = row.replace("title", title[:_LONGEST_TITLE])
-        told = {"id": self.task_of(row.id), "run_id": run_id, "title": title, **fields}
+        content = {"id": self.task_of(row.id), "run_id": run_id, "title": title, **fields}
         changed = {"updated_at": max(created_at, updated_at or created_at)}
         first = {"created_at": created_at, "open_dependencies": self.links.open_count(row.id)}
-        told = self._what_differs(row, told)
+        content = self._what_differs(row, content)
         if updated_at is None:
-            return RecordDraft(row, Task, told, at_first={**first, **changed}, stays=partial(_why_stays, run_id))
-        return RecordDraft(row, Task, {**told, **changed}, clock="updated_at", at_first=first, stays=partial(_why_stays, run_id))
+            return PendingRecord(row, Task, content, at_first={**first, **changed}, stays=partial(_why_stays, run_id))
+        return PendingRecord(
+            row, Task, {**content, **changed}, clock="updated_at", at_first=first, stays=partial(_why_stays, run_id)
+        )
 
-    def _what_differs(self, row: Row, told: "dict[str, Any]") -> "dict[str, Any]":
-        """Leave out what the item says no different than the task that is here: its words may be coarser than ours."""
+    def _what_differs(self, row: Row, content: dict[str, Any]) -> dict[str, Any]:
+        """Leave out fields in which the item agrees with the task here: its values may be coarser than ours."""
         here = self.as_here.get(row.id)
         if here is None or row.columns is here:
-            return told
+            return content
         mine = self.item(Row(row.table, row.id, here)).fields
-        differs = {name: value for name, value in told.items() if name in _NAMED_BY or mine[name] != value}
-        present = self.landing.intake.seek(Task, told["id"]) if "inputs" in differs else None
+        differs = {name: value for name, value in content.items() if name in _NAMED_BY or mine[name] != value}
+        present = self.writer.intake.seek(Task, content["id"]) if "inputs" in differs else None
         if present is not None:
             # What the source does not know of stays.
             differs["inputs"] = {**present.inputs, **differs["inputs"]}
         return differs
 
     @describes
-    def link(self, row: Row) -> RecordDraft:
+    def link(self, row: Row) -> PendingRecord:
         """Describe a link, unless it can't be made."""
         self._at_home(row)
         link = self.link_of(row)
@@ -291,24 +273,24 @@ class Tracker(Import):
             raise Invalid(why)
         ends = {"task_id": self.task_of(link.item), "depends_on": self.task_of(link.other)}
         row.made = link_name(**ends)
-        return RecordDraft(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
+        return PendingRecord(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
 
     @abstractmethod
-    def comment(self, row: Row) -> "Any":
+    def comment(self, row: Row) -> Any:
         """Describe what somebody said of an item."""
 
-    def said(self, row: Row, item: str, *, author: str, body: str, at: "datetime") -> RecordDraft:
+    def said(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
         """Describe what somebody said of an item."""
         run_id = row.stream = self.run_of(item)
         self._refuse_elsewhere(item)
         name = row.id.rpartition("#")[2]
         # One that was said here and written there is known by the id that it has here.
         comment_id = name if is_ours(name) else f"{self.task_of(item)}#{name}"
-        told = {"id": comment_id, "run_id": run_id, "task_id": self.task_of(item)}
-        return RecordDraft(row, TaskComment, {**told, "author": author or "unknown", "body": body, "created_at": at})
+        content = {"id": comment_id, "run_id": run_id, "task_id": self.task_of(item)}
+        return PendingRecord(row, TaskComment, {**content, "author": author or "unknown", "body": body, "created_at": at})
 
     @describes
-    def unread(self, row: Row) -> "Any":
+    def unread(self, row: Row) -> Any:
         """Keep what is no row."""
         self._at_home(row)
         raise Invalid(str(row.columns["why"]))
@@ -318,16 +300,18 @@ class Tracker(Import):
         if self.run_id in self.goals():
             row.stream = self.run_id
 
-    def _differs(self, row: Row) -> Fate:
+    def _differs(self, row: Row) -> Outcome:
         row.stream = self.run_of(row.id)
-        return self.landing.keep(row, "there is another version of the same time, which was taken")
+        return self.writer.keep(row, "there is another version of the same time, which was taken")
 
     # What follows from a batch
 
-    def _after_items(self, taken: "list[tuple[Row, Fate]]") -> None:
+    def _after_items(self, taken: list[tuple[Row, Outcome]]) -> None:
         """Take off the links that an item has lost since, and let those that wait for it know whether it is done."""
-        changed = [row.id for row, fate in taken if fate is Fate.CHANGED]
-        same = {self.task_of(row.id): row for row, fate in taken if fate is Fate.ALREADY and row.id not in self.elsewhere}
+        changed = [row.id for row, outcome in taken if outcome is Outcome.CHANGED]
+        same = {
+            self.task_of(row.id): row for row, outcome in taken if outcome is Outcome.ALREADY and row.id not in self.elsewhere
+        }
         for item in [*changed, *self._with_lost_links(same)]:
             self._take_links_off(item)
         waiting: dict[str, list[str]] = {}
@@ -337,13 +321,13 @@ class Tracker(Import):
         for run_id, tasks in waiting.items():
             self._recount(run_id, tasks)
 
-    def _with_lost_links(self, rows: "dict[str, Row]") -> "Iterator[str]":
+    def _with_lost_links(self, rows: dict[str, Row]) -> Iterator[str]:
         """Name the items that are as they were but for a link that the source no longer has."""
         lost: dict[str, Task | None] = {}
         for asked in together([*rows]):
             for task_id, other in self.log.db.rows(_LINKED, asked)[1]:
                 if other not in {self.task_of(one) for one in self.links.others_of(rows[task_id].id)}:
-                    lost[task_id] = self.landing.intake.seek(Task, task_id)
+                    lost[task_id] = self.writer.intake.seek(Task, task_id)
         for task_id, present in lost.items():
             row = rows[task_id]
             updated_at = self.item(Row(row.table, row.id, row.columns)).fields.get("updated_at")
@@ -353,33 +337,33 @@ class Tracker(Import):
 
     def _take_links_off(self, item: str) -> None:
         task_id, run_id = self.task_of(item), self.run_of(item)
-        told = {self.task_of(other) for other in self.links.others_of(item)}
-        for link in self.landing.intake.select(Dependency, "select * from dependencies where task_id = :id", id=task_id):
+        content = {self.task_of(other) for other in self.links.others_of(item)}
+        for link in self.writer.intake.select(Dependency, "select * from dependencies where task_id = :id", id=task_id):
             history = self.log.journal.history(Dependency.table, link.id_of(link.values()), limit=200)
-            if link.depends_on in told or any(entry.body != NOTE for entry in history):
+            if link.depends_on in content or any(entry.body != NOTE for entry in history):
                 continue
             sql = "delete from dependencies where task_id = :task_id and depends_on = :other returning *"
             ends = {"run_id": run_id, "task_id": task_id, "other": link.depends_on}
-            self.landing.intake.remove(Dependency, sql, note=NOTE, **ends)
+            self.writer.intake.remove(Dependency, sql, note=NOTE, **ends)
         self._recount(run_id, [task_id])
 
-    def _after_links(self, taken: "list[tuple[Row, Fate]]") -> None:
+    def _after_links(self, taken: list[tuple[Row, Outcome]]) -> None:
         """Count again what those with new links wait for."""
         tasks: dict[str, list[str]] = {}
-        for row, fate in taken:
-            if fate in (Fate.NEW, Fate.CHANGED):
+        for row, outcome in taken:
+            if outcome in (Outcome.NEW, Outcome.CHANGED):
                 item = self.link_of(Row(row.table, row.id, row.columns)).item
                 tasks.setdefault(self.run_of(item), []).append(self.task_of(item))
         for run_id, found in tasks.items():
             self._recount(run_id, found)
 
-    def _recount(self, run_id: str, tasks: "list[str]") -> None:
+    def _recount(self, run_id: str, tasks: list[str]) -> None:
         for asked in together([*dict.fromkeys(tasks)]):
-            self.landing.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
+            self.writer.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
 
 
 def _is_odd_within(value: object) -> bool:
-    """Return whether a list or an object holds what no record can; what is so itself is left over, and told."""
+    """Return whether a list or an object holds what no record can; a value that is itself unsuitable is left over."""
     try:
         return isinstance(value, (list, dict)) and not to_json(value)
     except Invalid:
@@ -387,7 +371,7 @@ def _is_odd_within(value: object) -> bool:
 
 
 def link_name(task_id: str, depends_on: str) -> str:
-    """Name a link, so that what was kept beside it is found again."""
+    """Name a link, so that its kept columns are found again."""
     return f"{LINKS} {to_json([task_id, depends_on])}"
 
 
@@ -401,7 +385,7 @@ def moment_of(value: object) -> str:
         return ""
 
 
-def set_time(row: Row, name: str) -> "datetime | None":
+def set_time(row: Row, name: str) -> datetime | None:
     """Take a time that was ever set: some programs write the first moment of their calendar for none."""
     moment: datetime | None = row.time(name)
     return None if moment is None or moment <= EPOCH else moment
@@ -415,6 +399,148 @@ def _why_stays(run_id: str, present: Task) -> str | None:
     return None
 
 
-def _is_older(row: Row) -> Fate:
+def _is_older(row: Row) -> Outcome:
     row.left = {}
-    return Fate.ALREADY
+    return Outcome.ALREADY
+
+
+# The column with the item that a row belongs to.
+ITEM = "its item"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How a table's rows are named, ordered and versioned, and which column refers to their owner."""
+
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ("id",)
+    at: str | None = None
+    clock: str | None = None
+    # The column, and the table that it refers to.
+    of: tuple[str, str] | None = None
+    # Holds links or comments, under the name that those have here.
+    kind: str | None = None
+
+
+class TableTracker(Tracker):
+    """Gathers rows of databases. Each place, such as a board or a project, is one run."""
+
+    layout: ClassVar[dict[str, Table]]
+    # Tables that rows lead to by other columns than those of the layout.
+    led_to_otherwise: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, *words: Any, **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        # The runs of the places, and what those are called.
+        self.places: dict[str, str] = {}
+        self.titles: dict[str, str] = {}
+        # Of the rows of other tables nobody asks what they belong to.
+        self._led_to = {layout.of[1] for layout in self.layout.values() if layout.of} | self.led_to_otherwise
+        self._owners: dict[tuple[str, str], str | None] = {}
+
+    @abstractmethod
+    def databases(self) -> dict[str, str]:
+        """Name the databases, each with the place that its items are in."""
+
+    @abstractmethod
+    def place_of(self, table: str, columns: dict[str, Any], database: str) -> str:
+        """Name the place of an item."""
+
+    def spelled(self, _name: str, value: Any) -> Any:
+        """Spell a value as texts can hold it, and a time as others do."""
+        return plain(value)
+
+    def is_done(self, _columns: dict[str, Any]) -> bool:
+        """Return whether an item is done."""
+        return False
+
+    def gather(self) -> None:
+        """Read every table, those that others lead to first."""
+        for database, path in self.databases().items():
+            with SqliteSource(path, seconds=self.seconds) as source:
+                self.check(source)
+                self._name_unknown(source)
+                for table in self.layout:
+                    self._gather_table(source, table, database)
+
+    def _gather_table(self, source: SqliteSource, table: str, database: str) -> None:
+        try:
+            for found in source.rows(table):
+                columns = {name: self.spelled(name, value) for name, value in found.items() if value is not None}
+                self._hold(table, columns, database)
+        except Damaged as problem:
+            # Rows before the damage are imported, and the other tables may be intact.
+            self.report.lose(f"{table}: {problem.message}; the rows behind that were not read")
+
+    def _hold(self, table: str, columns: dict[str, Any], database: str) -> None:
+        layout = self.layout[table]
+        name = "/".join(str(columns[part]) for part in layout.key if part in columns) or Row(table, "", columns).digest()
+        item: str | None
+        if table == self.items:
+            item = name = f"{self.place_of(table, columns, database)}/{name}"
+            self._own(table, str(columns.get(layout.key[0])), item)
+        else:
+            item = self._owner(layout, columns)
+            self._own(table, name, item)
+            columns[ITEM] = item
+        at, clock = (moment_of(columns.get(column or "")) for column in (layout.at, layout.clock))
+        is_done = table == self.items and self.is_done(columns)
+        self.gathered.add(layout.kind or table, name, to_json(columns), at=at, clock=clock, is_done=is_done)
+
+    def _owner(self, layout: Table, columns: dict[str, Any]) -> str | None:
+        if layout.of is None:
+            return None
+        column, table = layout.of
+        return self.owner(table, columns.get(column))
+
+    def owner(self, table: str, row_id: object) -> str | None:
+        """Name the item that a row belongs to."""
+        return self._owners.get((table, str(row_id)))
+
+    def _own(self, table: str, row_id: str, item: str | None) -> None:
+        if table in self._led_to:
+            self._owners.setdefault((table, row_id), item)
+
+    # Names
+
+    def goals(self) -> dict[str, str]:
+        """Name a run for each place."""
+        return {run_id: self.titles.get(place, self.goal) for place, run_id in sorted(self.places.items())}
+
+    def run_of(self, item: str) -> str:
+        """Name the run of an item's place."""
+        return self.places[item.rpartition("/")[0]]
+
+    def task_of(self, item: str) -> str:
+        """Name a task as its item is named."""
+        return item.rpartition("/")[2]
+
+    def item_of(self, run_id: str, task_id: str) -> str:
+        """Name an item by its place."""
+        return f"{next(place for place, its_run in self.places.items() if its_run == run_id)}/{task_id}"
+
+    # Mappings
+
+    def mappings(self) -> dict[str, Any]:
+        """Name the tables with their mappings: what is neither an item, a link nor a comment becomes an entry."""
+        own = {table: self.happened for table, layout in self.layout.items() if not layout.kind and table != self.items}
+        return {**super().mappings(), **own}
+
+    @abstractmethod
+    def happened(self, row: Row) -> PendingEntry:
+        """Describe the entry that a row becomes."""
+
+    def its_item(self, row: Row) -> str:
+        """Take the item that a row belongs to, and place it in that one's run."""
+        item = row.take(ITEM)
+        if item is None:
+            raise Invalid("what it belongs to is not in the source")
+        row.stream = self.run_of(item)
+        return str(item)
+
+    def event_entry(self, row: Row, *, subtype: str, body: str, at: Any, agent: str | None = None) -> PendingEntry:
+        """Describe an entry of an item's run, with all of the row that was not taken yet."""
+        item = self.its_item(row)
+        payload, row.left = {name: plain(value) for name, value in row.left.items()}, {}
+        entry = {"body": body, "kind": EntryKind.EVENT, "subtype": subtype, "agent": agent, "payload": payload or None, "at": at}
+        return self.writer.entry(row, {**entry, "task_id": self.task_of(item)})

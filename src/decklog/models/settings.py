@@ -7,8 +7,10 @@ from typing import Any
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.settings import load
 from decklog.core.errors import Invalid
+from decklog.core.plugins import PluginKind, plugin_names
 
-PROVIDERS = ("agent", "anthropic", "openai", "scripted")
+# Others are plug-ins.
+PROVIDERS = ("agent", "scripted")
 SECTIONS = ("models", "calls")
 
 
@@ -74,10 +76,9 @@ def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelCh
         if key not in known:
             raise Invalid(f"model {name}: there is no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
     choice = ModelChoice(name=name, **{"provider": "agent", **given})
-    if choice.provider not in PROVIDERS:
-        raise Invalid(
-            f"model {name}: provider is {choice.provider!r}", hint=f"Use one of {', '.join(PROVIDERS)}.", field="provider"
-        )
+    if choice.provider not in PROVIDERS and choice.provider not in plugin_names(PluginKind.MODEL):
+        names = ", ".join((*PROVIDERS, *plugin_names(PluginKind.MODEL)))
+        raise Invalid(f"model {name}: provider is {choice.provider!r}", hint=f"Use one of {names}.", field="provider")
     needed = {"agent": "agent", "scripted": "script"}.get(choice.provider, "model")
     if not getattr(choice, needed):
         raise Invalid(f"model {name} needs its {needed}", hint=f'{needed} = "…"', field=needed)

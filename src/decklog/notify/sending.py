@@ -11,6 +11,9 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from decklog.core.errors import DecklogError
+from decklog.core.plugins import PluginKind, load_plugin
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 COMMAND_SECONDS, WEBHOOK_SECONDS = 30, 10
 _MOST_READ = 64 * 1024
+# Begins the target of a notifier plug-in.
+_PLUGIN = "plugin:"
 _RETRYABLE = frozenset({408, 425, 429})
 
 
@@ -31,8 +36,11 @@ class SendOutcome(NamedTuple):
 
 def send(rule: "NotifyRule", notice: "Notice", log_name: str, at: int) -> SendOutcome:
     """Send a notice by its rule's channel; `at` is the time, in seconds, that a signature names."""
-    body = json.dumps(_message(notice, log_name), ensure_ascii=False).encode()
+    message = _message(notice, log_name)
+    body = json.dumps(message, ensure_ascii=False).encode()
     match rule.channel.value:
+        case "command" if rule.target[0].startswith(_PLUGIN):
+            return _by_plugin(rule.target[0].removeprefix(_PLUGIN), message, rule.target[1:])
         case "command":
             return _command(list(rule.target), notice, body)
         case "webhook":
@@ -43,6 +51,14 @@ def send(rule: "NotifyRule", notice: "Notice", log_name: str, at: int) -> SendOu
 def _message(notice: "Notice", log_name: str) -> "dict[str, Any]":
     shown = notice.as_dict()
     return {**{name: shown[name] for name in ("id", "event", "what", "run_id", "made_at")}, "log": log_name}
+
+
+def _by_plugin(name: str, message: "dict[str, Any]", words: list[str]) -> SendOutcome:
+    try:
+        load_plugin(PluginKind.NOTIFIER, name)(message, words)
+    except (DecklogError, OSError) as problem:
+        return SendOutcome("failed", f"{name}: {problem}", may_retry=not isinstance(problem, DecklogError))
+    return SendOutcome("sent")
 
 
 def _command(words: list[str], notice: "Notice", body: bytes) -> SendOutcome:

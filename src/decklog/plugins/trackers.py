@@ -10,12 +10,12 @@ from decklog.conductor.git.repository import Repository
 from decklog.conductor.planning import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Invalid
-from decklog.plugins.importers.beads.sync import BeadsSync
-from decklog.plugins.importers.github.sync import GithubSync
+from decklog.plugins.importers.beads import BeadsSync
+from decklog.plugins.importers.github import GithubSync
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
 
 if TYPE_CHECKING:
-    from decklog.importing.syncing import Sync, Synced
+    from decklog.importing.sync import Sync, Synced
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
+from decklog.core.plugins import PluginKind, load_plugin, plugin_names
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.linters import LinterReport
-from decklog.review.lock_files import find_questions, find_stale_locks
+from decklog.review.lock_files import find_questions
 from decklog.review.result import Finding, Severity, StageResult, conclude
 from decklog.review.rules import find_by_rules
 from decklog.review.secrets import find_secrets
@@ -25,7 +26,9 @@ RunLinters = Callable[[int], LinterReport]
 
 def run_static(change: Change, settings: ReviewSettings, examiner: Examiner, run_linters: RunLinters) -> StageResult:
     """Run the checks that need no tests, the linters, and the rules about changed lines."""
-    found = [*_tree_faults(change), *_syntax_errors(change), *find_stale_locks(change)]
+    found = [*_tree_faults(change), *_syntax_errors(change)]
+    for name in plugin_names(PluginKind.CHECK):
+        found += load_plugin(PluginKind.CHECK, name)(change)
     known = {(one.file, one.kind) for one in found}
     by_rules = find_by_rules(sources(change, settings.tests), 1)
     found += [one for one in by_rules if (one.file, one.kind) not in known]

@@ -1,6 +1,5 @@
 """What every import can be held to: nothing lost, nothing twice, one log whatever the order, and whenever it was killed."""
 
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,32 +8,17 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.importing import landing
-from decklog.importing.report import Fate, Report
+from decklog.importing import writer
+from decklog.importing.report import Outcome, Report
 from tests.plugins.importers.comparing import records_of, said_in
-from tests.searches import FULL
 
 Take = Callable[..., Report]
-# How many items are gathered to compare the memory that it takes.
-FEW, MANY = (3_000, 12_000) if FULL else (2_000, 6_000)
 # What is made anew by every import, and tells two logs apart that say the same.
 _MADE = {"lessons": ("id", "superseded_by"), "topics": ()}
 
 
 class Killed(BaseException):
     """Ends an import as a signal does: nothing catches it."""
-
-
-def peak_of_gathering(importer: Any, table: str, count: int) -> int:
-    """Give the most bytes that an import takes at once to gather so many rows."""
-    tracemalloc.start()
-    try:
-        importer.gather()
-        assert importer.gathered.count(table) == count
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        importer.gathered.close()
 
 
 def check_whole(log: Decklog, take: Take, counts: dict[str, int]) -> Report:
@@ -45,10 +29,10 @@ def check_whole(log: Decklog, take: Take, counts: dict[str, int]) -> Report:
 
     assert {table: found["read"] for table, found in report.tables.items()} == counts
     for table, found in report.tables.items():
-        assert found["read"] == sum(found[fate] for fate in Fate), table
-    assert report.total(Fate.REFUSED) == 0
+        assert found["read"] == sum(found[outcome] for outcome in Outcome), table
+    assert report.total(Outcome.REFUSED) == 0
     assert report.losses == []
-    assert again.total(Fate.ALREADY) == sum(counts.values()), again.as_dict()
+    assert again.total(Outcome.ALREADY) == sum(counts.values()), again.as_dict()
     assert log.journal.heads() == heads
     assert log.journal.verify().ok
     return report
@@ -80,7 +64,7 @@ def check_same_log(folder: Path, one: Take, other: Take) -> None:
 
 def check_kills(folder: Path, take: Take, monkeypatch: pytest.MonkeyPatch, *, moments: int = 4) -> None:
     """Hold imports that are killed after some batch, and then run again, to the log of one that was not."""
-    monkeypatch.setattr(landing, "_ROWS", 3)
+    monkeypatch.setattr(writer, "_ROWS", 3)
     with fresh(folder, "whole") as log:
         batches = _count(take, log)
         whole = told_by(log)
@@ -98,10 +82,10 @@ def check_dry_run(log: Decklog, take: Take) -> None:
     heads = log.journal.heads()
     report = take(log, dry_run=True)
 
-    assert report.total(Fate.NEW) > 0
+    assert report.total(Outcome.NEW) > 0
     assert log.journal.heads() == heads
     real = take(log)
-    assert {fate: report.total(fate) for fate in Fate} == {fate: real.total(fate) for fate in Fate}
+    assert {outcome: report.total(outcome) for outcome in Outcome} == {outcome: real.total(outcome) for outcome in Outcome}
 
 
 def _count(take: Take, log: Decklog) -> int:

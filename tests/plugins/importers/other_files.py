@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from decklog.plugins.importers.gaia.schema import DATABASES, TABLES
+from decklog.plugins.importers.gaia.importer import DATABASES, TABLES
 from decklog.plugins.importers.runstore.importer import TABLES as RUNSTORE
 
 T0, T1, T2 = "2026-02-01T08:00:00.000Z", "2026-02-01T08:00:00.500Z", "2026-02-01T09:00:00.250Z"

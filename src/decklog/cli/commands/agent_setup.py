@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.setup.editors import AGENTS, entries
-from decklog.agents.setup.supported import PROGRAMS
+from decklog.agents.setup.parts import FilePart, WholeFile
+from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.exchange.plugins import PluginGroup
 from decklog.cli.manager import for_the_manager
-from decklog.cli.meant import SuggestingGroup
 from decklog.core.errors import NotFound
+from decklog.core.plugins import PluginKind
 from decklog.hooks.proxy.relay import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from decklog.plugins import AgentProgram
 
 _OPTIONS = (
     click.option("--check", is_flag=True, help="Only report the state: exit 0 installed, 3 missing, 5 differs."),
@@ -28,19 +32,38 @@ _OPTIONS = (
 _SERVER = click.option("--mcp", is_flag=True, help="Have the program start `decklog mcp` too, for its tools.")
 
 
-@for_the_manager
-@click.group(cls=SuggestingGroup)
-def setup() -> None:
-    """Record the sessions of a coding agent here; --remove takes it back."""
-
-
 def _with_options(function: "Callable[..., int]") -> "Callable[..., int]":
     for option in reversed(_OPTIONS):
         function = option(function)
     return click.pass_obj(function)
 
 
-@setup.command()
+def setup_command(name: str, program: "AgentProgram | type[AgentProgram]") -> click.Command:
+    """Build the command of an agent program plug-in."""
+    made = program() if isinstance(program, type) else program
+
+    def parts(setting: Setting) -> list[FilePart]:
+        return [WholeFile(path, content) for path, content in made.files(setting).items()]
+
+    scopes = tuple(SetupScope(scope) for scope in made.scopes)
+    known = SupportedProgram(name, made.title, parts, scopes, executable=made.executable, guard=made.guard)
+
+    @click.command(name, help=f"Set up {made.title}.\n\n{made.guard}")
+    @_with_options
+    def command(call: Invocation, **asked: bool) -> int:
+        return set_up(call, known, asked)
+
+    return command
+
+
+setup = for_the_manager(
+    PluginGroup(
+        PluginKind.AGENT, setup_command, name="setup", help="Record the sessions of a coding agent here; --remove takes it back."
+    )
+)
+
+
+@click.command()
 @click.option(
     "--enforce/--no-enforce",
     default=None,
@@ -66,7 +89,7 @@ def claude(call: Invocation, enforce: bool | None, plugin: str | None, **asked: 
     return set_up(call, PROGRAMS["claude"], asked, is_enforced=enforce, plugin_folder=folder)
 
 
-@setup.command()
+@click.command()
 @click.option("--trust", is_flag=True, help="Say yes for Codex to these hooks, as /hooks in Codex does; it runs no others.")
 @_SERVER
 @_with_options
@@ -79,7 +102,7 @@ def codex(call: Invocation, trust: bool, **asked: bool) -> int:
     return set_up(call, PROGRAMS["codex"], asked, is_trusted=trust)
 
 
-@setup.command()
+@click.command()
 @_SERVER
 @_with_options
 def gemini(call: Invocation, **asked: bool) -> int:
@@ -87,7 +110,7 @@ def gemini(call: Invocation, **asked: bool) -> int:
     return set_up(call, PROGRAMS["gemini"], asked)
 
 
-@setup.command()
+@click.command()
 @_SERVER
 @_with_options
 def opencode(call: Invocation, **asked: bool) -> int:
@@ -98,7 +121,7 @@ def opencode(call: Invocation, **asked: bool) -> int:
     return set_up(call, PROGRAMS["opencode"], asked)
 
 
-@setup.command()
+@click.command()
 @_SERVER
 @_with_options
 def cursor(call: Invocation, **asked: bool) -> int:
@@ -106,7 +129,7 @@ def cursor(call: Invocation, **asked: bool) -> int:
     return set_up(call, PROGRAMS["cursor"], asked)
 
 
-@setup.command("agents-md")
+@click.command("agents-md")
 @_with_options
 def agents_md(call: Invocation, **asked: bool) -> int:
     """Write the commands that an agent needs as a marked block into AGENTS.md, and CLAUDE.md and GEMINI.md if they are there.
@@ -148,7 +171,7 @@ def _set_up_editor(call: Invocation, name: str, agents: tuple[str, ...], enforce
     return set_up(call, PROGRAMS[name], asked, is_enforced=enforce, agents=() if is_taken_out else agents)
 
 
-@setup.command()
+@click.command()
 @_of_editors
 def zed(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
@@ -158,14 +181,14 @@ def zed(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool)
     return _set_up_editor(call, "zed", agents, enforce, asked)
 
 
-@setup.command()
+@click.command()
 @_of_editors
 def jetbrains(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json."""
     return _set_up_editor(call, "jetbrains", agents, enforce, asked)
 
 
-@setup.command()
+@click.command()
 @_of_editors
 def neovim(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Write a module for Neovim, lua/decklog_agents.lua, with agents that start by `decklog acp`.

@@ -27,7 +27,7 @@ def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
     if words[:1] == (_TAKE_OVER,):
         name = f"decklog bazinga {_TAKE_OVER}"
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
-    from decklog.plugins.legacy.bazinga.program.program import run
+    from decklog.plugins.legacy.bazinga.program import run
 
     return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
 
@@ -43,14 +43,14 @@ def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int
     current for those who read it by SQL. The old file and the old scripts are kept, as NAME.before-decklog. Nothing is changed
     until everything has arrived.
     """
+    from decklog.plugins.bazinga_project import detect
     from decklog.plugins.importers.bazinga.take_over import TakeOver
-    from decklog.plugins.legacy.bazinga.base import Desk
-    from decklog.plugins.legacy.bazinga.places import detect
+    from decklog.plugins.legacy.bazinga.base import BazingaBase
 
     with ProgressMeter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
     # What readers open is brought up to date where the project was taken over before.
-    with Desk(taken["database"]) as desk:
+    with BazingaBase(taken["database"]) as desk:
         accept_project(taken["database"], desk.log)
     if call.json:
         return show(taken, as_json=True)

@@ -17,7 +17,7 @@ from decklog.location.locate import LogLocation, locate
 if TYPE_CHECKING:
     from decklog.log import Decklog
 
-# What a log can be written as, and what can be taken in: name, module beside this one, function.
+# What a log can be written as: name, module, function.
 EXPORTS = {
     "jsonl": ("transfer", "export_jsonl"),
     "html": ("transfer", "export_html"),
@@ -28,24 +28,6 @@ EXPORTS = {
     "taskmaster": ("exchange.exporting", "export_taskmaster"),
     "markdown": ("exchange.exporting", "export_markdown"),
     "otlp": ("exchange.telemetry", "export_otlp"),
-}
-IMPORTS = {
-    "jsonl": ("transfer", "import_jsonl"),
-    "bazinga": ("exchange.importing", "import_bazinga"),
-    "runstore": ("exchange.importing", "import_runstore"),
-    "gaia": ("exchange.importing", "import_gaia"),
-    "beads": ("exchange.importing", "import_beads"),
-    "taskmaster": ("exchange.importing", "import_taskmaster"),
-    "github": ("exchange.importing", "import_github"),
-    "markdown": ("exchange.importing", "import_markdown"),
-    "hermes": ("exchange.importing", "import_hermes"),
-    "vibe-kanban": ("exchange.importing", "import_vibe_kanban"),
-    "langgraph": ("exchange.importing", "import_langgraph"),
-    "otlp": ("exchange.importing", "import_otlp"),
-    "claude": ("exchange.importing", "import_claude"),
-    "codex": ("exchange.importing", "import_codex"),
-    "gemini": ("exchange.importing", "import_gemini"),
-    "opencode": ("exchange.importing", "import_opencode"),
 }
 
 
@@ -70,7 +52,6 @@ class Formats(SuggestingGroup):
 
 
 export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
-import_ = for_the_manager(Formats(IMPORTS, name="import", help="Import sessions, data of other trackers, or an exported log."))
 
 
 @click.command("jsonl")

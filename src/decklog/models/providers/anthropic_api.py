@@ -9,11 +9,17 @@ from decklog.core.extras import install_hint
 from decklog.models.prompt import Prompt, PromptPart, joined
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.statuses import failed
+from decklog.models.settings import ModelChoice
 
 # The provider takes no more marks in one request; a mark covers everything before it.
 MOST_MARKS = 4
 _MARK = {"type": "ephemeral"}
 _TOOL = "answer"
+
+
+def create(choice: ModelChoice) -> "AnthropicModel":
+    """Create the client of a model that the settings name."""
+    return AnthropicModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "ANTHROPIC_API_KEY")
 
 
 class AnthropicModel:

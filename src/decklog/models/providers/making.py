@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decklog.core.plugins import PluginKind, load_plugin
 from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.models.provider import Provider
 
@@ -27,20 +28,14 @@ def maker(
 
     def make(choice: "ModelChoice") -> Provider:
         match choice.provider:
-            case "anthropic":
-                from decklog.models.providers.anthropic_api import AnthropicModel
-
-                return AnthropicModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "ANTHROPIC_API_KEY")
-            case "openai":
-                from decklog.models.providers.openai_api import OpenAIModel
-
-                return OpenAIModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "OPENAI_API_KEY")
             case "scripted":
                 from decklog.models.providers.scripted import Scripted
 
                 return Scripted.from_json(read(choice.script), choice.script)
-            case _:
+            case "agent":
                 return replace(_program(log, settings, choice, folder, sandbox), wanted_end=wanted_end)
+        provider: Provider = load_plugin(PluginKind.MODEL, choice.provider)(choice)
+        return provider
 
     return make
 

@@ -8,6 +8,12 @@ from decklog.core.extras import install_hint
 from decklog.models.prompt import Prompt, joined
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.statuses import failed
+from decklog.models.settings import ModelChoice
+
+
+def create(choice: ModelChoice) -> "OpenAIModel":
+    """Create the client of a model that the settings name."""
+    return OpenAIModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "OPENAI_API_KEY")
 
 
 class OpenAIModel:

@@ -1,1 +1,1 @@
-"""For builders: loops of their own, and the frameworks they use, recorded into a log without changing how they work."""
+"""Record agent loops and frameworks in a log without changing how they work."""

@@ -1,4 +1,4 @@
-"""The Claude Agent SDK on a log: its hooks and messages put each session on record, and the policy is asked before a tool runs.
+"""The Claude Agent SDK on a log: hooks and messages record each session, and the policy judges tools before they run.
 
 A session is recorded as one of Claude Code's own is, by the same ids: where its program has our hooks too, both are heard once.
 """
@@ -20,7 +20,7 @@ from decklog.aio.log import AsyncDecklog
 from decklog.hooks.judging import held
 from decklog.log import Decklog
 from decklog.plugins.adapters.loops.span import present
-from decklog.plugins.adapters.telling import Teller
+from decklog.plugins.adapters.recording import EventRecorder
 
 PROGRAM = "claude"
 _EVENTS = (
@@ -28,7 +28,7 @@ _EVENTS = (
     *("PreCompact", "Notification"),
 )
 _COUNTED = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens", "costUSD")
-_TOLD_OF_A_RESULT = (
+_RESULT_FIELDS = (
     *("uuid", "subtype", "is_error", "result", "num_turns", "duration_ms", "total_cost_usd", "api_error_status"),
     *("terminal_reason", "errors"),
 )
@@ -73,7 +73,7 @@ class DecklogSessions:
         self, log: Decklog | AsyncDecklog, *, guard: bool = True, run_id: str | None = None, task_id: str | None = None
     ) -> None:
         self.log = log.log if isinstance(log, AsyncDecklog) else log
-        self._teller = Teller(self.log, PROGRAM)
+        self._recorder = EventRecorder(self.log, PROGRAM)
         self._guard = guard
         self._named = {name: value for name, value in (("run", run_id), ("task", task_id)) if value}
         self._talks: list[_Talk] = []
@@ -81,7 +81,7 @@ class DecklogSessions:
     # For a program
 
     def options(self, options: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
-        """Give options with our hooks beside those that they have: for a `ClaudeSDKClient`."""
+        """Return options with our hooks added to theirs, for a `ClaudeSDKClient`."""
         given = options or ClaudeAgentOptions()
         return self._hooked(given, self._talk(given))
 
@@ -111,14 +111,14 @@ class DecklogSessions:
             yield message
 
     def flush(self, seconds: float = 5.0) -> bool:
-        """Wait until everything told so far is in the log; False when that takes longer, and it waits beside the log."""
-        return self._teller.flush(seconds)
+        """Wait until all events so far are in the log; return False when that takes longer. They stay in the spool."""
+        return self._recorder.flush(seconds)
 
     def close(self, problem: BaseException | None = None) -> None:
         """End the sessions that are still open, and take in what waits."""
         for talk in list(self._talks):
             self._end(talk, problem)
-        self._teller.close()
+        self._recorder.close()
 
     def __enter__(self) -> "DecklogSessions":
         return self
@@ -129,7 +129,7 @@ class DecklogSessions:
     @property
     def trouble(self) -> str | None:
         """Why not everything is on record yet; None when it is."""
-        return self._teller.trouble
+        return self._recorder.trouble
 
     # Hooks
 
@@ -138,49 +138,49 @@ class DecklogSessions:
         return self._talks[-1]
 
     def _hooked(self, options: ClaudeAgentOptions, talk: _Talk) -> ClaudeAgentOptions:
-        async def hook(told: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
-            return await self._answer(talk, told)
+        async def hook(values: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+            return await self._answer(talk, values)
 
         known = options.hooks or {}
         hooks = {**known, **{event: [*known.get(event, ()), HookMatcher(hooks=[hook])] for event in _EVENTS}}
         return replace(options, hooks=hooks)
 
-    async def _answer(self, talk: _Talk, told: dict[str, Any]) -> dict[str, Any]:
+    async def _answer(self, talk: _Talk, values: dict[str, Any]) -> dict[str, Any]:
         """Put an event on record, and say no where the policy does."""
-        denied = await self._denied(talk, told)
+        denied = await self._denied(talk, values)
         try:
-            session = self._session(talk, told)
+            session = self._session(talk, values)
             facts = {**session.facts, "denied": denied} if denied else session.facts
-            self._teller.tell(session.id, facts, dict(told))
+            self._recorder.record(session.id, facts, dict(values))
         except Exception as problem:  # noqa: BLE001
-            # What is held is held also where it can't be put on record.
-            self._teller.say(problem)
+            # A denied call is denied even if it can't be recorded.
+            self._recorder.warn(problem)
         if denied is None:
             return {}
         decision = {"permissionDecision": "deny", "permissionDecisionReason": denied}
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
 
-    async def _denied(self, talk: _Talk, told: dict[str, Any]) -> str | None:
-        if not self._guard or told.get("hook_event_name") != "PreToolUse":
+    async def _denied(self, talk: _Talk, values: dict[str, Any]) -> str | None:
+        if not self._guard or values.get("hook_event_name") != "PreToolUse":
             return None
         try:
-            found: str | None = await to_thread.run_sync(held, told, talk.root)
+            found: str | None = await to_thread.run_sync(held, values, talk.root)
         except Exception as problem:  # noqa: BLE001
             # As with the hooks of programs: a call that can't be judged is blocked.
-            self._teller.say(problem)
+            self._recorder.warn(problem)
             return f"Decklog could not judge this call, so it is blocked: {problem}"
         return found
 
-    def _session(self, talk: _Talk, told: dict[str, Any]) -> _Session:
-        """Return the session that something is told of; of one that is new, that it has begun."""
-        session_id = str(told.get("session_id") or "unread")
+    def _session(self, talk: _Talk, values: dict[str, Any]) -> _Session:
+        """Return the session of an event; record the start of a new one."""
+        session_id = str(values.get("session_id") or "unread")
         session = talk.sessions.get(session_id)
         if session is None:
             session = talk.sessions[session_id] = _Session(session_id, self._facts())
             begun = {"hook_event_name": "SessionStart", "source": talk.source, "process": own_identity()}
-            place = {name: told.get(name) for name in ("session_id", "transcript_path", "model")}
-            self._teller.tell(session_id, session.facts, {**place, **begun, "cwd": told.get("cwd") or talk.root})
-        path = told.get("transcript_path")
+            place = {name: values.get(name) for name in ("session_id", "transcript_path", "model")}
+            self._recorder.record(session_id, session.facts, {**place, **begun, "cwd": values.get("cwd") or talk.root})
+        path = values.get("transcript_path")
         session.transcript = path if isinstance(path, str) and path else session.transcript
         return session
 
@@ -206,26 +206,26 @@ class DecklogSessions:
                 self._result(self._session(talk, {"session_id": message.session_id}), message)
         except Exception as problem:  # noqa: BLE001
             # The message is the program's in any case.
-            self._teller.say(problem)
+            self._recorder.warn(problem)
 
     def _result(self, session: _Session, message: ResultMessage) -> None:
-        """Tell what a turn came to; where there is no transcript, also what was said and spent in it."""
+        """Record the result of a turn; without a transcript, also its texts and costs."""
         is_cut = str(message.terminal_reason or "").startswith("aborted")
         session.outcome = CallOutcome.INTERRUPTED if is_cut else CallOutcome.FAILED if message.is_error else CallOutcome.OK
         session.text = message.result
         place = {"session_id": session.id, "hook_event_name": RESULT}
-        told = {**place, **{name: getattr(message, name, None) for name in _TOLD_OF_A_RESULT}}
+        values = {**place, **{name: getattr(message, name, None) for name in _RESULT_FIELDS}}
         spent, said = self._spent(session, message.model_usage or {}), _numbered(session.said)
         session.said = []
         if not session.has_transcript:
-            told |= {"spent": spent, "said": said}
+            values |= {"spent": spent, "said": said}
         for denial in message.permission_denials or ():
             if isinstance(denial, dict):
-                self._teller.tell(session.id, session.facts, {**denial, **place, "hook_event_name": "PermissionDenied"})
-        self._teller.tell(session.id, session.facts, told)
+                self._recorder.record(session.id, session.facts, {**denial, **place, "hook_event_name": "PermissionDenied"})
+        self._recorder.record(session.id, session.facts, values)
 
     def _spent(self, session: _Session, usage: dict[str, Any]) -> dict[str, dict[str, float]]:
-        """Return what this turn took of each model: the program tells sums of all turns so far."""
+        """Return what this turn took of each model: the program reports sums over all turns."""
         spent: dict[str, dict[str, float]] = {}
         for model, used in usage.items():
             before = session.totals.get(model, {})
@@ -236,15 +236,15 @@ class DecklogSessions:
         return spent
 
     def _end(self, talk: _Talk, problem: BaseException | None) -> None:
-        """Tell the end of the sessions of a talk, and that whatever its program wrote is there."""
+        """Record the end of the sessions of a talk, and that their transcripts are complete."""
         if talk in self._talks:
             self._talks.remove(talk)
         for session in list(talk.sessions.values()):
             outcome = _outcome(session, problem)
             place = {"session_id": session.id, "transcript_path": session.transcript, "cwd": talk.root}
             end = {"reason": outcome.value, "outcome": outcome.value, "text": session.text}
-            self._teller.tell(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
-            self._teller.tell(session.id, session.facts, {**place, "hook_event_name": GONE})
+            self._recorder.record(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
+            self._recorder.record(session.id, session.facts, {**place, "hook_event_name": GONE})
         talk.sessions.clear()
 
 

@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK on a log: a processor of its traces, which records them and never stands in their way."""
+"""The OpenAI Agents SDK on a log: a processor of its traces, which records them and never raises."""
 
 import json
 import os
@@ -16,12 +16,12 @@ from decklog.agents.interrupted import own_identity
 from decklog.aio.log import AsyncDecklog
 from decklog.log import Decklog
 from decklog.plugins.adapters.loops.span import present
-from decklog.plugins.adapters.telling import Teller
+from decklog.plugins.adapters.recording import EventRecorder
 
 PROGRAM = "openai-agents"
 # What the SDK calls a workflow that nobody has named.
 _UNNAMED = "Agent workflow"
-# Told where they begin; of the others only the end says something.
+# Recorded at the start, too; others only at the end.
 _BEGUN = frozenset(["agent", "function", "task"])
 # They only frame others.
 _FRAMES = frozenset(["task", "turn"])
@@ -43,12 +43,12 @@ class _Within:
 
 
 class _Loop:
-    """What is known of one agent's loop: how much of what it was told is on record, and what it said last."""
+    """What is known of one agent's loop: which prompts are recorded, and its last text."""
 
-    __slots__ = ("count", "is_told", "outcome", "prompts", "said")
+    __slots__ = ("count", "is_recorded", "outcome", "prompts", "said")
 
     def __init__(self) -> None:
-        self.is_told = False
+        self.is_recorded = False
         # What the conversation holds that people said, and how much of what they said is on record.
         self.prompts: list[str] = []
         self.count = 0
@@ -75,11 +75,11 @@ class DecklogTracing(TracingProcessor):
 
     def __init__(self, log: Decklog | AsyncDecklog) -> None:
         self.log = log.log if isinstance(log, AsyncDecklog) else log
-        self._teller = Teller(self.log, PROGRAM)
+        self._recorder = EventRecorder(self.log, PROGRAM)
         self._traces: dict[str, _Traced] = {}
         self._lock = Lock()
 
-    # What the SDK calls, in whatever thread or task it is
+    # Called by the SDK in any thread or task
 
     def on_trace_start(self, trace: Trace) -> None:
         """Note that a trace begins."""
@@ -87,7 +87,7 @@ class DecklogTracing(TracingProcessor):
         with self._lock:
             self._traces[trace.trace_id] = traced
         exported = trace.export() or {}
-        told = {
+        values = {
             "workflow": trace.name,
             "goal": None if trace.name == _UNNAMED else trace.name,
             "group": exported.get("group_id"),
@@ -96,7 +96,7 @@ class DecklogTracing(TracingProcessor):
             "process": own_identity(),
             "version": sdk_version,
         }
-        self._tell(trace.trace_id, traced, "trace", told)
+        self._record(trace.trace_id, traced, "trace", values)
 
     def on_trace_end(self, trace: Trace) -> None:
         """Note how a trace ended."""
@@ -126,12 +126,12 @@ class DecklogTracing(TracingProcessor):
         self._later(span.trace_id, traced, partial(_ended, traced, within, outcome))
 
     def force_flush(self) -> None:
-        """Wait until what was told is in the log, for some seconds at most."""
-        self._teller.flush()
+        """Wait until all events are in the log, for some seconds at most."""
+        self._recorder.flush()
 
     def shutdown(self) -> None:
         """Take in what waits, as far as that is possible, and end."""
-        self._teller.close()
+        self._recorder.close()
 
     def __enter__(self) -> "DecklogTracing":
         return self
@@ -142,14 +142,14 @@ class DecklogTracing(TracingProcessor):
     @property
     def trouble(self) -> str | None:
         """Why not everything is on record yet; None when it is."""
-        return self._teller.trouble
+        return self._recorder.trouble
 
     def _later(self, trace_id: str, traced: _Traced, make: Callable[[], list[dict[str, Any]]]) -> None:
-        """Tell what the SDK will have put into its objects by then."""
-        self._teller.soon(lambda: [(trace_id, traced.facts, told) for told in make()])
+        """Record later, when the SDK has completed its objects."""
+        self._recorder.soon(lambda: [(trace_id, traced.facts, values) for values in make()])
 
-    def _tell(self, trace_id: str, traced: _Traced, name: str, told: dict[str, Any]) -> None:
-        self._teller.tell(trace_id, traced.facts, {"session_id": trace_id, "hook_event_name": name, **told})
+    def _record(self, trace_id: str, traced: _Traced, name: str, values: dict[str, Any]) -> None:
+        self._recorder.record(trace_id, traced.facts, {"session_id": trace_id, "hook_event_name": name, **values})
 
     def _facts(self) -> dict[str, Any]:
         """Name the run and the task that are recorded around it in the same log."""
@@ -194,41 +194,41 @@ def _payload(within: _Within, name: str, at: str | None) -> dict[str, Any]:
 
 
 def _trace_ended(trace_id: str, traced: _Traced, outcome: CallOutcome) -> list[dict[str, Any]]:
-    loop, told = traced.loops[None], []
+    loop, values = traced.loops[None], []
     if outcome is not CallOutcome.OK:
         # The SDK waits for no tool of a run that is cancelled: what is open, the newest first, ends with it.
         for within in reversed(traced.spans.values()):
-            told += _ended(traced, within, CallOutcome.INTERRUPTED)
-    # A streamed run is over before its trace is: then its last agent tells.
+            values += _ended(traced, within, CallOutcome.INTERRUPTED)
+    # A streamed run is over before its trace is: then its last agent decides.
     end = outcome if outcome is not CallOutcome.OK else loop.outcome
-    return [*told, {"session_id": trace_id, "hook_event_name": "trace.ended", "outcome": end.value, "text": loop.said}]
+    return [*values, {"session_id": trace_id, "hook_event_name": "trace.ended", "outcome": end.value, "text": loop.said}]
 
 
 def _begun(traced: _Traced, within: _Within) -> list[dict[str, Any]]:
     span, loop = within.span, traced.loops.setdefault(within.agent_id, _Loop())
     data = span.span_data
     if data.type == "task":
-        # A conversation of its own, though the trace may have had others before.
+        # A new conversation; the trace may have had others before.
         loop.prompts = []
         return []
-    told = _payload(within, data.type, span.started_at)
+    values = _payload(within, data.type, span.started_at)
     if data.type == "function":
-        return [{**told, "arguments": _arguments(data.input)}]
-    is_first, loop.is_told = not loop.is_told, True
+        return [{**values, "arguments": _arguments(data.input)}]
+    is_first, loop.is_recorded = not loop.is_recorded, True
     is_below = within.agent_id is not None and is_first
-    return [{**told, "is_below": is_below, "tools": data.tools, "handoffs": data.handoffs}]
+    return [{**values, "is_below": is_below, "tools": data.tools, "handoffs": data.handoffs}]
 
 
 def _ended(traced: _Traced, within: _Within, outcome: CallOutcome) -> list[dict[str, Any]]:
     span, loop = within.span, traced.loops.setdefault(within.agent_id, _Loop())
     data = span.span_data
     end = {"outcome": outcome.value, "error": _error(span)}
-    told = {**_payload(within, f"{data.type}.ended", span.ended_at), **end}
-    found = [] if data.type in _FRAMES else [{**told, **_TOLD.get(data.type, _exported)(data, loop)}]
+    values = {**_payload(within, f"{data.type}.ended", span.ended_at), **end}
+    found = [] if data.type in _FRAMES else [{**values, **_DETAILS.get(data.type, _exported)(data, loop)}]
     if data.type == "agent":
         loop.outcome = outcome
     if within.is_root:
-        joined = {**told, "hook_event_name": "agent.joined", "text": loop.said}
+        joined = {**values, "hook_event_name": "agent.joined", "text": loop.said}
         found.append({**joined, "outcome": (loop.outcome if outcome is CallOutcome.OK else outcome).value})
         traced.loops.pop(within.agent_id, None)
     return found
@@ -261,18 +261,18 @@ def _response(data: Any, loop: _Loop) -> dict[str, Any]:
     """Return an answer of the Responses interface."""
     response = data.response
     items = [] if response is None else [item.model_dump() for item in response.output]
-    told = _said(loop, [text for item in items for text in _texts(item)])
+    values = _said(loop, [text for item in items for text in _texts(item)])
     answer = data.export().get("response_id")
     model = None if response is None else response.model
-    return {**told, "answer": answer, "model": model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
+    return {**values, "answer": answer, "model": model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
 
 
 def _generation(data: Any, loop: _Loop) -> dict[str, Any]:
     """Return an answer of any other interface; only some of these name it."""
     items = [item for item in data.output or () if isinstance(item, dict)]
     parts = [part for item in items for part in (item.get("output") or [item])]
-    told = _said(loop, [text for part in parts for text in _texts(part)])
-    return {**told, "model": data.model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
+    values = _said(loop, [text for part in parts for text in _texts(part)])
+    return {**values, "model": data.model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
 
 
 def _said(loop: _Loop, texts: list[str]) -> dict[str, Any]:
@@ -317,12 +317,12 @@ def _handoff(data: Any, _loop: _Loop) -> dict[str, Any]:
 
 
 def _exported(data: Any, _loop: _Loop) -> dict[str, Any]:
-    """Return what the SDK itself would send elsewhere; sounds are told by their length."""
+    """Return what the SDK itself would send elsewhere; sounds by their length."""
     facts = {name: value for name, value in data.export().items() if name not in ("type", "input", "output")}
     return {"facts": facts}
 
 
-_TOLD: dict[str, Any] = {
+_DETAILS: dict[str, Any] = {
     "agent": _agent,
     "function": _function,
     "response": _response,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def away(log: "Decklog", act: "Callable[[], Any]") -> bool:
-    """Write without holding the loop up, and to the end, whoever cancels meanwhile; say whether somebody did."""
+    """Write without blocking the loop, and finish even if cancelled; return whether it was."""
     transaction = transaction_of(log)
     if transaction is None and log.is_in_transaction:
         # A plain transaction is this thread's own.

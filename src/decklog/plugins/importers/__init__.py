@@ -1,1 +1,1 @@
-"""Other products' records, taken over and given back."""
+"""Importers and exporters of other products' records."""

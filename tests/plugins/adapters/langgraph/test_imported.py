@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.importers.langgraph.importer import LangGraphImport
-from decklog.plugins.importers.langgraph.repacking import closed, opened
+from decklog.plugins.importers.langgraph import LangGraphImport
+from decklog.plugins.langgraph_values import pack, unpack
 from tests.plugins.importers.langgraph.langgraph_files import build
 
 if find_spec("langgraph") is None or find_spec("langgraph.graph") is None:
@@ -91,4 +91,4 @@ def test_what_is_taken_apart_is_written_as_it_was() -> None:
         }
     )
     assert kind == "msgpack"
-    assert closed(opened(data)) == data
+    assert pack(unpack(data)) == data

@@ -108,7 +108,7 @@ class Listening:
 
     def post(self, body: bytes, path: str = "/v1/traces", method: str = "POST", **headers: str | None) -> tuple[int, bytes]:
         """Send a request with headers of its own; give the status and the body of the answer."""
-        port = self.receiver.server_address[1]
+        port = self.receiver.port
         usual = {"host": f"127.0.0.1:{port}", "authorization": f"Bearer {TOKEN}", "content_type": "application/json"}
         given = {name.replace("_", "-"): value for name, value in {**usual, **headers}.items() if value is not None}
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
@@ -121,8 +121,13 @@ class Listening:
 def receiving(log: Decklog, **settings: Any) -> Iterator[Listening]:
     """Receive until the block is left."""
     receiver = Receiver(log, Token(TOKEN), port=0, **settings)
-    with serving(receiver):
+    thread = Thread(target=receiver.serve)
+    thread.start()
+    try:
         yield Listening(receiver)
+    finally:
+        receiver.stop()
+        thread.join()
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from opentelemetry.semconv.attributes import error_attributes
 from decklog import Decklog, ManualClock, NotFound, RunStatus
 from decklog.agents import charge, recorded, step, tool
 from decklog.plugins.adapters.otel import conventions, otlp
-from decklog.plugins.adapters.otel.export import OtlpExport
-from decklog.plugins.adapters.otel.sending import Sender
-from decklog.plugins.adapters.otel.span import OtelSpan
+from decklog.plugins.adapters.otel.export import OtlpExport, Sender
+from decklog.plugins.adapters.otel.otlp import OtelSpan
 from tests.plugins.adapters.otel.servers import Collector
 
 

@@ -12,7 +12,7 @@ from decklog.core.ids import Ids
 from decklog.journal.attribution import acting
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.importer import OtlpImport
-from decklog.plugins.adapters.otel.span import OtelSpan
+from decklog.plugins.adapters.otel.otlp import OtelSpan
 from tests.plugins.adapters.otel.told import TRACE, chat, span, whole
 
 RUN = f"trace-{TRACE}"

@@ -7,9 +7,8 @@ import pytest
 from decklog import Confidence, Decklog, EntryKind, ManualClock, ReasoningPhase
 from decklog.agents import charge, recorded, step, tool
 from decklog.plugins.adapters.otel import otlp
-from decklog.plugins.adapters.otel.export import OtlpExport
+from decklog.plugins.adapters.otel.export import OtlpExport, Sender
 from decklog.plugins.adapters.otel.importer import OtlpImport
-from decklog.plugins.adapters.otel.sending import Sender
 from tests.plugins.adapters.otel.servers import TOKEN, Collector, Listening
 from tests.plugins.adapters.otel.told import whole
 

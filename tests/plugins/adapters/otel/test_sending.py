@@ -13,7 +13,7 @@ import pytest
 from decklog import Denied, Invalid, ManualClock, Unavailable
 from decklog.core.errors import Unreachable
 from decklog.plugins.adapters.otel import otlp, protobuf
-from decklog.plugins.adapters.otel.sending import Sender
+from decklog.plugins.adapters.otel.export import Sender
 from tests.plugins.adapters.otel.servers import Collector
 from tests.plugins.adapters.otel.told import span
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog import Decklog, Entry, EntryKind
-from decklog.plugins.adapters.otel.span import OtelSpan
+from decklog.plugins.adapters.otel.otlp import OtelSpan
 
 SECOND = 10**9
 NOON = 1_790_000_000 * SECOND

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.core.errors import SchemaTooNew
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.plugins.importers.bazinga.export import BazingaExport
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.conftest import on_both
@@ -43,9 +43,9 @@ def test_every_version_arrives_whole_and_a_second_import_changes_nothing(sqlite_
 
     assert report.version == version
     assert {table: found["read"] for table, found in report.tables.items()} == counts
-    assert report.total(Fate.REFUSED) == 0
+    assert report.total(Outcome.REFUSED) == 0
     assert report.unknown == []
-    assert again.total(Fate.ALREADY) == sum(counts.values())
+    assert again.total(Outcome.ALREADY) == sum(counts.values())
     assert sqlite_log.journal.heads() == heads
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir() if path.name.startswith("bazinga")] == ["bazinga.db"]
@@ -98,7 +98,7 @@ def test_a_dry_run_says_all_and_does_nothing(log: Decklog, file: Path) -> None:
     report = BazingaImport(log, str(file), dry_run=True).run()
 
     assert sum(found["read"] for found in report.tables.values()) == sum(counts.values())
-    assert report.total(Fate.NEW) > 20
+    assert report.total(Outcome.NEW) > 20
     assert log.runs.find() == []
     assert log.journal.heads() == []
 
@@ -112,7 +112,7 @@ def test_a_later_import_brings_what_is_new_and_what_moved_on(log: Decklog, file:
 
     report = BazingaImport(log, str(file)).run()
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED)) == (1, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 1)
     assert log.runs.get("bazinga_2").status == "failed"
     assert _entries(log, "bazinga_2")[-1].body == "later"
 
@@ -148,7 +148,7 @@ def test_what_no_record_can_hold_is_kept_and_reported(log: Decklog, file: Path) 
     report = BazingaImport(log, str(file)).run()
 
     assert report.unknown == ["sessions.colour", "extras"]
-    assert report.total(Fate.REFUSED) == 0
+    assert report.total(Outcome.REFUSED) == 0
     orphan = [entry for entry in _entries(log, "@desk") if entry.payload["table"] == "orchestration_logs"]
     assert [entry.payload["row"]["content"] for entry in orphan] == ["orphan"]
     beside = {
@@ -223,7 +223,7 @@ def test_a_second_import_brings_what_was_saved_again_meanwhile(log: Decklog, fil
     assert log.runs.get("bazinga_1").metadata == {"note": "later"}
     assert again.tables["error_patterns"]["changed"] == again.tables["error_patterns"]["read"]
     assert log.journal.heads() == heads
-    assert third.total(Fate.CHANGED) == third.total(Fate.NEW) == 0
+    assert third.total(Outcome.CHANGED) == third.total(Outcome.NEW) == 0
     assert log.journal.verify().ok
 
 
@@ -250,7 +250,7 @@ def test_values_of_the_source_that_went_back_are_followed(log: Decklog, file: Pa
 
     report = BazingaImport(log, str(older)).run()
 
-    assert report.total(Fate.CHANGED) == 2
+    assert report.total(Outcome.CHANGED) == 2
     assert {one.helpfulness for one in log.strategies.find("parser")} != {41}
     assert log.journal.verify().ok
 

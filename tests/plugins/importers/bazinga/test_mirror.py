@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.importers.bazinga.mirror import log_beside
-from decklog.plugins.importers.bazinga.schema import TABLES
+from decklog.plugins.bazinga_project import log_beside
+from decklog.plugins.importers.bazinga.importer import TABLES
 from decklog.plugins.importers.bazinga.take_over import TakeOver
 from decklog.plugins.legacy.bazinga import BazingaDB
 from decklog.plugins.legacy.bazinga.base import DatabaseInitError

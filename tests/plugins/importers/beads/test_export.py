@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog
-from decklog.plugins.importers.beads.export import BeadsExport
-from decklog.plugins.importers.beads.importer import BeadsImport
+from decklog.plugins.importers.beads import BeadsExport, BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.beads.beads_files import EVERY_FIELD, MEMORIES, issue, issues, write

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.importing.report import Fate, Report
+from decklog.importing.report import Outcome, Report
 from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
-from decklog.plugins.importers.beads.importer import BeadsImport
+from decklog.plugins.importers.beads import BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.beads.beads_files import BROKEN, EVERY_FIELD, KINDS, counts, issue, lines, needs, write
@@ -33,9 +33,9 @@ def _take(log: Decklog, path: Path, *found: dict[str, object]) -> Report:
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 
-    assert report.tables["lines"][Fate.KEPT] == len(BROKEN)
+    assert report.tables["lines"][Outcome.KEPT] == len(BROKEN)
     # One was deleted there; two versions of the same time differ.
-    assert report.tables["issues"][Fate.KEPT] == 2
+    assert report.tables["issues"][Outcome.KEPT] == 2
     assert any("conflicts of git's" in note for note in report.notes)
     assert any("begin with 'other'" in note for note in report.notes)
 
@@ -98,7 +98,7 @@ def test_links_that_cannot_be_made_are_kept_and_told(log: Decklog, file: Path) -
     assert kept["bd-p/bd-c1/parent-child"] == "bd-p is a part of bd-1 already"
     assert kept["bd-t/bd-1/related"] == "bd-t is linked with bd-1 already, as blocks"
     assert kept["bd-c3/bd-c1/blocks"] == "bd-c1 and bd-c3 would wait for each other in a circle"
-    assert report.tables["dependencies"][Fate.KEPT] == 5
+    assert report.tables["dependencies"][Outcome.KEPT] == 5
 
 
 def test_memories_are_recalled_and_a_changed_one_replaces_the_old(log: Decklog, tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_memories_are_recalled_and_a_changed_one_replaces_the_old(log: Decklog, 
     report = _take(log, path, {**first, "value": "Nothing is built any more, run pytest alone"})
     again = _take(log, path, first)
 
-    assert report.tables["memories"][Fate.CHANGED] == 1
-    assert again.tables["memories"][Fate.ALREADY] == 1
+    assert report.tables["memories"][Outcome.CHANGED] == 1
+    assert again.tables["memories"][Outcome.ALREADY] == 1
     found = log.memory.find(source_kind="beads", source_id="build")
     assert [lesson.body for lesson in found] == ["Nothing is built any more, run pytest alone"]
 
@@ -124,7 +124,7 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
 
     report = _take(log, path, issue("bd-a", status="closed", updated_at="2026-02-01T00:00:00Z"), waits, issue("bd-n"))
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED), report.total(Fate.ALREADY)) == (1, 1, 2)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED), report.total(Outcome.ALREADY)) == (1, 1, 2)
     assert log.tasks.get("bd-b").open_dependencies == 0
     # The changed issue, the one that waited for it, and the new one.
     assert sum(head["seq"] for head in log.journal.heads()) == before + 3
@@ -148,7 +148,7 @@ def test_an_older_copy_brings_nothing_back(log: Decklog, tmp_path: Path) -> None
 
     report = _take(log, path, issue("bd-a", title="Old"))
 
-    assert report.total(Fate.ALREADY) == 1
+    assert report.total(Outcome.ALREADY) == 1
     assert log.tasks.get("bd-a").title == "New"
 
 
@@ -180,7 +180,7 @@ def test_a_circle_over_a_link_that_was_made_here_is_not_closed(log: Decklog, tmp
 
     report = _take(log, path, issue("bd-a"), issue("bd-b", dependencies=[needs("bd-b", "bd-a")]))
 
-    assert report.tables["dependencies"][Fate.KEPT] == 1
+    assert report.tables["dependencies"][Outcome.KEPT] == 1
 
 
 def test_shuffled_lines_give_the_same_log(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.importing.syncing import Synced
-from decklog.plugins.importers.beads.importer import BeadsImport
-from decklog.plugins.importers.beads.sync import BeadsSync
+from decklog.importing.sync import Synced
+from decklog.plugins.importers.beads import BeadsImport, BeadsSync
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue, issues, needs
 from tests.plugins.importers.claims import fresh, run_killed
@@ -241,7 +240,7 @@ def test_a_file_that_somebody_writes_to_meanwhile_is_not_overwritten(
 
 
 # What a sync does outside of itself, in its order: to end before or after any of it is to be killed there.
-STEPS = ("take", "give", "_agree", "_tell", "replace_file")
+STEPS = ("take", "give", "_agree", "_report_conflicts", "replace_file")
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -10,10 +10,8 @@ import pytest
 from decklog import Decklog, Invalid
 from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.syncing import sync_beads
-from decklog.importing.syncing import Synced
-from decklog.plugins.importers.beads.export import BeadsExport
-from decklog.plugins.importers.beads.importer import BeadsImport
-from decklog.plugins.importers.beads.sync import BeadsSync
+from decklog.importing.sync import Synced
+from decklog.plugins.importers.beads import BeadsExport, BeadsImport, BeadsSync
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue
 

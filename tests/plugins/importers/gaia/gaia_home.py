@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from decklog import Decklog, ManualClock
-from decklog.plugins.importers.gaia.schema import DATABASES
+from decklog.plugins.importers.gaia.importer import DATABASES
 from tests.plugins.importers.other_files import PASSES, SELF_EDIT, T0, T1, T2, build_gaia
 
 # What the file stores hold when its own programs wrote them, and a few lines that somebody else did.

@@ -13,8 +13,7 @@ from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.exporting import export_gaia
 from decklog.core.errors import DiskFull
 from decklog.plugins.importers.gaia.export import GaiaExport
-from decklog.plugins.importers.gaia.importer import GaiaImport
-from decklog.plugins.importers.gaia.schema import DATABASES, TABLES
+from decklog.plugins.importers.gaia.importer import DATABASES, TABLES, GaiaImport
 from decklog.plugins.importers.runstore.importer import RunStoreImport
 from tests.conftest import on_both
 from tests.plugins.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of

@@ -7,10 +7,9 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.core.clock import from_text
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.plugins.importers.gaia.export import GaiaExport
-from decklog.plugins.importers.gaia.importer import GaiaImport
-from decklog.plugins.importers.gaia.schema import DATABASES, TABLES
+from decklog.plugins.importers.gaia.importer import DATABASES, TABLES, GaiaImport
 from tests.conftest import on_both
 from tests.plugins.importers.other_files import build_gaia
 
@@ -31,9 +30,9 @@ def test_everything_arrives_and_a_second_import_changes_nothing(log: Decklog, ho
     assert {table: found["read"] for table, found in report.tables.items()} == counts
     kept = {table: found["kept"] for table, found in report.tables.items() if found["kept"]}
     assert kept == {"feedback": 1, "self_edits_log": 1, "learnings_log": 1}
-    assert report.total(Fate.REFUSED) == 0
+    assert report.total(Outcome.REFUSED) == 0
     assert any("link.json" in note for note in report.notes)
-    assert again.total(Fate.ALREADY) == sum(counts.values())
+    assert again.total(Outcome.ALREADY) == sum(counts.values())
     assert log.journal.heads() == heads
     assert log.journal.verify().ok
 
@@ -68,7 +67,7 @@ def test_a_dry_run_does_nothing(log: Decklog, home: Path) -> None:
 
     report = GaiaImport(log, str(home), dry_run=True).run()
 
-    assert report.total(Fate.NEW) > 10
+    assert report.total(Outcome.NEW) > 10
     assert log.journal.heads() == []
 
 
@@ -103,7 +102,7 @@ def test_a_second_import_brings_what_moved_on_meanwhile(log: Decklog, home: Path
     changed = {table: found["changed"] for table, found in report.tables.items() if found["changed"]}
     assert changed == {"tasks": 1, "em_inbox": 1, "feedback": 1, "memory": 1, "audit": 1}
     assert log.journal.heads() == heads
-    assert third.total(Fate.CHANGED) == third.total(Fate.NEW) == 0
+    assert third.total(Outcome.CHANGED) == third.total(Outcome.NEW) == 0
     GaiaExport(log, str(tmp_path / "back")).run()
     written = apsw.Connection(str(tmp_path / "back" / DATABASES["audit"]))
     assert written.execute("select error, duration_ms from audit where id = 1").get == ("TimeoutError", 900)
@@ -244,7 +243,9 @@ def test_second_import_brings_every_changed_field(log: Decklog, home: Path, tmp_
     third = GaiaImport(log, str(home)).run()
 
     assert {name: found["changed"] for name, found in report.tables.items() if found["changed"]} == {table: 1}
-    assert report.total(Fate.NEW) == report.total(Fate.KEPT) == third.total(Fate.CHANGED) == third.total(Fate.NEW) == 0
+    assert (
+        report.total(Outcome.NEW) == report.total(Outcome.KEPT) == third.total(Outcome.CHANGED) == third.total(Outcome.NEW) == 0
+    )
     GaiaExport(log, str(tmp_path / "back")).run()
     key = "id" if "id" in TABLES[table] else "run_id"
     wanted = _row(home, table, row_id)

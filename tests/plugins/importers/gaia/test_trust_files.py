@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.plugins.importers.gaia.export import GaiaExport
 from decklog.plugins.importers.gaia.importer import GaiaImport
 from tests.conftest import on_both
@@ -94,7 +94,7 @@ def test_every_changed_field_of_both_files_comes_with_a_second_import(log: Deckl
         "em.toml": 1,
         "repo_binding.toml": 1,
     }
-    assert (third.total(Fate.CHANGED), third.total(Fate.NEW)) == (0, 0)
+    assert (third.total(Outcome.CHANGED), third.total(Outcome.NEW)) == (0, 0)
     assert _exported(log, tmp_path / "back") == {"em.toml": tomllib.loads(em), "repo_binding.toml": tomllib.loads(binding)}
     [question] = _questions(log)
     assert "owner bo (gh-comment), autonomy level 3, auto-merge of test?" in question

@@ -8,9 +8,9 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Unavailable
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
-from decklog.plugins.importers.github.importer import GithubImport
+from decklog.plugins.importers.github import GithubImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.github.github_files import FULL, T2, by_api, by_gh, counts, issues, write
@@ -29,8 +29,8 @@ def file(tmp_path: Path) -> Path:
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 
-    assert report.tables["issues"][Fate.KEPT] == 1
-    assert report.tables["lines"][Fate.KEPT] == 2
+    assert report.tables["issues"][Outcome.KEPT] == 1
+    assert report.tables["lines"][Outcome.KEPT] == 2
 
 
 def test_what_an_issue_says_is_what_the_task_says(log: Decklog, file: Path) -> None:
@@ -80,7 +80,7 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
     write(path, [by_gh(1), by_gh(2, state="CLOSED", updatedAt=T2), by_gh(3)])
     report = _taker(path)(log)
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED), report.total(Fate.ALREADY)) == (1, 1, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED), report.total(Outcome.ALREADY)) == (1, 1, 1)
     assert log.tasks.get("acme/parser#2").state == "done"
 
 
@@ -93,7 +93,7 @@ def test_a_repository_is_asked_for_by_the_program_gh(log: Decklog, tmp_path: Pat
     gh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    assert _taker("acme/parser")(log).total(Fate.NEW) == 1
+    assert _taker("acme/parser")(log).total(Outcome.NEW) == 1
     with pytest.raises(Unavailable, match="no such repository"):
         _taker("acme/other")(log)
     monkeypatch.setenv("PATH", "")
@@ -115,17 +115,3 @@ def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkey
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
     claims.check_dry_run(log, _taker(file))
-
-
-def _peak(log: Decklog, path: Path, count: int) -> int:
-    written = [{"number": number, "title": "One", "body": "word " * 100, "created_at": T2} for number in range(count)]
-    path.write_text(json.dumps(written))
-    del written
-    return claims.peak_of_gathering(GithubImport(log, str(path), run_id="github"), "issues", count)
-
-
-def test_many_issues_are_gathered_in_no_more_memory_than_few(log: Decklog, tmp_path: Path) -> None:
-    few, many = _peak(log, tmp_path / "few.json", claims.FEW), _peak(log, tmp_path / "many.json", claims.MANY)
-
-    assert many < 1.2 * few
-    assert many < (tmp_path / "many.json").stat().st_size / 2

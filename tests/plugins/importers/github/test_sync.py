@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, Unavailable
-from decklog.importing.syncing import Synced
-from decklog.plugins.importers.github.sync import GithubSync
+from decklog.importing.sync import Synced
+from decklog.plugins.importers.github import GithubSync
 from tests.plugins.importers.claims import Killed, fresh
 from tests.plugins.importers.github.github_files import by_gh
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import apsw
 
-from decklog.plugins.importers.hermes.importer import STATES, HermesImport
+from decklog.plugins.importers.hermes import STATES, HermesImport
 
 T0 = 1_767_225_600
 FULL: dict[str, Any] = {

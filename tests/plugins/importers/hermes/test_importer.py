@@ -6,9 +6,9 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
-from decklog.plugins.importers.hermes.importer import STATES, HermesImport
+from decklog.plugins.importers.hermes import STATES, HermesImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.hermes.hermes_files import FULL, T0, build, build_home, counts
@@ -91,7 +91,7 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
     build(path, found=[{**FULL, "status": "done", "completed_at": T0 + 500}])
     report = _taker(path)(log)
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED)) == (0, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (0, 1)
     assert log.tasks.get("t_00000001").state == "done"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Decklog, DecklogError, Invalid
 from decklog.importing.report import Report
-from decklog.plugins.importers.langgraph.importer import LangGraphImport
+from decklog.plugins.importers.langgraph import LangGraphImport
 from tests.conftest import on_both
 from tests.databases import named
 from tests.plugins.importers import claims

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, Task
-from decklog.importing.report import Fate, Report
-from decklog.plugins.importers.beads.importer import BeadsImport
-from decklog.plugins.importers.markdown.export import MarkdownExport
-from decklog.plugins.importers.markdown.importer import MarkdownImport
+from decklog.importing.report import Outcome, Report
+from decklog.plugins.importers.beads import BeadsImport
+from decklog.plugins.importers.markdown import MarkdownExport, MarkdownImport
 from decklog.records.values import to_json
 
 FENCED = "See:\n\n```md\n## Not a task\n### Nor a part\n- state: nor a fact\n```\n\nAnd so on."
@@ -62,7 +61,7 @@ def test_what_nobody_edited_changes_nothing_whatever_it_says(log: Decklog, tmp_p
 
     report = _take(log, plan)
 
-    assert (report.total(Fate.ALREADY), report.notes) == (2, [])
+    assert (report.total(Outcome.ALREADY), report.notes) == (2, [])
     assert log.journal.heads() == heads
 
 
@@ -76,8 +75,8 @@ def test_names_of_other_trackers_are_no_sections(log: Decklog, tmp_path: Path) -
 
     report = _take(log, plan)
 
-    assert (report.total(Fate.ALREADY), report.notes) == (2, [])
-    assert _edited(log, plan, "## One", "## Once").total(Fate.CHANGED) == 1
+    assert (report.total(Outcome.ALREADY), report.notes) == (2, [])
+    assert _edited(log, plan, "## One", "## Once").total(Outcome.CHANGED) == 1
     assert {task.title for task in log.tasks.find("commas")} == {"Once", "Two"}
     assert log.tasks.get("bd 1\n## Evil").tags == ["x\n\n## Evil label\n"]
 
@@ -88,7 +87,7 @@ def test_what_every_task_has_stays_when_its_line_is_gone(log: Decklog, tmp_path:
 
     report = _edited(log, plan, line, "")
 
-    assert (report.total(Fate.ALREADY), report.notes) == (1, [])
+    assert (report.total(Outcome.ALREADY), report.notes) == (1, [])
     assert (_lexer(log).state, _lexer(log).priority) == ("pending", 70)
 
 
@@ -98,7 +97,7 @@ def test_facts_are_read_as_other_editors_write_them(log: Decklog, tmp_path: Path
 
     report = _edited(log, plan, "- priority: 70", facts)
 
-    assert (report.total(Fate.CHANGED), report.notes) == (1, [])
+    assert (report.total(Outcome.CHANGED), report.notes) == (1, [])
     assert (_lexer(log).priority, _lexer(log).tags, _lexer(log).objective) == (80, ["x"], "As in JSON.")
 
 
@@ -107,7 +106,7 @@ def test_a_fact_that_there_is_not_is_told(log: Decklog, tmp_path: Path) -> None:
 
     with pytest.raises(Invalid, match="Read lists has a fact 'prioriti'; there are state, priority"):
         _edited(log, plan, "- priority: 50", "- prioriti: 60")
-    assert _edited(log, plan, "- prioriti: 60", "\n- prioriti: 60").total(Fate.CHANGED) == 1
+    assert _edited(log, plan, "- prioriti: 60", "\n- prioriti: 60").total(Outcome.CHANGED) == 1
     assert _lexer(log).objective == "- prioriti: 60"
 
 
@@ -115,7 +114,7 @@ def test_a_fact_that_there_is_not_is_told(log: Decklog, tmp_path: Path) -> None:
 def test_no_word_of_a_list_is_lost(log: Decklog, tmp_path: Path, written: str) -> None:
     plan = _plan(log, tmp_path, acceptance=["one two"])
 
-    assert _edited(log, plan, "- one two", written).total(Fate.CHANGED) == 1
+    assert _edited(log, plan, "- one two", written).total(Outcome.CHANGED) == 1
 
     assert _lexer(log).acceptance == ["one two three", "four"]
 
@@ -123,7 +122,7 @@ def test_no_word_of_a_list_is_lost(log: Decklog, tmp_path: Path, written: str) -
 def test_code_that_somebody_adds_makes_no_tasks(log: Decklog, tmp_path: Path) -> None:
     plan = _plan(log, tmp_path, objective="As in JSON.")
 
-    assert _edited(log, plan, "As in JSON.", FENCED).total(Fate.CHANGED) == 1
+    assert _edited(log, plan, "As in JSON.", FENCED).total(Outcome.CHANGED) == 1
 
     assert [task.objective for task in log.tasks.find("commas")] == [FENCED]
 
@@ -132,7 +131,7 @@ def test_a_heading_may_have_a_tab_and_a_state_capitals(log: Decklog, tmp_path: P
     plan = _plan(log, tmp_path)
     plan.write_text(plan.read_text().replace("- state: pending", "- state: Paused"))
 
-    assert _edited(log, plan, "## Read lists", "##\tRead \U0001f600\tlists").total(Fate.CHANGED) == 1
+    assert _edited(log, plan, "## Read lists", "##\tRead \U0001f600\tlists").total(Outcome.CHANGED) == 1
 
     assert (_lexer(log).title, _lexer(log).state) == ("Read \U0001f600 lists", "paused")
 
@@ -143,7 +142,7 @@ def test_a_part_of_a_new_task_is_so_once(log: Decklog, tmp_path: Path) -> None:
 
     report = _take(log, plan)
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED), report.notes) == (1, 1, [])
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED), report.notes) == (1, 1, [])
     assert _take(log, plan).notes == []
     assert log.inbox.find() == []
 
@@ -154,7 +153,7 @@ def test_two_new_tasks_of_one_title_are_told_apart_by_whoever_wrote_them(log: De
 
     report = _take(log, plan)
 
-    assert (report.total(Fate.NEW), report.total(Fate.REFUSED)) == (1, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.REFUSED)) == (1, 1)
     assert report.notes == ["Twice: another new task of the plan is called so; give this one another title"]
     assert log.inbox.find() == []
 

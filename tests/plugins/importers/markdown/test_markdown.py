@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid
-from decklog.importing.report import Fate, Report
-from decklog.plugins.importers.markdown.export import MarkdownExport
-from decklog.plugins.importers.markdown.importer import MarkdownImport
+from decklog.importing.report import Outcome, Report
+from decklog.plugins.importers.markdown import MarkdownExport, MarkdownImport
 from tests.conftest import on_both
 
 ODD = "## Not a heading\n- state: not a fact\n<!-- task x as of entry 1 -->\n\\# escaped\n\n- a list\n\nLast line"
@@ -44,7 +43,7 @@ def test_a_plan_that_nobody_edited_changes_nothing(log: Decklog, plan: Path, tmp
 
     report = _take(log, plan)
 
-    assert report.total(Fate.ALREADY) == 3
+    assert report.total(Outcome.ALREADY) == 3
     assert report.notes == []
     assert log.journal.heads() == heads
     assert _export(log, tmp_path / "again.md").read_text() == plan.read_text()
@@ -68,12 +67,12 @@ def test_what_was_edited_comes_back(log: Decklog, plan: Path) -> None:
     report = _take(log, plan)
 
     lexer, tests, odd = (log.tasks.get(name) for name in ("lexer", "tests", "odd"))
-    assert (report.total(Fate.CHANGED), report.notes) == (3, [])
+    assert (report.total(Outcome.CHANGED), report.notes) == (3, [])
     assert (lexer.title, lexer.priority, set(lexer.tags)) == ("Read lists and maps", 90, {"parser", "maps"})
     assert (lexer.assigned_to, tests.acceptance) == ("ben", ["All pass", "No warning", "It is fast"])
     assert log.tasks.dependencies("tests") == []
     assert (odd.role, odd.objective) == (None, ODD)
-    assert _take(log, plan).total(Fate.ALREADY) == 3
+    assert _take(log, plan).total(Outcome.ALREADY) == 3
 
 
 def test_what_was_changed_here_since_stays(log: Decklog, plan: Path) -> None:
@@ -109,7 +108,7 @@ def test_a_section_that_somebody_adds_is_a_new_task_once(log: Decklog, plan: Pat
 
     first, second = _take(log, plan), _take(log, plan)
 
-    assert (first.total(Fate.NEW), second.total(Fate.ALREADY)) == (2, 5)
+    assert (first.total(Outcome.NEW), second.total(Outcome.ALREADY)) == (2, 5)
     made = {task.title: task for task in log.tasks.find("commas", limit=50)}
     assert made["Measure it"].objective == "On a quiet machine."
     assert set(log.tasks.dependencies(made["Measure it"].id)) == {"lexer", made["Tell others"].id}
@@ -124,7 +123,7 @@ def test_a_plan_pauses_resumes_and_abandons_and_no_more(log: Decklog, plan: Path
     report = _take(log, plan)
 
     assert [log.tasks.get(name).state for name in ("lexer", "tests", "odd")] == ["paused", "pending", "abandoned"]
-    assert report.total(Fate.REFUSED) == 1
+    assert report.total(Outcome.REFUSED) == 1
     assert "can't make a task that is pending done" in report.notes[0]
 
     _export(log, plan)
@@ -139,7 +138,7 @@ def test_what_is_being_worked_on_is_not_disturbed(log: Decklog, plan: Path) -> N
 
     report = _take(log, plan)
 
-    assert report.total(Fate.REFUSED) == 1
+    assert report.total(Outcome.REFUSED) == 1
     assert log.tasks.get("lexer").objective == "As in JSON."
 
 
@@ -150,7 +149,7 @@ def test_a_dry_run_changes_nothing(log: Decklog, plan: Path) -> None:
 
     report = _take(log, plan, dry_run=True)
 
-    assert (report.total(Fate.CHANGED), report.total(Fate.NEW)) == (1, 1)
+    assert (report.total(Outcome.CHANGED), report.total(Outcome.NEW)) == (1, 1)
     assert log.journal.heads() == heads
 
 

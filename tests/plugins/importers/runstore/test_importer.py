@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.plugins.importers.runstore.export import RunStoreExport
 from decklog.plugins.importers.runstore.importer import RunStoreImport
 from tests.conftest import on_both
@@ -28,8 +28,8 @@ def test_everything_arrives_and_a_second_import_changes_nothing(log: Decklog, fi
 
     assert {table: found["read"] for table, found in report.tables.items()} == counts
     assert {table: found["kept"] for table, found in report.tables.items() if found["kept"]} == {"task_attempts": 1, "events": 1}
-    assert report.total(Fate.REFUSED) == 0
-    assert again.total(Fate.ALREADY) == sum(counts.values())
+    assert report.total(Outcome.REFUSED) == 0
+    assert again.total(Outcome.ALREADY) == sum(counts.values())
     assert log.journal.heads() == heads
     assert log.journal.verify().ok
 
@@ -114,7 +114,7 @@ def test_a_later_attempt_is_added_to_the_history(log: Decklog, file: Path) -> No
 
     report = RunStoreImport(log, str(file)).run()
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED)) == (1, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 1)
     assert [one.outcome for one in log.tasks.attempts("t-3")] == ["blocked", "done"]
     assert log.tasks.get("t-3").state == "done"
 

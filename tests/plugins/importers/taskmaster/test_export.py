@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog
-from decklog.importing.report import Fate
-from decklog.plugins.importers.taskmaster.export import TaskMasterExport
+from decklog.importing.report import Outcome
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
+from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.taskmaster.taskmaster_files import document, task, write
@@ -86,7 +86,7 @@ def test_what_was_done_here_is_told_there_and_known_again(log: Decklog, tmp_path
     done, _, ours = found["master"]["tasks"]
     assert (done["status"], ours["id"], ours["dependencies"], ours["metadata"]) == ("done", 3, [2], {"decklog": "ours"})
     assert [one["title"] for one in ours["subtasks"]] == ["A part"]
-    assert report.total(Fate.NEW) == 0
+    assert report.total(Outcome.NEW) == 0
     assert len(log.tasks.find("taskmaster")) == 4
 
 

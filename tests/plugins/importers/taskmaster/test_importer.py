@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 from tests.conftest import on_both
@@ -84,7 +84,7 @@ def test_a_file_that_lost_its_other_tags_takes_none_away(log: Decklog, file: Pat
     report = _taker(file)(log)
 
     assert log.journal.heads() == before
-    assert report.total(Fate.ALREADY) == sum(found["read"] for found in report.tables.values())
+    assert report.total(Outcome.ALREADY) == sum(found["read"] for found in report.tables.values())
 
 
 def test_a_change_comes_over_and_what_was_changed_here_stays(log: Decklog, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_change_comes_over_and_what_was_changed_here_stays(log: Decklog, tmp_p
     write(path, {"master": {"tasks": [task(1, title="Changed there"), task(2), task(3, status="done")]}})
     report = _taker(path)(log)
 
-    assert (report.total(Fate.CHANGED), report.total(Fate.ALREADY)) == (2, 1)
+    assert (report.total(Outcome.CHANGED), report.total(Outcome.ALREADY)) == (2, 1)
     assert [found.title for found in log.tasks.find("taskmaster")] == ["Changed there", "Changed here", "Task 3"]
 
 
@@ -103,7 +103,7 @@ def test_both_sides_of_a_conflict_are_read_and_the_newer_is_taken(log: Decklog, 
     report = _taker(write(tmp_path / "tasks.json", conflicted()))(log)
 
     assert log.tasks.get("taskmaster-1").title == "Theirs"
-    assert (report.tables["tasks"]["read"], report.tables["tasks"][Fate.NEW]) == (4, 2)
+    assert (report.tables["tasks"]["read"], report.tables["tasks"][Outcome.NEW]) == (4, 2)
 
 
 def test_broken_side_of_a_conflict_is_kept(log: Decklog, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_broken_side_of_a_conflict_is_kept(log: Decklog, tmp_path: Path) -> None
     report = _taker(write(tmp_path / "tasks.json", text))(log)
 
     assert log.tasks.get("taskmaster-2").title == task(2)["title"]
-    assert report.tables["lines"][Fate.KEPT] == 1
+    assert report.tables["lines"][Outcome.KEPT] == 1
     assert any("conflicts of git's" in note for note in report.notes)
 
 
@@ -124,7 +124,7 @@ def test_of_half_a_file_whole_tasks_are_taken_and_the_rest_is_kept(log: Decklog,
 
     report = claims.check_whole(log, _taker(path), {"tasks": 3, "lines": 1})
 
-    assert report.tables["lines"][Fate.KEPT] == 1
+    assert report.tables["lines"][Outcome.KEPT] == 1
 
 
 def test_what_is_no_document_of_its_kind_is_refused(log: Decklog, tmp_path: Path) -> None:

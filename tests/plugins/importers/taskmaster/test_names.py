@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.report import Fate, Report
-from decklog.importing.syncing import Synced
-from decklog.plugins.importers.taskmaster.export import TaskMasterExport
+from decklog.importing.report import Outcome, Report
+from decklog.importing.sync import Synced
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
-from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
+from decklog.plugins.importers.taskmaster.sync import TaskMasterExport, TaskMasterSync
 from tests.conftest import on_both
 
 
@@ -61,11 +60,11 @@ def test_odd_tasks_are_taken_once_and_come_back(log: Decklog, tmp_path: Path, na
     taken = _import(log, path)
     again = _import(log, path)
 
-    assert taken.tables["tasks"][Fate.NEW] == taken.tables["tasks"]["read"]
-    assert (again.total(Fate.NEW), again.total(Fate.CHANGED)) == (0, 0)
+    assert taken.tables["tasks"][Outcome.NEW] == taken.tables["tasks"]["read"]
+    assert (again.total(Outcome.NEW), again.total(Outcome.CHANGED)) == (0, 0)
     _back(log, tmp_path)
     back = _import(log, tmp_path / "back.json")
-    assert (back.total(Fate.NEW), back.total(Fate.CHANGED)) == (0, 0)
+    assert (back.total(Outcome.NEW), back.total(Outcome.CHANGED)) == (0, 0)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -106,7 +105,7 @@ def test_a_task_made_here_whose_name_ends_like_a_number_is_known_when_it_comes_b
     tasks = _back(log, tmp_path)["master"]["tasks"]
 
     assert [(task["id"], task.get("metadata")) for task in tasks] == [(1, None), (2, {"decklog": "fix-5"})]
-    assert _import(log, tmp_path / "back.json").total(Fate.NEW) == 0
+    assert _import(log, tmp_path / "back.json").total(Outcome.NEW) == 0
 
 
 def test_a_tag_that_was_copied_has_tasks_of_its_own(log: Decklog, tmp_path: Path) -> None:
@@ -161,7 +160,7 @@ def test_who_renames_a_task_without_a_description_renames_all_of_it(log: Decklog
 
     [task, _] = json.loads(path.read_text())["master"]["tasks"]
     assert (task["title"], task["description"]) == ("Renamed", "Renamed")
-    assert _import(log, path).total(Fate.CHANGED) == 0
+    assert _import(log, path).total(Outcome.CHANGED) == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.importing.syncing import Synced
+from decklog.importing.sync import Synced
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
 from tests.plugins.importers.claims import fresh, run_killed
 from tests.plugins.importers.taskmaster.taskmaster_files import write

@@ -6,9 +6,9 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.report import Fate
+from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
-from decklog.plugins.importers.vibekanban.importer import VibeKanbanImport
+from decklog.plugins.importers.vibekanban import VibeKanbanImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.vibekanban.vibekanban_files import EARLIER, ROWS, build, counts, task, text
@@ -88,7 +88,7 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
     build(path, {**ROWS, "tasks": [*changed, task(18, "todo", title="New")]})
     report = _taker(path)(log)
 
-    assert (report.total(Fate.NEW), report.total(Fate.CHANGED)) == (1, 1)
+    assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 1)
     assert log.tasks.get(text(11)).state == "done"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.cli import run
-from decklog.plugins.importers.bazinga.mirror import log_beside
+from decklog.plugins.bazinga_project import log_beside
 
 ANY = object()
 

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.importers.bazinga.mirror import log_beside
+from decklog.plugins.bazinga_project import log_beside
 from decklog.plugins.legacy.bazinga import AutoLogger
 from tests.plugins.legacy.bazinga.shell import Shell
 

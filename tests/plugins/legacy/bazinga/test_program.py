@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.cli import run
-from decklog.plugins.legacy.bazinga.program.commands import COMMANDS
+from decklog.plugins.legacy.bazinga.program import COMMANDS
 from tests.db.processes import unmeasured
 from tests.every import every
 from tests.plugins.legacy.bazinga.shell import Shell, python

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.legacy.bazinga import BazingaDB, CallRefused, query, views
+from decklog.plugins.legacy.bazinga import BazingaDB, CallRefused, query
 from decklog.plugins.legacy.bazinga.query import ask
 from tests.conftest import ENGINES
 from tests.databases import Databases
@@ -120,10 +120,10 @@ def test_a_log_on_a_server_has_the_views_only_once_bazinga_was_there(target: str
     with Decklog.open(target) as log:
         if log.db.engine == "sqlite":
             return
-        assert len(log.db.read(lambda: views.missing(log.db))) >= 13
+        assert len(log.db.read(lambda: query.missing_views(log.db))) >= 13
     BazingaDB(target).close()
     with Decklog.open(target) as log:
-        assert log.db.read(lambda: views.missing(log.db)) == {}
+        assert log.db.read(lambda: query.missing_views(log.db)) == {}
 
 
 def test_a_log_for_reading_only_answers_too(target: str) -> None:

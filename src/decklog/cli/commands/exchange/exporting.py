@@ -71,7 +71,7 @@ def export_beads(call: Invocation, file: str, run_id: str | None, replace: bool)
 
     What was imported from there comes back as it was, unless it was changed here. `bd import -i FILE` takes it in.
     """
-    from decklog.plugins.importers.beads.export import BeadsExport
+    from decklog.plugins.importers.beads import BeadsExport
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = BeadsExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
@@ -88,7 +88,7 @@ def export_taskmaster(call: Invocation, file: str, run_id: str, replace: bool) -
 
     What was imported from there comes back as it was, unless it was changed here.
     """
-    from decklog.plugins.importers.taskmaster.export import TaskMasterExport
+    from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = TaskMasterExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
@@ -105,7 +105,7 @@ def export_markdown(call: Invocation, file: str, run_id: str, replace: bool) -> 
 
     git merges two such files where they changed different tasks.
     """
-    from decklog.plugins.importers.markdown.export import MarkdownExport
+    from decklog.plugins.importers.markdown import MarkdownExport
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = MarkdownExport(log, file, run_id=run_id, replace=replace, progress=meter).run()

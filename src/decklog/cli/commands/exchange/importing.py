@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation
+from decklog.cli.commands.exchange.plugins import PluginGroup
+from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import print_warnings, show
 from decklog.core.errors import NotFound
 from decklog.core.figures import sized
+from decklog.core.plugins import PluginKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from decklog.importing.report import Report
     from decklog.log import Decklog
+    from decklog.plugins import Importer
 
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
@@ -29,6 +33,32 @@ def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
     """Let a tracker's items come into a run of another name."""
     text = "the run that gets the tasks"
     return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help=text)
+
+
+def import_command(name: str, importer: "Importer | type[Importer]") -> click.Command:
+    """Build the command of an importer plug-in."""
+
+    @click.command(name, help=f"{importer.summary}\n\nRun it again at any time: what is here already is not written twice.")
+    @click.argument("path")
+    @_run(name)
+    @_dry_run
+    @click.pass_obj
+    def command(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
+        from decklog.plugins.records import RecordImport
+
+        made = importer() if isinstance(importer, type) else importer
+        with _log(call, path, dry_run) as log, ProgressMeter() as meter:
+            done = RecordImport(log, path, made, name=name, run_id=run_id, dry_run=dry_run, progress=meter).run()
+        return _show(call, done)
+
+    return command
+
+
+import_ = for_the_manager(
+    PluginGroup(
+        PluginKind.IMPORTER, import_command, name="import", help="Import sessions, data of other trackers, or an exported log."
+    )
+)
 
 
 @click.command("bazinga")
@@ -95,7 +125,7 @@ def import_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int
 
     The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.plugins.importers.beads.importer import BeadsImport
+    from decklog.plugins.importers.beads import BeadsImport
 
     with _log(call, path, dry_run) as log, ProgressMeter() as meter:
         taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
@@ -130,8 +160,7 @@ def import_github(call: Invocation, source: str, run_id: str, dry_run: bool, sec
 
     Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.plugins.importers.github.importer import GithubImport
-    from decklog.plugins.importers.github.reading import REPOSITORY
+    from decklog.plugins.importers.github import REPOSITORY, GithubImport
 
     # A file of that name goes first.
     is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
@@ -150,7 +179,7 @@ def import_markdown(call: Invocation, file: str, dry_run: bool) -> int:
 
     What was changed here since it was written stays; what was changed on both sides is a message in the inbox.
     """
-    from decklog.plugins.importers.markdown.importer import MarkdownImport
+    from decklog.plugins.importers.markdown import MarkdownImport
 
     with _log(call, file, dry_run) as log:
         taken = MarkdownImport(log, file, dry_run=dry_run).run()
@@ -168,7 +197,7 @@ def import_hermes(call: Invocation, path: str | None, run_id: str, dry_run: bool
 
     A copy is read. A task that was running is paused here, because nobody here holds it.
     """
-    from decklog.plugins.importers.hermes.importer import HermesImport
+    from decklog.plugins.importers.hermes import HermesImport
 
     source = path or os.path.expanduser("~/.hermes")
     with _log(call, source, dry_run) as log, ProgressMeter() as meter:
@@ -187,7 +216,7 @@ def import_vibe_kanban(call: Invocation, path: str | None, run_id: str, dry_run:
 
     A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
     """
-    from decklog.plugins.importers.vibekanban.importer import VibeKanbanImport
+    from decklog.plugins.importers.vibekanban import VibeKanbanImport
 
     data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     source = path or os.path.join(data, "vibe-kanban")
@@ -207,7 +236,7 @@ def import_langgraph(call: Invocation, source: str, dry_run: bool, seconds: floa
     Nothing is changed there, and no object in it is ever made: each is kept as the name of its class and its arguments.
     """
     from decklog.location.locate import without_password
-    from decklog.plugins.importers.langgraph.importer import SERVERS, LangGraphImport
+    from decklog.plugins.importers.langgraph import SERVERS, LangGraphImport
 
     is_server = source.startswith(SERVERS)
     shown = without_password(source) if is_server else source
@@ -343,7 +372,7 @@ def _log(call: Invocation, source: str, dry_run: bool) -> "Iterator[Decklog]":
         with call.open(create=True) as log:
             yield log
         return
-    from decklog.importing.private_folder import PrivateFolder
+    from decklog.importing.source import PrivateFolder
     from decklog.log import Decklog
 
     with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:

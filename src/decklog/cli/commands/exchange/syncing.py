@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from decklog.importing.syncing import Sync
+    from decklog.importing.sync import Sync
 
 SYNCS = {
     "beads": ("exchange.syncing", "sync_beads"),
@@ -40,7 +40,7 @@ def sync_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
     Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
     message in the inbox.
     """
-    from decklog.plugins.importers.beads.sync import BeadsSync
+    from decklog.plugins.importers.beads import BeadsSync
 
     return _sync(call, BeadsSync, path, run_id=run_id, dry_run=dry_run)
 
@@ -73,7 +73,7 @@ def sync_github(call: Invocation, repository: str, run_id: str, dry_run: bool, s
     Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
     message in the inbox.
     """
-    from decklog.plugins.importers.github.sync import GithubSync
+    from decklog.plugins.importers.github import GithubSync
 
     return _sync(call, GithubSync, repository, run_id=run_id, dry_run=dry_run, seconds=seconds)
 

@@ -65,7 +65,7 @@ def export_otlp(call: Invocation, /, run_ids: "tuple[str, ...]", path: str | Non
             done = export.write(path, replace=given["replace"])
         else:
             from decklog.plugins.adapters.otel import otlp
-            from decklog.plugins.adapters.otel.sending import Sender
+            from decklog.plugins.adapters.otel.export import Sender
 
             kind = otlp.JSON if given["encoding"] == "json" else otlp.PROTOBUF
             headers = _headers(given["headers"])
@@ -138,23 +138,11 @@ def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str |
             "a new token would be shown to nobody, since this is no terminal",
             hint=f"Name a file for it: --token-file FILE, or set {_TOKEN}.",
         )
-    _prepare()
     with call.open(create=True) as log:
         receiver = Receiver(log, token, certificate=pair, **settings)
         _announce(receiver, token)
-        with receiver:
-            receiver.serve_forever()
+        receiver.serve()
     return 0
-
-
-def _prepare() -> None:
-    """Make a program that lives on of one that was meant to live for a moment."""
-    import gc
-    import signal
-
-    gc.enable()
-    # Nothing is lost by ending at once: a request is answered after it is on record.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _announce(receiver: "Receiver", token: "Token") -> None:

@@ -8,14 +8,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-import ormsgpack
-
 from decklog import redaction
+from decklog.plugins.langgraph_values import pack, unpack
 from decklog.stores.artifacts.graphs import Encoded
 
-# Opened, an object of a program's own class is a dictionary with this name in it.
-_OBJECT = "decklog.object"
-_NON_TEXT_NAMES = ormsgpack.OPT_NON_STR_KEYS
 _CHANNELS = "channel_values"
 # LangGraph makes these itself: ids, times, and the numbers of versions.
 _OF_LANGGRAPH = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
@@ -39,22 +35,22 @@ class Encoder:
         if kind != "msgpack":
             # Null, bytes as they are, or what the serializer has encrypted.
             return Encoded(kind, content, False)
-        opened = ormsgpack.unpackb(content, ext_hook=_object, option=_NON_TEXT_NAMES)
+        opened = unpack(content)
         if all(self._are_clean(name, pieces) for name, pieces in _pieces(opened)):
             return Encoded(kind, content, False)
         clean, changed = redaction.scan_json(opened)
-        return Encoded(kind, _closed(clean) if changed else content, changed)
+        return Encoded(kind, pack(clean) if changed else content, changed)
 
     def _are_clean(self, name: str, pieces: list[Any]) -> bool:
         """Return whether no piece of a value holds a secret; most of them have been here before."""
         known = self._clean.get(name, _NOTHING)
-        packed = [ormsgpack.packb(piece, option=_NON_TEXT_NAMES) for piece in pieces]
+        packed = [pack(piece) for piece in pieces]
         return all(self._is_clean(name, piece) for piece, one in zip(pieces, packed, strict=True) if one not in known)
 
     def _is_clean(self, name: str, piece: Any) -> bool:
         if piece is None or isinstance(piece, (bool, int, float)):
             return True
-        packed = ormsgpack.packb(piece, option=_NON_TEXT_NAMES)
+        packed = pack(piece)
         if len(packed) > _LONGEST_WHOLE:
             packed = sha256(packed).digest()
         known = self._clean.get(name)
@@ -86,22 +82,3 @@ def _pieces(opened: Any) -> Iterator[tuple[str, list[Any]]]:
 
 def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _object(code: int, content: bytes) -> Any:
-    try:
-        return {_OBJECT: code, "of": ormsgpack.unpackb(content, ext_hook=_object, option=_NON_TEXT_NAMES)}
-    except ormsgpack.MsgpackDecodeError:
-        return ormsgpack.Ext(code, content)
-
-
-def _closed(value: Any) -> bytes:
-    return bytes(ormsgpack.packb(_as_written(value), option=_NON_TEXT_NAMES))
-
-
-def _as_written(value: Any) -> Any:
-    if isinstance(value, dict):
-        if _OBJECT in value:
-            return ormsgpack.Ext(value[_OBJECT], _closed(value["of"]))
-        return {name: _as_written(item) for name, item in value.items()}
-    return [_as_written(item) for item in value] if isinstance(value, list) else value

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -21,15 +21,13 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from decklog.agents.texts import tellable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
-from decklog.importing import landing
+from decklog.importing.writer import run_id_of
 from decklog.log import Decklog
 from decklog.plugins.adapters.langgraph.encoding import Encoder
 from decklog.plugins.adapters.waiting import away
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphWrite
 
 _KEPT_WHOLE = "counters_since_delta_snapshot"
-# A thread is named several times for each checkpoint.
-run_id_of = lru_cache(maxsize=1024)(landing.run_id_of)
 
 
 class DecklogSaver(BaseCheckpointSaver[int]):
@@ -67,8 +65,8 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         self._saved(config)
         return _config(_thread(config), _namespace(config), checkpoint["id"])
 
-    def _saving(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> "partial[None]":
-        """Prepare what is to be written: whoever waits for the writer need not wait for that."""
+    def _saving(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> partial[None]:
+        """Prepare what is to be written, before waiting for the writer."""
         thread = _thread(config)
         place = {
             "run_id": run_id_of(thread),
@@ -77,8 +75,8 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "checkpoint_id": checkpoint["id"],
             "parent_id": config["configurable"].get("checkpoint_id"),
         }
-        told = tellable(dict(get_checkpoint_metadata(config, metadata)))
-        return partial(self._save, place, self._encoder.encoded(self.serde, checkpoint), told)
+        values = tellable(dict(get_checkpoint_metadata(config, metadata)))
+        return partial(self._save, place, self._encoder.encoded(self.serde, checkpoint), values)
 
     def _save(self, place: dict[str, Any], content: Any, metadata: dict[str, Any]) -> None:
         self._begin(place["thread_id"])
@@ -108,9 +106,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         await away(self.log, self._writing(config, writes, task_id, task_path))
         self._saved(config)
 
-    def _writing(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
-    ) -> "partial[None]":
+    def _writing(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> partial[None]:
         place = {
             "run_id": run_id_of(_thread(config)),
             "namespace": _namespace(config),
@@ -118,17 +114,17 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "task_id": task_id,
             "task_path": task_path,
         }
-        told = [
+        values = [
             (WRITES_IDX_MAP.get(channel, number), channel, self._encoder.encoded(self.serde, value))
             for number, (channel, value) in enumerate(writes)
         ]
-        # Errors and interrupts of a task have numbers of their own, and the newest counts.
+        # Errors and interrupts of a task have fixed numbers, and the newest counts.
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        return partial(self._save_writes, _thread(config), place, told, replace)
+        return partial(self._save_writes, _thread(config), place, values, replace)
 
-    def _save_writes(self, thread: str, place: dict[str, Any], told: list[Any], replace: bool) -> None:
+    def _save_writes(self, thread: str, place: dict[str, Any], values: list[Any], replace: bool) -> None:
         self._begin(thread)
-        self.log.states.save_graph_writes(place, told, replace=replace)
+        self.log.states.save_graph_writes(place, values, replace=replace)
 
     # Reading
 
@@ -136,7 +132,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         """Return a checkpoint by its id, or the newest one of its thread."""
         run_id, wanted = run_id_of(_thread(config)), get_checkpoint_id(config)
         found = self.log.states.graph_checkpoint(run_id, _namespace(config), wanted)
-        return None if found is None else self._told(found)
+        return None if found is None else self._tuple(found)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint by its id, or the newest one of its thread, without holding the loop up."""
@@ -160,7 +156,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             if left == 0:
                 return
             if all(found.metadata.get(name) == value for name, value in (filter or {}).items()):
-                yield self._told(found)
+                yield self._tuple(found)
                 left = None if left is None else left - 1
 
     async def alist(
@@ -176,7 +172,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         while (found := await asyncio.to_thread(next, steps, None)) is not None:
             yield found
 
-    def _told(self, found: GraphCheckpoint) -> CheckpointTuple:
+    def _tuple(self, found: GraphCheckpoint) -> CheckpointTuple:
         written = self.log.states.graph_writes(found.run_id, found.namespace, found.checkpoint_id)
         parent = found.parent_id and _config(found.thread_id, found.namespace, found.parent_id)
         metadata: Any = found.metadata
@@ -200,7 +196,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     # Copying and removing
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove all checkpoints and writes of a thread; its run, and what its journal tells, stay."""
+        """Remove all checkpoints and writes of a thread; its run and journal stay."""
         self.log.states.remove_graph(run_id_of(str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -231,7 +227,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Remove all checkpoints of threads but the newest of each namespace, or, by `delete`, all.
 
-        A namespace whose newest checkpoint is told by what came before it (`DeltaChannel`) is kept whole.
+        A namespace whose newest checkpoint is values by what came before it (`DeltaChannel`) is kept whole.
         """
         if strategy not in ("keep_latest", "delete"):
             raise Invalid(f"threads are pruned by keep_latest or delete, not by {strategy!r}", field="strategy")

@@ -106,7 +106,7 @@ class DecklogStore(BaseStore):
     def _below(self, prefix: str) -> list[GraphItem]:
         return self.log.db.read(lambda: self.log.states.graph_items_below(prefix))
 
-    def _search(self, op: SearchOp) -> "list[SearchItem]":
+    def _search(self, op: SearchOp) -> list[SearchItem]:
         wanted = op.filter or {}
         fitting = [
             item
@@ -167,7 +167,7 @@ def _compared(value: Any, operator: str, wanted: Any) -> bool:
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    """Compare a namespace with a path at its beginning or its end, in which `*` stands for any part."""
+    """Compare a namespace with a path at its beginning or its end, in which `*` matches any part."""
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False

@@ -68,14 +68,14 @@ class LoopPart(LoopSpan):
 
 
 class LoopStep(LoopPart):
-    """A part of what a loop does, under a name of its own."""
+    """A named part of a loop."""
 
     def begin(self) -> None:
         self.write(EntryKind.EVENT, STEP, self.name, f"step:{self.id}", {"step": self.id})
 
     def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
-        told = {**as_json(facts), "step": self.id, "name": self.name, "outcome": outcome.value}
-        self.write(EntryKind.EVENT, STEP_ENDED, output or f"{self.name}: {outcome.value}", f"step-ended:{self.id}", told)
+        values = {**as_json(facts), "step": self.id, "name": self.name, "outcome": outcome.value}
+        self.write(EntryKind.EVENT, STEP_ENDED, output or f"{self.name}: {outcome.value}", f"step-ended:{self.id}", values)
 
     def __call__(self, function: "F") -> "F":
         """Make each call of a function such a step."""
@@ -93,8 +93,8 @@ class LoopCall(LoopPart):
         self.write(EntryKind.TOOL, "call", *call_told(self.id, self.name, as_json(self._arguments)))
 
     def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
-        told = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
-        self.write(EntryKind.TOOL, "result", output or outcome.value, f"result:{self.id}", told)
+        values = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
+        self.write(EntryKind.TOOL, "result", output or outcome.value, f"result:{self.id}", values)
 
     def __call__(self, function: "F") -> "F":
         """Make each call of a function a use of this tool."""

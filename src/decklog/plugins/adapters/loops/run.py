@@ -68,7 +68,7 @@ class Recorded(LoopSpan):
             self._take_up(run, metadata)
 
     def _take_up(self, run: "Run", metadata: "dict[str, Any]") -> None:
-        """Go on with a run that was begun before, after whatever was left open in it."""
+        """Resume a run that was started before; close what was left open in it."""
         close_open(self.log, run.id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
         self._run = self.log.runs.update(run.id, metadata={**run.metadata, **metadata}, status=status)
@@ -80,7 +80,7 @@ class Recorded(LoopSpan):
         summary = cut_of(storable(output))[0][:_MOST_SUMMARY] or None
         self.log.runs.finish(self.id, status=status, summary=summary)
 
-    # For whoever has the run at hand, in any thread
+    # For use from any thread
 
     def step(self, name: str) -> LoopStep:
         """Begin a step of this run."""
@@ -93,7 +93,7 @@ class Recorded(LoopSpan):
     def charge(self, model: str, **given: "Any") -> "Charge":
         """Write down what a call to a model took: the arguments of `ledger.charge`.
 
-        It is spent already, so no budget refuses it; a charge that is marked `overdrew` says that a budget has no more room.
+        It is spent already, so no budget refuses it; a charge marked `overdrew` means that a budget is exhausted.
         """
         here = {"run_id": self.id, "task_id": self.task_id, "agent": self.agent, "enforce": False}
         return self.log.ledger.charge(model, **{**here, **given})
@@ -105,7 +105,7 @@ class Recorded(LoopSpan):
         return charges[0]
 
     def __call__(self, function: "F") -> "F":
-        """Make each call of a function a run of its own."""
+        """Record each call of a function as a run."""
         settings = {name: value for name, value in self._settings.items() if name not in ("run_id", "key")}
         return wrapped(function, lambda _args, _kwargs: Recorded(self.log, self._goal, settings))  # type: ignore[no-any-return]
 
@@ -118,7 +118,7 @@ def recorded(
     run_id: str | None = None,
     key: str | None = None,
     task_id: str | None = None,
-    metadata: "dict[str, object] | None" = None,
+    metadata: dict[str, object] | None = None,
 ) -> Recorded:
     """Record a loop as a run: `with recorded(log, "Fix it") as run:`, `async with`, or as a decorator of its function.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import CallOutcome
 from decklog.aio import loops
-from decklog.plugins.adapters.loops.values import as_text, error_told
+from decklog.plugins.adapters.loops.values import as_text, error_message
 from decklog.plugins.adapters.waiting import away
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LoopSpan(ABC):
         self._output = ""
         self._facts: dict[str, Any] = {}
 
-    # What each kind of span says of itself
+    # For each kind of span
 
     @property
     @abstractmethod
@@ -60,7 +60,7 @@ class LoopSpan(ABC):
         self._outcome, self._output, self._facts = CallOutcome.OK, as_text(output), facts
 
     def failed(self, why: "Any", **facts: "Any") -> None:
-        """Say that it failed, where no error says so by itself."""
+        """Mark it as failed, without an error."""
         self._outcome, self._output, self._facts = CallOutcome.FAILED, as_text(why), facts
 
     # Its two ends
@@ -75,7 +75,7 @@ class LoopSpan(ABC):
         else:
             # A cancelled task, a closed generator, Ctrl-C: nobody's mistake, and not done either.
             outcome = CallOutcome.FAILED if isinstance(problem, Exception) else CallOutcome.INTERRUPTED
-            self.end(outcome, error_told(problem), self._facts)
+            self.end(outcome, error_message(problem), self._facts)
 
     def enter(self) -> None:
         """Make this the innermost span."""

@@ -1,4 +1,4 @@
-"""What a call was given and what it gave, as texts and JSON that a log takes: whatever is neither is told by its `repr`."""
+"""Arguments and results of calls, as text and JSON that a log can hold; other values by their `repr`."""
 
 import json
 from math import isfinite
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _DEEPEST = 20
 _MOST_ITEMS = 1000
 _LONGEST_REPR = 1000
-# Beyond that Python writes no number out by itself.
+# Python refuses to write out longer numbers.
 _MOST_BITS = 10_000
 _RECEIVERS = ("self", "cls")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -39,7 +39,7 @@ def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
     """Return an object as text, also if it can't be represented."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
-    except Exception as problem:  # noqa: BLE001  (whatever somebody's __repr__ does)
+    except Exception as problem:  # noqa: BLE001  (a __repr__ may raise anything)
         return f"<{type(value).__name__}: its {by.__name__} failed with {type(problem).__name__}>"
 
 
@@ -48,11 +48,11 @@ def name_told(name: "Any") -> str:
     return str(storable(name)) if type(name) is str else _told(name, str)
 
 
-def error_told(problem: BaseException) -> str:
-    """Return an error: its kind, and what it says of itself."""
+def error_message(problem: BaseException) -> str:
+    """Return an error as text: its class and its message."""
     try:
         said = str(problem)
-    except Exception:  # noqa: BLE001  (whatever somebody's __str__ does)
+    except Exception:  # noqa: BLE001  (a __str__ may raise anything)
         said = _told(problem)
     return f"{type(problem).__name__}: {said}".removesuffix(": ")
 

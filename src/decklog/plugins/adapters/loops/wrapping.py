@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     # Makes the span of one call from what the function is called with.
     Spans = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
 
-# What a generator gave is told up to here, and counted beyond.
+# Values of a generator are recorded up to this number, and counted beyond it.
 _MOST_ITEMS = 100
 
 
@@ -61,13 +61,13 @@ class _Given:
         if self._count <= _MOST_ITEMS:
             self._items.append(item)
 
-    def tell(self, span: LoopSpan) -> None:
+    def report(self, span: LoopSpan) -> None:
         is_text = all(isinstance(item, str) for item in self._items)
         span.returned("".join(self._items) if is_text else self._items, items=self._count)
 
 
 class _Aside:
-    """Lets a generator run with its own innermost span, and whoever asks it for more with theirs."""
+    """Runs a generator with its own innermost span, and its consumer with theirs."""
 
     def __init__(self, span: LoopSpan) -> None:
         self._inner: LoopSpan | None = span
@@ -101,7 +101,7 @@ def _generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
                     with aside:
                         steps.close()
                     raise
-                except BaseException as thrown:  # noqa: BLE001  (whatever was thrown in is the generator's to answer)
+                except BaseException as thrown:  # noqa: BLE001  (the generator handles what was thrown into it)
                     with aside:
                         item = steps.throw(thrown)
                 else:
@@ -113,7 +113,7 @@ def _generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
             problem = error
             raise
         finally:
-            given.tell(span)
+            given.report(span)
             span.settle_if_recorded(problem)
 
     return call
@@ -138,7 +138,7 @@ def _async_generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
                     with aside:
                         await steps.aclose()
                     raise
-                except BaseException as thrown:  # noqa: BLE001  (whatever was thrown in is the generator's to answer)
+                except BaseException as thrown:  # noqa: BLE001  (the generator handles what was thrown into it)
                     with aside:
                         item = await steps.athrow(thrown)
                 else:
@@ -150,7 +150,7 @@ def _async_generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
             problem = error
             raise
         finally:
-            given.tell(span)
+            given.report(span)
             if (log := span.log_of()) is not None:
                 await away(log, lambda: span.settle(problem))
 

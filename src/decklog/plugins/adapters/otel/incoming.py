@@ -1,14 +1,11 @@
-"""What spans say, as entries and charges of a run: those of any program by the conventions, and ours as the run that they were.
-
-A span is told where it began and where it ended, under keys made of its id: one that comes twice is written once, and one that
-comes late is written with its own times.
-"""
+"""Convert spans to entries and charges: any program's by the conventions, and ours back to the run they were."""
 
 import json
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import CallOutcome
@@ -19,45 +16,72 @@ from decklog.importing.row import parsed_json
 from decklog.journal.entry import EntryKind
 from decklog.plugins.adapters.loops.values import as_json, as_text
 from decklog.plugins.adapters.otel import conventions as names
-from decklog.plugins.adapters.otel.messages import said_in
-from decklog.plugins.adapters.otel.span import moment_of
+from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent, moment_of
 from decklog.stores.money.records import MOST
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+_ANSWERS = ("assistant", "model", "ai", "")
 
-    from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
+
+def said_in(messages: Any) -> list[tuple[EntryKind, str, str]]:
+    """Return what a person asked, what a model thought and what it said, each as one text; other parts are skipped."""
+    found = parsed_json(messages) if isinstance(messages, str) else messages
+    texts: dict[tuple[EntryKind, str], list[str]] = {}
+    for message in found if isinstance(found, list) else ():
+        if isinstance(message, dict):
+            for place, text in _message_texts(message):
+                texts.setdefault(place, []).append(text)
+    return [(kind, subtype, "\n".join(content)) for (kind, subtype), content in texts.items()]
+
+
+def _message_texts(message: dict[str, Any]) -> Iterator[tuple[tuple[EntryKind, str], str]]:
+    role = str(message.get("role") or "")
+    parts = message.get("parts", message.get("content"))
+    for part in parts if isinstance(parts, list) else [parts]:
+        kind, text = ("text", part) if isinstance(part, str) else _part(part)
+        if not text:
+            continue
+        if kind in ("reasoning", "thinking"):
+            yield (EntryKind.REASONING, "thought"), text
+        elif kind == "text" and role in _ANSWERS:
+            yield (EntryKind.INTERACTION, "said"), text
+        elif kind == "text" and role == "user":
+            yield (EntryKind.INTERACTION, "prompt"), text
+
+
+def _part(part: Any) -> tuple[str, str]:
+    if not isinstance(part, dict):
+        return "", ""
+    text = part.get("content", part.get("text"))
+    return str(part.get("type") or "text"), text if isinstance(text, str) else ""
+
 
 ENTRY, CHARGE, RUN = "entry", "charge", "run"
-# What the entry is called that tells where spans come from.
+# The subtype of the entry with the source of spans.
 SOURCE = "resource"
 _LAST = "~"
 _LONGEST_NAME = 200
 _TEXTS = ("kind", "subtype", "agent", "agent_id", "group_id", "task_id", "phase", "confidence", "key")
 _CHARGE_TEXTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id")
 _RUN_TEXTS = ("status", "goal", "summary", "repo", "branch", "worktree")
-# What is told elsewhere than among a span's attributes.
+# Attributes that become entries or charges.
 _TAKEN = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_MESSAGES})
 _MILLION = 1_000_000
 
 
 @dataclass(slots=True)
 class SpanPart:
-    """One thing that a span says: an entry, a charge, or what is to be known of the run. All of it is JSON, and an entry that was
-    prepared its columns.
+    """One thing that a span records: an entry, a charge, or a change of its run. `values` is JSON.
+
+    `origin` is the trace or conversation of the run, and `order` the place among the parts of the run.
     """
 
-    # The span that says it, and the run that it is of.
     span: str
     run_id: str
-    # Which trace or conversation the run is of, and when this began.
-    origin: "dict[str, Any]"
+    origin: dict[str, Any]
     at: str
-    # Where it stands among the others of the run.
     order: str
     what: str
-    told: "dict[str, Any] | tuple[Any, ...]"
+    values: dict[str, Any]
 
 
 def run_of_trace(trace_id: str) -> str:
@@ -66,15 +90,15 @@ def run_of_trace(trace_id: str) -> str:
 
 
 class SpanSources:
-    """Where spans that came together come from: each source has a name, and is told of once a run."""
+    """The sources of spans that came together: each has a name, and is recorded once for each run."""
 
     def __init__(self) -> None:
-        # Of each run and source whether a span has told of it.
-        self.told: set[tuple[str, str]] = set()
+        # The runs and sources that are recorded.
+        self.content: set[tuple[str, str]] = set()
         # By the objects themselves, which all spans of a source share; they are held, so that no other takes their place.
         self._names: dict[tuple[int, int], tuple[str, OtelSpan]] = {}
 
-    def name(self, span: "OtelSpan") -> str:
+    def name(self, span: OtelSpan) -> str:
         """Name what a span comes from."""
         place = id(span.resource), id(span.scope)
         known = self._names.get(place)
@@ -83,16 +107,16 @@ class SpanSources:
         return known[0]
 
 
-def pieces_of(span: "OtelSpan", run_id: str, origin: "dict[str, Any]", sources: SpanSources) -> "list[SpanPart]":
-    """Return what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
+def pieces_of(span: OtelSpan, run_id: str, origin: dict[str, Any], sources: SpanSources) -> list[SpanPart]:
+    """Convert a span to parts of its run, with its source unless an earlier span of the run has it."""
     is_ours = isinstance(span.attributes.get(names.RUN), str)
     own = _OwnSpan(span) if is_ours else OtherSpan(span, sources.name(span))
     name, source, pieces = f"{span.trace_id}/{span.span_id}", (run_id, own.source), []
-    for number, (order, what, told) in own.pieces(tells_source=source not in sources.told):
-        told[_RUN_OF[what]] = run_id
-        pieces.append(SpanPart(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, told))
-    # Not before all of it could be read: one that is refused has told nothing.
-    sources.told.add(source)
+    for number, (order, what, content) in own.pieces(with_source=source not in sources.content):
+        content[_RUN_OF[what]] = run_id
+        pieces.append(SpanPart(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, content))
+    # Not before all of it is read: a refused span records nothing.
+    sources.content.add(source)
     return pieces
 
 
@@ -102,7 +126,7 @@ _RUN_OF = {ENTRY: "stream", CHARGE: "run_id", RUN: "id"}
 class OtherSpan:
     """A span of any program, and the name of what it comes from."""
 
-    def __init__(self, span: "OtelSpan", source: str) -> None:
+    def __init__(self, span: OtelSpan, source: str) -> None:
         self.span = span
         self.attributes = span.attributes
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
@@ -112,20 +136,20 @@ class OtherSpan:
         self.source = source
         self._is_tool = self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
 
-    def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":
+    def pieces(self, *, with_source: bool) -> Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]:
         """Yield each thing by its number, with its place in the order, which is its time."""
         has_source = bool(self.span.resource or self.span.scope)
-        if has_source and tells_source:
+        if has_source and with_source:
             yield 0, self._comes_from()
         yield from enumerate(self._pieces(), int(has_source))
 
-    def _comes_from(self) -> "tuple[str, str, dict[str, Any]]":
+    def _comes_from(self) -> tuple[str, str, dict[str, Any]]:
         span, begin = self.span, self.begin
-        told = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
+        content = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
         name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
-        return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.source}", told)
+        return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.source}", content)
 
-    def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+    def _pieces(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         span, begin, end = self.span, self.begin, self.end
         yield begin, ENTRY, self._begins(begin)
         for number, event in enumerate(span.events):
@@ -148,14 +172,14 @@ class OtherSpan:
     def _tool(self) -> str:
         return str(self.attributes.get(names.TOOL) or self.span.name or "tool")
 
-    def _begins(self, at: str) -> "dict[str, Any]":
+    def _begins(self, at: str) -> dict[str, Any]:
         span_id = self.span.span_id
         if self._is_tool:
             line, key, facts = call_told(span_id, self._tool, _arguments(self.attributes.get(names.TOOL_ARGUMENTS)))
             return self._entry(at, EntryKind.TOOL, "call", line, key, facts)
         return self._entry(at, EntryKind.EVENT, "step", self.span.name or "step", f"step:{span_id}", {"step": span_id})
 
-    def _ends(self, at: str) -> "dict[str, Any]":
+    def _ends(self, at: str) -> dict[str, Any]:
         span, is_failed = self.span, self.span.status == names.ERROR
         outcome = CallOutcome.FAILED.value if is_failed else CallOutcome.OK.value
         rest = {name: value for name, value in self.attributes.items() if name not in _TAKEN}
@@ -170,7 +194,7 @@ class OtherSpan:
         facts = {"step": span.span_id, "name": _short(span.name), **facts}
         return self._entry(at, EntryKind.EVENT, "step.ended", body, f"step-ended:{span.span_id}", facts)
 
-    def _event(self, at: str, number: int, event: "SpanEvent") -> "dict[str, Any]":
+    def _event(self, at: str, number: int, event: SpanEvent) -> dict[str, Any]:
         body = event.attributes.get("exception.message") or event.name or "event"
         facts = {"attributes": as_json(event.attributes) or None}
         key = f"event:{self.span.span_id}:{number}"
@@ -183,18 +207,18 @@ class OtherSpan:
         subtype: str,
         body: str,
         key: str,
-        facts: "dict[str, Any]",
+        facts: dict[str, Any],
         within: str | None = None,
-    ) -> "dict[str, Any]":
+    ) -> dict[str, Any]:
         text, cut = cut_of(storable(body))
         known = {"within": within or self.span.parent_id or None, **facts, **cut}
         payload = {name: value for name, value in known.items() if value is not None}
-        told = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": tellable(payload)}
-        return {**told, "at": at, **self.who}
+        content = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": tellable(payload)}
+        return {**content, "at": at, **self.who}
 
     # What it cost
 
-    def _charge(self) -> "dict[str, Any] | None":
+    def _charge(self) -> dict[str, Any] | None:
         """Return what a call to a model has used. An agent's span sums up what those of its calls say, and is not paid again."""
         given = self.attributes
         model = given.get(names.RESPONSE_MODEL) or given.get(names.REQUEST_MODEL)
@@ -203,11 +227,11 @@ class OtherSpan:
         if not is_paid or self._is_tool or not isinstance(model, str) or not model.strip():
             return None
         tokens = tokens_of(given)
-        told = {**tokens, "model": _short(model), "cost_microdollars": _cost(given.get(names.COST)), **self.who}
-        return {**told, "occurred_at": self.end, "answer_id": self._answer(tokens)}
+        content = {**tokens, "model": _short(model), "cost_microdollars": _cost(given.get(names.COST)), **self.who}
+        return {**content, "occurred_at": self.end, "answer_id": self._answer(tokens)}
 
-    def _answer(self, tokens: "dict[str, int]") -> str:
-        """Name what is paid: where two programs trace one call, both tell of the same answer with the same tokens."""
+    def _answer(self, tokens: dict[str, int]) -> str:
+        """Name what is paid: where two programs trace one call, both report the same answer with the same tokens."""
         answer = self.attributes.get(names.RESPONSE_ID)
         if not isinstance(answer, str) or not answer:
             return f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
@@ -216,15 +240,15 @@ class OtherSpan:
 
     # The run
 
-    def _run(self, begin: str, end: str) -> "dict[str, Any]":
+    def _run(self, begin: str, end: str) -> dict[str, Any]:
         asked = [text for _, subtype, text in said_in(self.attributes.get(names.INPUT_MESSAGES)) if subtype == "prompt"]
         goal = " ".join(storable(asked[0] if asked else self.span.name).split())[:_LONGEST_NAME]
         said = [text for _, subtype, text in said_in(self.attributes.get(names.OUTPUT_MESSAGES)) if subtype == "said"]
         is_failed = self.span.status == names.ERROR
         summary = self.span.message if is_failed else said[-1] if said else None
-        told: dict[str, Any] = {"goal": goal or "A trace without a name", "status": "failed" if is_failed else "completed"}
-        told |= {"started_at": begin, "ended_at": end, "summary": storable(summary)[:2000] if summary else None}
-        return {**told, "is_whole": not self.span.parent_id}
+        content: dict[str, Any] = {"goal": goal or "A trace without a name", "status": "failed" if is_failed else "completed"}
+        content |= {"started_at": begin, "ended_at": end, "summary": storable(summary)[:2000] if summary else None}
+        return {**content, "is_whole": not self.span.parent_id}
 
 
 class _OwnSpan:
@@ -233,16 +257,16 @@ class _OwnSpan:
     # It comes from here.
     source = ""
 
-    def __init__(self, span: "OtelSpan") -> None:
+    def __init__(self, span: OtelSpan) -> None:
         self.span = span
         self.attributes = span.attributes
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
 
-    def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":  # noqa: ARG002 - none to tell
+    def pieces(self, *, with_source: bool) -> Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]:  # noqa: ARG002
         """Yield each thing by its number, with its place in the order, which is the number that its entry had."""
         yield from enumerate(self._pieces())
 
-    def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+    def _pieces(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         begin, end = self.begin, self.end
         is_ours = False
         for name, at in ((names.BEGIN, begin), (names.ENTRY, begin), (names.END, end)):
@@ -258,52 +282,52 @@ class _OwnSpan:
         if not is_ours:
             yield from self._attempt()
 
-    def _attempt(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        """Yield an attempt at a task as a step: the task itself is not told by spans."""
+    def _attempt(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield an attempt at a task as a step: spans do not contain the task itself."""
         span = copy(self.span)
         # What is around it is the run, which is no step, and where it comes from is known.
         span.parent_id, span.resource, span.scope = "", {}, {}
         other = OtherSpan(span, _digest(span.resource, span.scope))
-        yield from (piece for _, piece in other.pieces(tells_source=False) if piece[1] == ENTRY)
+        yield from (piece for _, piece in other.pieces(with_source=False) if piece[1] == ENTRY)
 
-    def _entry(self, name: str, at: str) -> "tuple[str, str, dict[str, Any]]":
-        told = _object(self.attributes[name], name)
+    def _entry(self, name: str, at: str) -> tuple[str, str, dict[str, Any]]:
+        content = _object(self.attributes[name], name)
         body = _text(self.attributes, name + names.BODY)
         if body is None and name == names.END:
             body = _text(self.attributes, names.TOOL_RESULT)
-        entry: dict[str, Any] = {field: text for field in _TEXTS if (text := _text(told, field)) is not None}
-        if told.get("iteration") is not None:
-            entry["iteration"] = _number(told["iteration"])
-        if told.get("refs") is not None:
-            entry["refs"] = _texts(told["refs"])
+        entry: dict[str, Any] = {field: text for field in _TEXTS if (text := _text(content, field)) is not None}
+        if content.get("iteration") is not None:
+            entry["iteration"] = _number(content["iteration"])
+        if content.get("refs") is not None:
+            entry["refs"] = _texts(content["refs"])
         # Where the texts were left out, the name of the span is all that is said.
-        entry |= {"payload": told.get("payload"), "body": body if body is not None or "payload" in told else self.span.name}
-        seq = _number(told.get("seq"))
+        entry |= {"payload": content.get("payload"), "body": body if body is not None or "payload" in content else self.span.name}
+        seq = _number(content.get("seq"))
         key = entry.get("key") or f"{names.KEY}{seq}"
-        return f"#{seq:015d}", ENTRY, {**entry, "key": key, "at": str(told.get("at") or at)}
+        return f"#{seq:015d}", ENTRY, {**entry, "key": key, "at": str(content.get("at") or at)}
 
-    def _charge(self, at: str) -> "tuple[str, str, dict[str, Any]]":
-        told = _object(self.attributes[names.CHARGE], names.CHARGE)
-        charge: dict[str, Any] = {field: _text(told, field) for field in _CHARGE_TEXTS}
-        charge["cost_microdollars"] = told.get("cost_microdollars")
+    def _charge(self, at: str) -> tuple[str, str, dict[str, Any]]:
+        content = _object(self.attributes[names.CHARGE], names.CHARGE)
+        charge: dict[str, Any] = {field: _text(content, field) for field in _CHARGE_TEXTS}
+        charge["cost_microdollars"] = content.get("cost_microdollars")
         charge |= {"model": str(self.attributes.get(names.REQUEST_MODEL) or ""), "occurred_at": at, **tokens_of(self.attributes)}
         charge["answer_id"] = charge["answer_id"] or f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
-        return f"#{_number(told.get('seq')):015d}", CHARGE, charge
+        return f"#{_number(content.get('seq')):015d}", CHARGE, charge
 
-    def _run(self, begin: str, end: str) -> "dict[str, Any]":
-        told: dict[str, Any] = {name: _text(self.attributes, f"{names.RUN_FIELD}{name}") for name in _RUN_TEXTS}
-        told["goal"] = told["goal"] or self.span.name
+    def _run(self, begin: str, end: str) -> dict[str, Any]:
+        content: dict[str, Any] = {name: _text(self.attributes, f"{names.RUN_FIELD}{name}") for name in _RUN_TEXTS}
+        content["goal"] = content["goal"] or self.span.name
         if metadata := self.attributes.get(f"{names.RUN_FIELD}metadata"):
-            told["metadata"] = _object(metadata, "metadata")
+            content["metadata"] = _object(metadata, "metadata")
         parent = _text(self.attributes, names.PARENT_RUN)
-        return {**told, "started_at": begin, "ended_at": end, "is_whole": True, "parent": parent}
+        return {**content, "started_at": begin, "ended_at": end, "is_whole": True, "parent": parent}
 
 
 # Older programs do not say what they do, only what it took.
 INFERENCE_OR_UNSAID = names.INFERENCE | {""}
 
 
-def tokens_of(given: "dict[str, Any]") -> "dict[str, int]":
+def tokens_of(given: dict[str, Any]) -> dict[str, int]:
     """Read the four kinds of tokens. By the convention, input counts what came from a cache too; some programs leave it out."""
     read, created = _count(given.get(names.CACHE_READ)), _count(given.get(names.CACHE_CREATION))
     whole = _count(given.get(names.INPUT_TOKENS, given.get(names.OLD_INPUT_TOKENS)))
@@ -321,7 +345,7 @@ def _count(value: object) -> int:
 
 
 def _cost(dollars: object) -> int | None:
-    """Read a price in dollars; without one, our own list of prices says what it was."""
+    """Read a price in dollars; without one, our own list of prices is used."""
     if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= MOST // _MILLION:
         return None
     return round(dollars * _MILLION)
@@ -333,32 +357,32 @@ def _number(value: object) -> int:
     return value
 
 
-def _text(found: "dict[str, Any]", name: str) -> str | None:
+def _text(found: dict[str, Any], name: str) -> str | None:
     value = found.get(name)
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{name} is no text")
     return value
 
 
-def _texts(value: object) -> "list[str]":
+def _texts(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise Invalid("refs is no list of texts")
     return value
 
 
-def _object(text: object, name: str) -> "dict[str, Any]":
+def _object(text: object, name: str) -> dict[str, Any]:
     found = parsed_json(text)
     if not isinstance(found, dict):
         raise Invalid(f"{name} is no JSON object")
     return found
 
 
-def _arguments(value: "Any") -> "dict[str, Any]":
+def _arguments(value: Any) -> dict[str, Any]:
     """Read what a tool was given, which some programs write as an object and some as JSON in a text."""
     found = parsed_json(value) if isinstance(value, str) else value
     if isinstance(found, dict):
-        told: dict[str, Any] = as_json(found)
-        return told if isinstance(told, dict) else {"arguments": told}
+        content: dict[str, Any] = as_json(found)
+        return content if isinstance(content, dict) else {"arguments": content}
     return {} if value is None else {"arguments": as_json(value)}
 
 
@@ -367,5 +391,5 @@ def _short(value: object) -> str:
     return text
 
 
-def _digest(*parts: "dict[str, Any]") -> str:
+def _digest(*parts: dict[str, Any]) -> str:
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace")).hexdigest()[:16]

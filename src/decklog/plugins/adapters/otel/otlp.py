@@ -1,18 +1,63 @@
-"""Spans in OTLP's documents: resources, scopes and lists of keys with typed values. JSON writes whole numbers as texts."""
+"""Spans, and OTLP's documents of them: resources, scopes and lists of keys with typed values."""
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.plugins.adapters.otel import protobuf
-from decklog.plugins.adapters.otel.span import OtelSpan, SpanEvent
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(slots=True, kw_only=True)
+class SpanEvent:
+    """Something that happened at one moment of a span."""
+
+    name: str
+    at: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class OtelSpan:
+    """One span. Times are nanoseconds since 1970; one that has not ended has 0 for its end."""
+
+    trace_id: str
+    span_id: str
+    name: str
+    start: int
+    end: int = 0
+    parent_id: str = ""
+    kind: int = 1
+    flags: int = 0
+    status: int = 0
+    message: str = ""
+    attributes: dict[str, Any] = field(default_factory=dict)
+    events: list[SpanEvent] = field(default_factory=list)
+    # What is kept as it came: links, the state of the trace, counts of what was dropped.
+    rest: dict[str, Any] = field(default_factory=dict)
+    resource: dict[str, Any] = field(default_factory=dict)
+    scope: dict[str, Any] = field(default_factory=dict)
+
+
+def nanoseconds_of(moment: datetime) -> int:
+    """Write a time as spans have it."""
+    return (moment - _EPOCH) // _MICROSECOND * 1000
+
+
+def moment_of(nanoseconds: int) -> datetime:
+    """Read a time of a span; what is smaller than a microsecond is dropped."""
+    try:
+        return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+    except OverflowError:
+        raise Invalid(f"{nanoseconds} is no time in nanoseconds that a log can hold") from None
+
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 _DEEPEST = 20
@@ -36,14 +81,14 @@ class Unreadable:
 # Messages as bytes
 
 
-def encoded(message: str, document: "dict[str, Any]", kind: str) -> bytes:
+def encoded(message: str, document: dict[str, Any], kind: str) -> bytes:
     """Write a document as JSON or as protobuf."""
     if kind == PROTOBUF:
         return protobuf.encoded(message, document)
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def decoded(message: str, body: bytes, kind: str) -> "dict[str, Any]":
+def decoded(message: str, body: bytes, kind: str) -> dict[str, Any]:
     """Read a document from JSON or protobuf."""
     if kind == PROTOBUF:
         return protobuf.decoded(message, body)
@@ -59,14 +104,14 @@ def decoded(message: str, body: bytes, kind: str) -> "dict[str, Any]":
 # Writing
 
 
-def request_of(spans: "Sequence[OtelSpan]") -> "dict[str, Any]":
+def request_of(spans: Sequence[OtelSpan]) -> dict[str, Any]:
     """Put spans of one resource and one scope into a request."""
     first = spans[0]
     within = {"scope": first.scope, "spans": [_span_document(span) for span in spans]}
     return {"resourceSpans": [{"resource": {"attributes": _pairs(first.resource)}, "scopeSpans": [within]}]}
 
 
-def _span_document(span: OtelSpan) -> "dict[str, Any]":
+def _span_document(span: OtelSpan) -> dict[str, Any]:
     document: dict[str, Any] = {"traceId": span.trace_id, "spanId": span.span_id}
     if span.parent_id:
         document["parentSpanId"] = span.parent_id
@@ -81,11 +126,11 @@ def _span_document(span: OtelSpan) -> "dict[str, Any]":
     return document | span.rest
 
 
-def _pairs(attributes: "dict[str, Any]") -> "list[dict[str, Any]]":
+def _pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"key": name, "value": _any(value)} for name, value in attributes.items()]
 
 
-def _any(value: "Any") -> "dict[str, Any]":
+def _any(value: Any) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int) and -_MOST <= value < _MOST:
@@ -102,7 +147,7 @@ def _any(value: "Any") -> "dict[str, Any]":
 # Reading
 
 
-def spans_in(request: "dict[str, Any]") -> "Iterator[OtelSpan | Unreadable]":
+def spans_in(request: dict[str, Any]) -> Iterator[OtelSpan | Unreadable]:
     """Yield the spans of a request, and what can't be read as one."""
     for resource_spans in _objects(request, "resourceSpans"):
         resource = _attributes(_object(resource_spans, "resource"))
@@ -115,7 +160,7 @@ def spans_in(request: "dict[str, Any]") -> "Iterator[OtelSpan | Unreadable]":
                     yield Unreadable(str(found.get("spanId") or found.get("name") or "a span")[:80], problem.message)
 
 
-def _span(found: "dict[str, Any]", resource: "dict[str, Any]", scope: "dict[str, Any]") -> OtelSpan:
+def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]) -> OtelSpan:
     status = _object(found, "status")
     start, end = _whole(found, "startTimeUnixNano"), _whole(found, "endTimeUnixNano")
     if start <= 0:
@@ -140,20 +185,20 @@ def _span(found: "dict[str, Any]", resource: "dict[str, Any]", scope: "dict[str,
     )
 
 
-def _event(found: "dict[str, Any]", start: int) -> SpanEvent:
+def _event(found: dict[str, Any], start: int) -> SpanEvent:
     return SpanEvent(name=_text(found, "name"), at=_whole(found, "timeUnixNano") or start, attributes=_attributes(found))
 
 
-def _scope(found: "dict[str, Any]") -> "dict[str, Any]":
-    told = {"name": _text(found, "name"), "version": _text(found, "version"), "attributes": _attributes(found)}
-    return {name: value for name, value in told.items() if value}
+def _scope(found: dict[str, Any]) -> dict[str, Any]:
+    content = {"name": _text(found, "name"), "version": _text(found, "version"), "attributes": _attributes(found)}
+    return {name: value for name, value in content.items() if value}
 
 
-def _attributes(found: "dict[str, Any]") -> "dict[str, Any]":
+def _attributes(found: dict[str, Any]) -> dict[str, Any]:
     return {_text(pair, "key"): _plain(pair.get("value"), 0) for pair in _objects(found, "attributes")}
 
 
-def _plain(value: "Any", depth: int) -> "Any":
+def _plain(value: Any, depth: int) -> Any:
     """Return a typed value as JSON has it; bytes stay in base64, and no number is one that JSON has not."""
     if not isinstance(value, dict) or not value:
         return None
@@ -182,7 +227,7 @@ def _double(held: object) -> float | str:
     return number if isfinite(number) else repr(number)
 
 
-def _object(found: "dict[str, Any]", name: str) -> "dict[str, Any]":
+def _object(found: dict[str, Any], name: str) -> dict[str, Any]:
     value = found.get(name)
     if value is None:
         return {}
@@ -191,7 +236,7 @@ def _object(found: "dict[str, Any]", name: str) -> "dict[str, Any]":
     return value
 
 
-def _objects(found: "dict[str, Any]", name: str) -> "list[dict[str, Any]]":
+def _objects(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
     value = found.get(name)
     if value is None:
         return []
@@ -200,7 +245,7 @@ def _objects(found: "dict[str, Any]", name: str) -> "list[dict[str, Any]]":
     return value
 
 
-def _text(found: "dict[str, Any]", name: str) -> str:
+def _text(found: dict[str, Any], name: str) -> str:
     value = found.get(name)
     if value is None:
         return ""
@@ -209,7 +254,7 @@ def _text(found: "dict[str, Any]", name: str) -> str:
     return value
 
 
-def _whole(found: "dict[str, Any]", name: str) -> int:
+def _whole(found: dict[str, Any], name: str) -> int:
     """Read a whole number, which JSON may write as a text."""
     value = found.get(name)
     if value is None or value == "":
@@ -222,7 +267,7 @@ def _whole(found: "dict[str, Any]", name: str) -> int:
         raise Invalid(f"{name} is no whole number") from None
 
 
-def _named(found: "dict[str, Any]", name: str, start: str, names: tuple[str, ...]) -> int:
+def _named(found: dict[str, Any], name: str, start: str, names: tuple[str, ...]) -> int:
     """Read one of a list of names, which programs write by its number or by its name."""
     value = found.get(name)
     if isinstance(value, str) and value.removeprefix(start) in names:
@@ -230,7 +275,7 @@ def _named(found: "dict[str, Any]", name: str, start: str, names: tuple[str, ...
     return _whole(found, name)
 
 
-def _id(found: "dict[str, Any]", name: str, shape: "re.Pattern[str]") -> str:
+def _id(found: dict[str, Any], name: str, shape: re.Pattern[str]) -> str:
     text = _text(found, name).lower()
     if shape.match(text) is None or not text.strip("0"):
         raise Invalid(f"its {name} is none: {text[:40]!r}")

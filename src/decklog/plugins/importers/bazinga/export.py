@@ -1,11 +1,14 @@
-"""Writes a log as a bazinga database of the newest version, which its own programs can read."""
+"""Export a log as a bazinga-db database."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any, TypeVar
 
-from decklog.importing.exports.rows import Export, every, text_of
-from decklog.importing.landing import key_start
+from decklog.importing.exports import Export, every, text_of
+from decklog.importing.writer import key_start
 from decklog.journal.entry import BOOKKEEPING, EntryKind
-from decklog.plugins.importers.bazinga.ddl import STATEMENTS
+from decklog.log import Decklog
+from decklog.plugins.importers.bazinga.importer import SCHEMA
+from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
@@ -13,15 +16,8 @@ from decklog.stores.runs.run import ENDED, RunStatus
 from decklog.stores.tasks.plans import PhaseStatus, Plan
 from decklog.stores.workflow.context import ContextConsumption
 
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any, TypeVar
-
-    from decklog.log import Decklog
-    from decklog.records.record import Record
-
-    R = TypeVar("R", bound=Record)
-    Columns = dict[str, Any]
+R = TypeVar("R", bound=Record)
+Columns = dict[str, Any]
 
 SYSTEM = "bazinga"
 _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
@@ -43,20 +39,19 @@ _GROUP = (
 class BazingaExport:
     """Runs become sessions, entries logs; what only a Decklog has, such as tasks, has no table there."""
 
-    def __init__(self, log: "Decklog", path: str, *, wal: bool = False) -> None:
+    def __init__(self, log: Decklog, path: str, *, wal: bool = False) -> None:
         self.log = log
         self.out = Export(log, path, SYSTEM, wal=wal)
 
-    def run(self) -> "dict[str, Any]":
+    def run(self) -> dict[str, Any]:
         """Write everything; say how many rows each table has, and what had no place."""
         with self.out:
             return self._write()
 
     def _begin(self) -> None:
-        for statement in STATEMENTS:
-            self.out.db.execute(statement)
+        SCHEMA.create(self.out.db)
 
-    def _write(self) -> "dict[str, Any]":
+    def _write(self) -> dict[str, Any]:
         self._begin()
         for run in reversed(list(every(self.log.runs.find))):
             self._session(run)
@@ -75,7 +70,7 @@ class BazingaExport:
         self.out.report.leave_out_tables(self.log, _PLACED)
         return self.out.finish()
 
-    def _session(self, run: "Any") -> None:
+    def _session(self, run: Any) -> None:
         row: Columns = {
             "session_id": run.id,
             "start_time": _time(run.started_at),
@@ -106,7 +101,7 @@ class BazingaExport:
             if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
                 self._log_row(run_id, entry)
 
-    def _log_row(self, run_id: str, entry: "Any") -> None:
+    def _log_row(self, run_id: str, entry: Any) -> None:
         number = _number(entry.key, "orchestration_logs")
         row: Columns = {
             "session_id": run_id,
@@ -128,7 +123,7 @@ class BazingaExport:
         row = self.out.kept.restored(entry.id, row)
         self._place_log(entry, row, row.pop("id", number))
 
-    def _place_log(self, entry: "Any", row: "Columns", number: int | None) -> None:  # noqa: ARG002 - for those who note it down
+    def _place_log(self, entry: Any, row: Columns, number: int | None) -> None:  # noqa: ARG002 - for those who note it down
         self.out.insert_numbered("orchestration_logs", row, number)
 
     def _states(self, run_id: str) -> None:
@@ -156,7 +151,7 @@ class BazingaExport:
             row |= {"agent_type": output.agent, "group_id": output.group_id, "iteration": output.iteration}
             self._number_row("skill_outputs", row, _number(output.key, "skill_outputs"))
 
-    def _number_row(self, table: str, row: "Columns", number: int | None) -> None:
+    def _number_row(self, table: str, row: Columns, number: int | None) -> None:
         self.out.insert_numbered(table, self.out.kept.restored(f"{table} {number}", row), number)
 
     def _plan(self, run_id: str) -> None:
@@ -208,7 +203,7 @@ class BazingaExport:
             row |= {"iteration": use.iteration, "package_id": numbers[use.package_id], "consumed_at": _time(use.consumed_at)}
             self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
-    def _select(self, record_class: "type[R]", sql: str, **bound: "Any") -> "list[R]":
+    def _select(self, record_class: type[R], sql: str, **bound: Any) -> list[R]:
         return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
 
     def _learned(self) -> None:
@@ -229,16 +224,16 @@ class BazingaExport:
             self.out.write("strategies", f"strategies {one.id}", row)
 
 
-def _numbers(names: "list[str] | None") -> "list[Any] | None":
+def _numbers(names: list[str] | None) -> list[Any] | None:
     """Write the packages that a group refers to as numbers, as that system does."""
     return None if names is None else [int(name) if name.isdecimal() else name for name in names]
 
 
-def _phase(phase: "Any") -> "dict[str, Any]":
+def _phase(phase: Any) -> dict[str, Any]:
     """Write a phase as that system's commands look for it: by `phase` and `name`."""
     data = {"phase": phase.number, "name": phase.name, "status": phase.status.value, **phase.extra}
     if phase.status is not PhaseStatus.PENDING:
-        # A word of its own that it was imported with holds until it moves on here.
+        # A status that only the source knows is kept until the phase changes here.
         data["status"] = phase.status.value
     if phase.progress_percent:
         data["progress_percent"] = phase.progress_percent
@@ -253,7 +248,7 @@ def _number(key: str | None, table: str) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def _time(moment: "datetime | None") -> str | None:
+def _time(moment: datetime | None) -> str | None:
     """Write a time as that system does, which sorts times as texts; one that is finer than a second keeps its fraction."""
     if moment is None:
         return None

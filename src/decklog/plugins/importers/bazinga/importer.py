@@ -1,22 +1,524 @@
-"""Takes over a bazinga database of any version: sessions become runs, logs entries, and all else its own kind of record."""
+"""Import bazinga-db's databases."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
 
-from decklog.importing.importing import Import
-from decklog.importing.report import Fate
-from decklog.importing.row import Row
+from decklog.core.errors import Conflict, Invalid, NotFound, SchemaTooNew
+from decklog.importing.exports import Schema
+from decklog.importing.importer import Import
+from decklog.importing.report import Outcome
+from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.plugins.importers.bazinga import schema
-from decklog.plugins.importers.bazinga.context import ContextTables
-from decklog.plugins.importers.bazinga.memory import MemoryTables
-from decklog.plugins.importers.bazinga.work import WorkTables
+from decklog.importing.writer import Mapping, PendingEntry, RowWriter, describes, run_id_of, saved_outcome
+from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
+from decklog.log import Decklog
+from decklog.records.values import to_json
+from decklog.stores.memory.patterns import ErrorPattern
+from decklog.stores.memory.strategies import Strategy, StrategyTopic
+from decklog.stores.of_run import next_number
+from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
+from decklog.stores.tasks.criteria import Criterion, CriterionStatus
+from decklog.stores.tasks.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
+from decklog.stores.tasks.plans import PhaseStatus, Plan, PlanPhase, read_phases
+from decklog.stores.workflow.context_package import (
+    ConsumingAgent,
+    ContextAgent,
+    ContextConsumer,
+    ContextConsumption,
+    ContextPackage,
+    ContextScope,
+    PackagePriority,
+    PackageType,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+NEWEST = 19
 
-    from decklog.importing.landing import Mapping
-    from decklog.log import Decklog
+SCHEMA = Schema(__file__)
+TABLES = {
+    **{name: columns for name, columns in SCHEMA.tables.items() if name != "schema_version"},
+    # Only in old files.
+    "configuration": ("key", "value", "updated_at"),
+    "decisions": ("id", "session_id", "timestamp", "iteration", "decision_type", "decision_data"),
+}
+
+KEYS = {
+    "sessions": ("session_id",),
+    "task_groups": ("session_id", "id"),
+    "consumption_scope": ("scope_id",),
+    "error_patterns": ("pattern_hash", "project_id"),
+    "strategies": ("strategy_id",),
+    "configuration": ("key",),
+}
+
+
+def version_of(source: SqliteSource) -> int:
+    """Find a file's schema version; refuse what is no bazinga database, and what is newer than we know."""
+    if "sessions" not in source or "orchestration_logs" not in source:
+        raise Invalid(
+            f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
+            hint=f"It has {', '.join(source.columns) or 'no tables'}.",
+        )
+    versions = [row.get("version") for row in source.rows("schema_version")]
+    newest = max((version for version in versions if type(version) is int), default=1)
+    if newest > NEWEST:
+        raise SchemaTooNew(
+            f"{source.path} has schema version {newest}, and {NEWEST} is the newest known", version=newest, newest=NEWEST
+        )
+    return newest
+
+
+class BazingaTables:
+    """Mappings of one file. A mapping is a method that imports a row and returns its outcome."""
+
+    log: Decklog
+    writer: RowWriter
+    # The sessions that are here, with the runs they became.
+    sessions: dict[str, str]
+
+    def in_run(self, row: Row) -> str:
+        """Place a row in its session's run; a row whose session is gone can't be placed."""
+        session = row.text("session_id")
+        if session is None:
+            raise Invalid(f"{row} names no session")
+        run_id = row.stream = self.sessions.get(session) or self._run_of(session)
+        return run_id
+
+    def _run_of(self, session: str) -> str:
+        run_id = run_id_of(session)
+        if not self.writer.has_run(run_id):
+            raise NotFound(f"its session {session} is not in the file")
+        self.sessions[session] = run_id
+        return run_id
+
+
+_JSON = (dict, list, str, int, float, bool)
+# An enumeration looks its members up at every mention, and logs have a great many rows.
+_INTERACTION, _EVENT = EntryKind.INTERACTION, EntryKind.EVENT
+_KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
+UNKNOWN_MODEL = "unknown"
+UNKNOWN_AGENT = "unknown"
+
+
+class WorkTables(BazingaTables):
+    """One mapping for each table: what it makes of a row."""
+
+    def session(self, row: Row) -> Outcome:
+        """Make a session a run."""
+        session = row.take("session_id")
+        run_id = row.stream = run_id_of(str(session))
+        if run_id != session:
+            row.replace("session_id", run_id)
+        created = row.time("created_at")
+        started = row.time("start_time", created) or EPOCH
+        if created not in (None, started):
+            row.left["created_at"] = row.columns["created_at"]
+        status = row.one_of("status", RunStatus, RunStatus.ACTIVE)
+        ended = self._ended(row, status, started)
+        return self.writer.record(
+            Run,
+            clock="updated_at",
+            new_stream=True,
+            id=run_id,
+            goal=row.text("original_requirements", ""),
+            status=status,
+            mode=row.one_of("mode", RunMode, None),
+            branch=row.text("initial_branch"),
+            metadata=_metadata(row),
+            started_at=started,
+            updated_at=max(started, ended or started),
+            ended_at=ended,
+        )
+
+    def _ended(self, row: Row, status: RunStatus | None, started: datetime) -> datetime | None:
+        ended: datetime | None = row.time("end_time")
+        if status not in ENDED:
+            if ended is not None:
+                row.replace("end_time", None)
+            return None
+        return ended or started
+
+    def group(self, row: Row) -> Outcome:
+        """Take a task group over."""
+        run_id, group_id = self.in_run(row), row.text("id")
+        present = self.writer.intake.seek(Group, (run_id, group_id))
+        created: datetime = row.time("created_at", EPOCH)
+        return self.writer.record(
+            Group,
+            clock="updated_at",
+            run_id=run_id,
+            group_id=group_id,
+            number=present.number if present else next_number(self.log.db, Group, run_id),
+            created_at=created,
+            updated_at=row.time("updated_at", created),
+            **_group_words(row),
+            **_group_figures(row),
+        )
+
+    @describes
+    def log_entry(self, row: Row) -> PendingEntry:
+        """Map a log row to an entry: an interaction, a reasoning or an event."""
+        self.in_run(row)
+        kind = row.one_of("log_type", EntryKind, _INTERACTION) or _INTERACTION
+        if kind not in _KINDS:
+            row.replace("log_type", _INTERACTION.value)
+            kind = _INTERACTION
+        entry = {
+            "body": row.text("content", ""),
+            "kind": kind,
+            "subtype": row.text("event_subtype"),
+            "agent": row.text("agent_type", UNKNOWN_AGENT),
+            "agent_id": row.text("agent_id"),
+            "group_id": row.text("group_id", "global" if kind is _EVENT else None),
+            "iteration": row.whole("iteration", low=-(2**63)),
+            "payload": row.json("event_payload", (dict, list)),
+            "phase": row.one_of("reasoning_phase", ReasoningPhase, None),
+            "confidence": row.one_of("confidence_level", Confidence, None),
+            "refs": row.texts("references_json"),
+            "at": row.time("timestamp"),
+        }
+        if row.take("redacted"):
+            row.replace("redacted", 0)
+        return self._with_key(row, kind, entry)
+
+    def _with_key(self, row: Row, kind: EntryKind, entry: dict[str, Any]) -> PendingEntry:
+        given = row.text("idempotency_key")
+        row.take("id")
+        if given is not None and kind is _EVENT:
+            # The event keeps its key, so that sending it again is recognized; its number is a kept column.
+            row.left["id"] = row.columns["id"]
+            entry["key"] = given
+        elif given is not None:
+            row.left["idempotency_key"] = given
+        return self.writer.entry(row, entry)
+
+    def state(self, row: Row) -> Outcome:
+        """Save a state; files before version 18 hold every save, and each becomes a version."""
+        run_id = self.in_run(row)
+        document = row.document("state_data", _JSON)
+        given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
+        saved_at = row.time("timestamp")
+        if not self.writer.first_time(row, as_it_is=True):
+            row.left = {}
+            return Outcome.ALREADY
+        if self._is_older(run_id, given, saved_at):
+            return self.writer.keep(row, "a newer version is here", saved_at)
+        saved = self.log.states.save(run_id, given["name"], document, group_id=given["group_id"], saved_at=saved_at)
+        if saved.already:
+            return self.writer.keep(row, f"the same as version {saved.version}", saved_at)
+        row.made = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
+        return Outcome.NEW
+
+    def _is_older(self, run_id: str, place: dict[str, str], saved_at: datetime | None) -> bool:
+        try:
+            present = self.log.states.get(run_id, place["name"], group_id=place["group_id"])
+        except NotFound:
+            return False
+        return saved_at is not None and saved_at < present.saved_at
+
+    @describes
+    def tokens(self, row: Row) -> PendingEntry:
+        """Charge an estimate of tokens; neither model nor price is known."""
+        self.in_run(row)
+        row.take("id")
+        charge = {
+            "model": UNKNOWN_MODEL,
+            "input_tokens": row.whole("tokens_estimated", 0),
+            "agent": row.text("agent_type"),
+            "agent_id": row.text("agent_id"),
+            "call_site": "estimate",
+            "occurred_at": row.time("timestamp"),
+        }
+        return self.writer.charge(row, charge)
+
+    def output(self, row: Row) -> Outcome:
+        """Save a skill's output; of those with the same iteration, the later ones get the next."""
+        run_id = self.in_run(row)
+        row.take("id")
+        output = self.log.outputs.save(
+            run_id,
+            row.text("skill_name", ""),
+            row.document("output_data", _JSON),
+            agent=row.text("agent_type"),
+            group_id=row.text("group_id"),
+            saved_at=row.time("timestamp"),
+            key=self.writer.key(row),
+        )
+        if row.take("iteration", 1) != output.iteration:
+            row.replace("iteration", output.iteration)
+        return saved_outcome(output)
+
+    def plan(self, row: Row) -> Outcome:
+        """Take a development plan over, with its phases."""
+        run_id = self.in_run(row)
+        row.take("id")
+        created: datetime = row.time("created_at", EPOCH)
+        updated: datetime = row.time("updated_at", created)
+        phases = read_phases([_phase(item) for item in row.json("phases", (list,), [])])
+        outcome = self.writer.record(
+            Plan,
+            clock="updated_at",
+            run_id=run_id,
+            original_prompt=row.text("original_prompt", ""),
+            plan_text=row.text("plan_text", ""),
+            total_phases=row.whole("total_phases", len(phases)),
+            current_phase=row.whole("current_phase"),
+            metadata=row.json("metadata", (dict,)),
+            created_at=created,
+            updated_at=updated,
+        )
+        marked = [
+            self.writer.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase) for phase in phases
+        ]
+        if outcome is Outcome.ALREADY and marked.count(Outcome.ALREADY) < len(marked):
+            outcome = Outcome.CHANGED
+        row.left["id"] = row.columns["id"]
+        row.made = f"plan {run_id}"
+        return outcome
+
+    def criterion(self, row: Row) -> Outcome:
+        """Take a success criterion over."""
+        run_id, text = self.in_run(row), row.text("criterion", "")
+        created: datetime = row.time("created_at", EPOCH)
+        row.take("id")
+        outcome = self.writer.record(
+            Criterion,
+            clock="updated_at",
+            run_id=run_id,
+            number=self._number_of(run_id, text),
+            criterion=text,
+            status=row.one_of("status", CriterionStatus, CriterionStatus.PENDING),
+            actual=row.text("actual"),
+            evidence=row.text("evidence"),
+            required=row.flag("required_for_completion", True),
+            created_at=created,
+            updated_at=row.time("updated_at", created),
+        )
+        row.left["id"] = row.columns["id"]
+        row.made = f"criterion {run_id} {text}"
+        return outcome
+
+    def _number_of(self, run_id: str, criterion: str) -> int:
+        try:
+            present: Criterion = self.log.criteria.get(run_id, criterion)
+        except NotFound:
+            return next_number(self.log.db, Criterion, run_id)
+        return present.number if present.criterion == criterion else next_number(self.log.db, Criterion, run_id)
+
+
+def _phase(item: Any) -> Any:
+    """Map a phase; an unknown status goes to the extra fields."""
+    if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
+        return item
+    given = item.get("extra")
+    extra = given if isinstance(given, dict) else {}
+    return {**{name: value for name, value in item.items() if name != "status"}, "extra": {**extra, "status": item["status"]}}
+
+
+def _metadata(row: Row) -> dict[str, Any]:
+    """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
+    found: dict[str, Any] = row.json("metadata", (dict,), {})
+    if found == {} and "metadata" not in row.left and row.columns.get("metadata") is not None:
+        row.replace("metadata", None)
+    return found
+
+
+def _packages(row: Row) -> list[str] | None:
+    """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
+    found = row.texts("context_references")
+    if found:
+        numbers = [int(text) if text.isdecimal() else text for text in found]
+        row.instead.pop("context_references", None)
+        if row.json("context_references", (list,)) != numbers:
+            row.replace("context_references", to_json(numbers))
+    return found
+
+
+def _group_words(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.text("name", ""),
+        "status": row.one_of("status", GroupStatus, GroupStatus.PENDING),
+        "assigned_to": row.text("assigned_to"),
+        "last_review_status": row.one_of("last_review_status", ReviewStatus, None),
+        "feature_branch": row.text("feature_branch"),
+        "merge_status": row.one_of("merge_status", MergeStatus, None),
+        "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
+        "context_references": _packages(row),
+        "specializations": row.texts("specializations"),
+        "component_path": row.text("component_path"),
+        "speckit_task_ids": row.texts("speckit_task_ids"),
+    }
+
+
+def _group_figures(row: Row) -> dict[str, Any]:
+    return {
+        "revision_count": row.whole("revision_count", 0),
+        "complexity": row.whole("complexity", low=1, high=10),
+        "item_count": row.whole("item_count", 1, low=1),
+        "security_sensitive": row.flag("security_sensitive"),
+        "qa_attempts": row.whole("qa_attempts", 0),
+        "tl_review_attempts": row.whole("tl_review_attempts", 0),
+        "review_iteration": row.whole("review_iteration", 1, low=1),
+        "no_progress_count": row.whole("no_progress_count", 0),
+        "blocking_issues_count": row.whole("blocking_issues_count", 0),
+    }
+
+
+_LONGEST_SUMMARY = 200
+
+
+class ContextTables(BazingaTables):
+    """Packages keep their numbers where these are free in this log."""
+
+    # The file's package ids, and the runs they are of.
+    packages: dict[str, str]
+
+    def package(self, row: Row) -> Outcome:
+        """Take a package over."""
+        run_id = self.in_run(row)
+        number = row.take("id")
+        package_id = package_id_of(run_id, number)
+        group_id = row.text("group_id")
+        if (row.take("scope", "group") == ContextScope.GLOBAL) != (group_id is None):
+            row.replace("scope", ContextScope.GLOBAL.value if group_id is None else ContextScope.GROUP.value)
+        if row.take("version", 1) != 1:
+            row.replace("version", 1)
+        outcome = self.writer.record(
+            ContextPackage,
+            id=package_id,
+            number=self._number(package_id, number),
+            run_id=run_id,
+            group_id=group_id,
+            scope=ContextScope.GLOBAL if group_id is None else ContextScope.GROUP,
+            package_type=row.needed("package_type", PackageType),
+            file_path=row.text("file_path", ""),
+            producer=row.needed("producer_agent", ContextAgent),
+            priority=row.one_of("priority", PackagePriority, PackagePriority.MEDIUM),
+            summary=_summary(row),
+            size_bytes=row.whole("size_bytes"),
+            created_at=row.time("created_at", EPOCH),
+        )
+        self.packages[str(number)] = run_id
+        return outcome
+
+    def _number(self, package_id: str, number: object) -> int:
+        """Return the file's number when nobody here has it, and the next one otherwise."""
+        if type(number) is int and number > 0:
+            try:
+                present: ContextPackage = self.log.context.get(str(number))
+            except NotFound:
+                return number
+            if present.id == package_id:
+                return number
+        row = self.log.db.one("select coalesce(max(number), 0) + 1 from packages", {})
+        return int(row[0]) if row else 1
+
+    def consumer(self, row: Row) -> Outcome:
+        """Take over for whom a package is; one who read it in several iterations is one consumer here."""
+        package_id, run_id = self._package_of(row)
+        agent = row.needed("agent_type", ContextAgent)
+        iteration, consumed_at = row.whole("iteration", 1), row.time("consumed_at")
+        row.made = f"consumer {package_id} {agent}"
+        is_known = not self.writer.first_time(row)
+        if is_known:
+            row.left = {}
+        elif self.writer.intake.seek(ContextConsumer, (package_id, agent)) is not None:
+            raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")
+        return self.writer.record(
+            ContextConsumer,
+            package_id=package_id,
+            agent=agent,
+            run_id=run_id,
+            iteration=iteration,
+            consumed_at=consumed_at,
+        )
+
+    def consumption(self, row: Row) -> Outcome:
+        """Take over who used a package in which iteration."""
+        package_id, run_id = self._package_of(row)
+        row.take("session_id")
+        scope_id = row.text("scope_id")
+        return self.writer.record(
+            ContextConsumption,
+            id=f"use_{scope_id}",
+            scope_id=scope_id,
+            run_id=run_id,
+            group_id=row.text("group_id", ""),
+            agent=row.needed("agent_type", ConsumingAgent),
+            iteration=row.whole("iteration", 0),
+            package_id=package_id,
+            consumed_at=row.time("consumed_at", EPOCH),
+        )
+
+    def _package_of(self, row: Row) -> tuple[str, str]:
+        """Find the package that a row is about, and place the row in its run."""
+        number = row.take("package_id")
+        if str(number) not in self.packages:
+            raise NotFound(f"its package {number} is not in the file, or could not be taken")
+        run_id = row.stream = self.packages[str(number)]
+        return package_id_of(run_id, number), run_id
+
+
+def package_id_of(run_id: str, number: object) -> str:
+    return f"pkg_{run_id}_{number}"
+
+
+def _summary(row: Row) -> str:
+    """Take the summary; one that is too long is shortened, and kept as it was."""
+    summary = " ".join(str(row.text("summary", "")).splitlines())
+    short = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 3] + "..."
+    if short != row.columns.get("summary") and row.columns.get("summary") is not None:
+        row.replace("summary", short)
+    return short
+
+
+_TOPICS = ("implementation", "architecture", "methodology", "general")
+
+
+class MemoryTables(BazingaTables):
+    """Patterns and strategies belong to projects, not to runs."""
+
+    def pattern(self, row: Row) -> Outcome:
+        """Take an error pattern over with its counts."""
+        created: datetime = row.time("created_at", EPOCH)
+        confidence = row.take("confidence", 0.5)
+        if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
+            raise Invalid(f"a confidence goes from 0 to 1; it is {confidence!r}")
+        fields: dict[str, Any] = {
+            "pattern_hash": row.text("pattern_hash"),
+            "project": row.text("project_id", ""),
+            "signature": row.json("signature_json", (dict,), {}),
+            "solution": row.text("solution", ""),
+            "created_at": created,
+            "last_seen_at": row.time("last_seen", created),
+            "confidence": float(confidence),
+            "occurrences": row.whole("occurrences", 1, low=1),
+            "lang": row.text("lang"),
+            "ttl_days": row.whole("ttl_days", 90, low=1, high=100_000),
+        }
+        adopted = self.log.patterns.adopt(**fields)
+        return self.writer.record(ErrorPattern, clock="last_seen_at", **fields) if adopted.already else Outcome.NEW
+
+    def strategy(self, row: Row) -> Outcome:
+        """Import a strategy with its id; an unknown topic becomes `general`."""
+        created: datetime = row.time("created_at", EPOCH)
+        topic = row.take("topic")
+        if topic not in _TOPICS:
+            topic = row.replace("topic", "general")
+        strategy_id = row.text("strategy_id")
+        fields: dict[str, Any] = {
+            "project": row.text("project_id", ""),
+            "topic": StrategyTopic(topic),
+            "insight": row.text("insight", ""),
+            "created_at": created,
+            "last_seen_at": row.time("last_seen", created),
+            "helpfulness": row.whole("helpfulness", 0),
+            "lang": row.text("lang"),
+            "framework": row.text("framework"),
+        }
+        adopted = self.log.strategies.adopt(strategy_id, **fields)
+        return self.writer.record(Strategy, clock="last_seen_at", id=strategy_id, **fields) if adopted.already else Outcome.NEW
+
 
 _CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
 
@@ -25,16 +527,16 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
     """One file, table by table, in the order in which rows refer to each other."""
 
     system = "bazinga"
-    tables = schema.TABLES
-    keys = schema.KEYS
+    tables = TABLES
+    keys = KEYS
     ignored = ("schema_version",)
 
-    def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
+    def __init__(self, log: Decklog, path: str, **settings: Any) -> None:
         super().__init__(log, path, **settings)
         self.sessions: dict[str, str] = {}
         self.packages: dict[str, str] = {}
 
-    def mappings(self) -> "dict[str, Mapping]":
+    def mappings(self) -> dict[str, Mapping]:
         """Name the tables with their mappings; what configured the old system means nothing here, and is kept."""
         return {
             "sessions": self.session,
@@ -59,17 +561,17 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
 
     def check(self, source: SqliteSource) -> None:
         """Refuse what is no bazinga database, or a newer one than is known."""
-        self.report.version = schema.version_of(source)
+        self.report.version = version_of(source)
 
-    def in_order(self, source: SqliteSource, table: str) -> "Iterable[dict[str, Any]]":
+    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
         """Give rows as they were written; states by time, because old files hold every version of them."""
         return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 
-    def configuration(self, row: Row) -> Fate:
+    def configuration(self, row: Row) -> Outcome:
         """Keep a row that configured the old system."""
-        return self.landing.keep(row, _CONFIGURATION)
+        return self.writer.keep(row, _CONFIGURATION)
 
-    def decision(self, row: Row) -> Fate:
+    def decision(self, row: Row) -> Outcome:
         """Keep a decision of the oldest files as an event of its run."""
         self.in_run(row)
-        return self.landing.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))
+        return self.writer.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))

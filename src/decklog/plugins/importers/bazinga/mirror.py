@@ -1,28 +1,290 @@
-"""The file that bazinga's readers open: its tables in its own schema, brought up to date from the log after every call.
+"""Maintain the SQLite file that readers of a bazinga database open."""
 
-A mark in each stream says how far the file has got, in the transaction that got it there. Whoever comes next goes on from the
-marks, so a call that died between the log and the file leaves nothing to repair.
-"""
-
+import json
 import os
-from typing import TYPE_CHECKING
+import re
+import shutil
+import tempfile
+from functools import lru_cache
+from typing import Any
 
 from decklog.core.errors import Conflict, Damaged, NotADatabase
-from decklog.db.sqlite.foreign import FileBeside
-from decklog.journal.rows import STREAM_SIZE
-from decklog.plugins.importers.bazinga.mirrored import (
-    APPLICATION_ID,
-    ENTRIES,
-    MARKS,
-    MOVED,
-    add_logs,
-    set_marks,
-    set_moved,
-    take_change,
+from decklog.db.sqlite.foreign import FileBeside, put_in_place
+from decklog.journal.rows import STREAM_SIZE, number_of
+from decklog.log import Decklog
+from decklog.plugins.importers.bazinga.export import BazingaExport
+from decklog.plugins.importers.bazinga.importer import TABLES
+
+_TIME = r"\btime\((\w+\.\w+)\)"
+_SPELLED = r"replace(replace(substr(\1, 1, 26), 'T', ' '), '.000000', '')"
+
+
+@lru_cache
+def _texts() -> dict[str, str]:
+    with open(os.path.join(os.path.dirname(__file__), "tables.sqlite.sql"), encoding="utf-8") as file:
+        text = file.read()
+    found = {}
+    for part in text.split("\n\n-- ")[1:]:
+        name, _, select = part.partition("\n")
+        found[name] = select.strip().rstrip(";")
+    return found
+
+
+def question(table: str, schema: str) -> str:
+    """Return the select that answers for one table, of a log that is attached under a name."""
+    return re.sub(_TIME, _SPELLED, _texts()[table]).replace(" log.", f" {schema}.")
+
+
+def questions(schema: str) -> dict[str, str]:
+    """Return each table's name and its select."""
+    return {table: question(table, schema) for table in _texts()}
+
+
+class MirroredRows:
+    """The rows of a table that belong to one record.
+
+    `which` is the condition for the rows; the parts of the record's identity are bound in their order. `known_by` is what a
+    row is changed in its place by: one that never changes is known by nothing. What is `fixed` stays as it was first written,
+    and `gone` removes what the log no longer has.
+    """
+
+    def __init__(self, table: str, which: str, known_by: str = "", fixed: str = "", gone: str = "") -> None:
+        self.table = table
+        self.which = which
+        self.known_by = known_by
+        self.fixed = fixed
+        self.gone = gone
+
+
+# Distinguishes the file from one that bazinga itself made.
+APPLICATION_ID = 0x424D4952
+MARKS = "decklog_marks"
+ENTRIES = "decklog_entries"
+MOVED = "temp.moved m cross join log.entries e on e.pos between m.first and m.last"
+_PLAN = MirroredRows("development_plans", "p.run_id = ?1", "session_id", "created_at")
+_RECORDS = {
+    "runs": MirroredRows("sessions", "r.id = ?1", "session_id", "start_time created_at"),
+    "groups": MirroredRows("task_groups", "g.run_id = ?1 and g.group_id = ?2", "id, session_id", "created_at"),
+    "states": MirroredRows(
+        "state_snapshots", "s.run_id = ?1 and s.group_id = ?2 and s.name = ?3", "session_id, state_type, group_id"
+    ),
+    "charges": MirroredRows("token_usage", "c.id = ?1"),
+    "outputs": MirroredRows("skill_outputs", "o.id = ?1"),
+    "plans": _PLAN,
+    "phases": _PLAN,
+    "criteria": MirroredRows(
+        *("success_criteria", "c.run_id = ?1", "session_id, criterion", "created_at"),
+        """
+        delete from main.success_criteria
+         where session_id = ?1 and criterion not in (select criterion from log.criteria where run_id = ?1)
+        """,
+    ),
+    "packages": MirroredRows("context_packages", "p.id = ?1", "id", "created_at"),
+    "context_consumptions": MirroredRows("consumption_scope", "c.id = ?1", "scope_id"),
+    "patterns": MirroredRows(
+        *("error_patterns", "e.pattern_hash = ?1 and e.project = ?2", "pattern_hash, project_id", "created_at"),
+        """
+        delete from main.error_patterns
+         where pattern_hash = ?1 and project_id = ?2
+           and not exists (select 1 from log.patterns where pattern_hash = ?1 and project = ?2)
+        """,
+    ),
+    "strategies": MirroredRows("strategies", "s.id = ?1", "strategy_id", "created_at"),
+}
+_WORKFLOW = {
+    "workflow_transitions": "workflow_transitions",
+    "workflow_markers": "agent_markers",
+    "workflow_rules": "workflow_special_rules",
+}
+# Ids that are given out here; a package has the number that it has in the log.
+_NUMBERED = frozenset(
+    {"token_usage", "skill_outputs", "state_snapshots", "development_plans", "success_criteria", "context_package_consumers"}
 )
 
-if TYPE_CHECKING:
-    from decklog.log import Decklog
+
+def take_change(file: FileBeside, table: str, record_id: str) -> None:
+    """Write the rows of one record anew, as the log has it now."""
+    if table in _WORKFLOW:
+        fill_workflow(file, _WORKFLOW[table])
+    elif table == "context_consumers":
+        _take_consumer(file, *json.loads(record_id))
+    elif table in _RECORDS:
+        parts = json.loads(record_id) if record_id.startswith("[") else [record_id]
+        rows = _RECORDS[table]
+        # A condition may name fewer parts than there are.
+        bound = parts[: max(rows.which.count("?"), 1)]
+        if rows.gone:
+            file.rows(rows.gone, bound)
+        file.rows(_put(table), bound)
+
+
+@lru_cache
+def _put(source: str) -> str:
+    rows = _RECORDS[source]
+    names = [name for name in TABLES[rows.table] if name != "id" or rows.table not in _NUMBERED]
+    text = _narrowed(question(rows.table, "log"), rows.which)
+    # SQLite needs `where` between a select and a clause on conflicts.
+    text = f"insert into main.{rows.table} ({', '.join(names)}) select {', '.join(names)} from ({text}) where true"
+    if not rows.known_by:
+        return text
+    kept = {*rows.known_by.split(", "), *rows.fixed.split()}
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in kept)
+    return f"{text} on conflict ({rows.known_by}) do update set {changes}"
+
+
+def _narrowed(asked: str, which: str) -> str:
+    last = asked.rpartition("\n  from ")[2]
+    return f"{asked} {'and' if ' where ' in last else 'where'} {which}"
+
+
+def _take_consumer(file: FileBeside, package_id: str, agent: str) -> None:
+    """Fill the row of one for whom a package is and who has not read it; add it where there is none."""
+    found = _narrowed(question("context_package_consumers", "log"), "c.package_id = ?1 and c.agent = ?2")
+    waiting = """
+        select min(w.id) from main.context_package_consumers w join log.packages p on p.number = w.package_id
+         where p.id = ?1 and w.agent_type = ?2
+    """
+    update = f"""
+        update main.context_package_consumers set (consumed_at, iteration) = (select consumed_at, iteration from ({found}))
+         where id = coalesce(({waiting} and w.consumed_at is null), ({waiting}))
+    """
+    if not file.changed(update, (package_id, agent)):
+        names = "package_id, agent_type, consumed_at, iteration"
+        file.rows(f"insert into main.context_package_consumers ({names}) select {names} from ({found})", (package_id, agent))
+
+
+def fill_workflow(file: FileBeside, table: str) -> None:
+    """Write a table of the workflow anew, all of it."""
+    names = ", ".join(name for name in TABLES[table] if name != "id")
+    file.rows(f"delete from main.{table}")
+    file.rows(f"insert into main.{table} ({names}) select {names} from ({question(table, 'log')}) order by id")
+
+
+def add_logs(file: FileBeside) -> None:
+    """Add the entries that moved and are not here yet, all sessions together in the order of their times."""
+    last = file.value(
+        f"select max(coalesce((select max(id) from main.orchestration_logs), 0), coalesce(max(id), 0)) from {ENTRIES}"
+    )
+    asked = question("orchestration_logs", "log")
+    condition = asked.rpartition("\n where ")[2]
+    added = file.changed(
+        f"""
+        insert into main.{ENTRIES} (id, pos)
+        select ?1 + row_number() over (order by e.at, e.pos), e.pos from {MOVED}
+         where {condition} and not exists (select 1 from main.{ENTRIES} known where known.pos = e.pos)
+        """,
+        (last,),
+    )
+    if added:
+        names = ", ".join(TABLES["orchestration_logs"])
+        numbered = asked.replace("e.seq as id", "known.id as id", 1).replace(
+            "from log.entries e", f"from main.{ENTRIES} known cross join log.entries e on e.pos = known.pos", 1
+        )
+        sql = f"insert into main.orchestration_logs ({names}) select {names} from ({numbered} and known.id > ?1) order by id"
+        file.rows(sql, (last,))
+
+
+def set_moved(file: FileBeside, streams: list[tuple[int, int, int]]) -> None:
+    """Note down which entries are to be taken: of each stream those after a number, up to another."""
+    file.rows("create temp table if not exists moved (stream_no integer primary key, first integer, last integer)")
+    file.rows("delete from temp.moved")
+    for no, seen, newest in streams:
+        file.rows("insert into temp.moved values (?, ?, ?)", (no, no * STREAM_SIZE + seen + 1, no * STREAM_SIZE + newest))
+
+
+def set_marks(file: FileBeside) -> None:
+    """Note down how far the file has got."""
+    file.rows(
+        f"""
+        insert or replace into main.{MARKS} (stream_no, seq, hash)
+        select m.stream_no, e.seq, e.hash from temp.moved m join log.entries e on e.pos = m.last
+        """
+    )
+
+
+_OWN = (
+    f"create table {MARKS} (stream_no integer primary key, seq integer not null, hash text not null)",
+    f"create table {ENTRIES} (id integer primary key, pos integer not null unique)",
+)
+_HEADS = f"""
+    select no, 0, max(pos) % {STREAM_SIZE}
+      from streams join entries on pos >= no * {STREAM_SIZE} and pos < (no + 1) * {STREAM_SIZE}
+     group by no
+"""
+_REFUSAL = "Decklog keeps this file from its log; what is written here would be lost. Write with bazinga-db."
+
+
+class MirrorExport(BazingaExport):
+    """An export that knows which entry each row of the logs is, and leaves those that had no number there for later."""
+
+    def __init__(self, log: Decklog, path: str) -> None:
+        super().__init__(log, path, wal=True)
+        self._numbers: dict[str, int] = {}
+
+    def _begin(self) -> None:
+        super()._begin()
+        for statement in _OWN:
+            self.out.db.execute(statement)
+
+    def _place_log(self, entry: Any, row: dict[str, Any], number: int | None) -> None:
+        if number is None or self.out.has("orchestration_logs", number):
+            return
+        stream = entry.stream
+        if stream not in self._numbers:
+            self._numbers[stream] = number_of(self.log.db, stream) or 0
+        if self.out.insert("orchestration_logs", {**row, "id": number}):
+            position = self._numbers[stream] * STREAM_SIZE + entry.seq
+            self.out.db.execute(f"insert into {ENTRIES} values (?, ?)", (number, position))
+
+
+def make(log: Decklog, path: str) -> None:
+    """Make the file; one that was there is replaced, and passes on who may read it."""
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
+    folder = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".decklog-mirror-")
+    try:
+        made = os.path.join(folder, "made.db")
+        streams = log.db.read(lambda: _export(log, made))
+        _complete(made, log.db.target, streams)
+        os.chmod(made, mode)
+        put_in_place(made, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _export(log: Decklog, path: str) -> list[tuple[int, int, int]]:
+    """Write what the log has at one moment; say how far each stream was then."""
+    MirrorExport(log, path).run()
+    _, rows = log.db.rows(_HEADS, {})
+    return [(no, seen, newest) for no, seen, newest in rows]
+
+
+def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> None:
+    file = FileBeside(path, log_path)
+    try:
+        with file.writing():
+            set_moved(file, streams)
+            add_logs(file)
+            for table in ("workflow_transitions", "agent_markers", "workflow_special_rules"):
+                # A project that was switched shows the workflow it had, until another one is loaded.
+                if file.value(f"select 1 from main.{table} limit 1") is None:
+                    fill_workflow(file, table)
+            set_marks(file)
+            _guard(file)
+            file.rows(f"pragma main.application_id = {APPLICATION_ID}")
+        file.rows("pragma main.wal_checkpoint(truncate)")
+    finally:
+        file.close()
+
+
+def _guard(file: FileBeside) -> None:
+    """Refuse the writes of others, which the next call would not know of."""
+    for (table,) in file.rows(
+        "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
+    ):
+        for act in ("insert", "update", "delete"):
+            name = f"decklog_keeps_{table}_{act}".replace('"', "")
+            file.rows(f"""create trigger main."{name}" before {act} on "{table}" begin select raise(abort, '{_REFUSAL}'); end""")
+
 
 _NEWEST = f"(select max(pos) from log.entries where pos >= no * {STREAM_SIZE} and pos < (no + 1) * {STREAM_SIZE})"
 _BEHIND = f"""
@@ -43,9 +305,9 @@ _TEXTS_DROPPED = f"select 1 from {MOVED} where e.kind = 'event' and e.subtype = 
 
 
 class Mirror:
-    """One log's file for readers, made when it is missing, damaged, or tells of another history."""
+    """One log's file for readers, created when it is missing, damaged, or belongs to another history."""
 
-    def __init__(self, path: str, log: "Decklog") -> None:
+    def __init__(self, path: str, log: Decklog) -> None:
         self.path = path
         self._log = log
         self._file: FileBeside | None = None
@@ -105,7 +367,7 @@ class Mirror:
         return self._file
 
     def _checked(self) -> FileBeside:
-        """Open the file, and make sure that it is ours and tells of this log."""
+        """Open the file, and check that it is ours and belongs to this log."""
         file = FileBeside(self.path, self._log.db.target)
         try:
             if file.value("pragma main.application_id") != APPLICATION_ID:
@@ -115,17 +377,16 @@ class Mirror:
                     path=self.path,
                 )
             if file.value(_OTHER_HISTORY) is not None:
-                raise Damaged(f"{self.path} tells of another history than {self._log.db.target}", path=self.path)
+                raise Damaged(f"{self.path} belongs to another history than {self._log.db.target}", path=self.path)
         except BaseException:
             file.close()
             raise
         return file
 
     def _make_anew(self, *, is_damaged: bool = False) -> None:
-        from decklog.plugins.importers.bazinga.mirror_making import make
 
         self.close()
-        # One process at a time; whoever waited may find it made.
+        # One process at a time; after waiting, the file may exist.
         with self._log.transaction():
             if is_damaged or self._needs_making():
                 make(self._log, self.path)
@@ -154,11 +415,6 @@ class Mirror:
                 take_change(file, table, record_id)
             set_marks(file)
         return True
-
-
-def log_beside(path: str) -> str:
-    """Name the log whose readers open the file at a path."""
-    return "{}.decklog{}".format(*os.path.splitext(path))
 
 
 def is_there(path: str) -> bool:

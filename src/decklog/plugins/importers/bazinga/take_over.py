@@ -1,29 +1,167 @@
-"""Takes a project over in place: a log has its records, its readers and scripts go on, and what was there is kept aside."""
+"""Switch a bazinga project over to a Decklog log."""
 
 import glob
+import json
 import os
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from decklog.core.disk import sync
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.sqlite.foreign import held, put_in_place
 from decklog.db.sqlite.query import tables_of
+from decklog.importing.report import Report
+from decklog.importing.source import SqliteSource
 from decklog.log import Decklog
+from decklog.plugins.bazinga_project import log_beside
 from decklog.plugins.importers.bazinga.importer import BazingaImport
-from decklog.plugins.importers.bazinga.mirror import log_beside
-from decklog.plugins.importers.bazinga.mirror_making import make
-from decklog.plugins.importers.bazinga.mirrored import MARKS
-from decklog.plugins.importers.bazinga.scripts import stand_in
-from decklog.plugins.importers.bazinga.workflow import workflow_of
+from decklog.plugins.importers.bazinga.mirror import MARKS, make
+from decklog.stores.workflow import bazinga_workflow
+from decklog.stores.workflow.document import completed, records_of, shipped
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+_SKILLS = os.path.join(".claude", "skills")
+# Where a project has them, and the command that does what each did.
+SCRIPTS = {
+    os.path.join("bazinga-db", "scripts", "bazinga_db.py"): "",
+    os.path.join("bazinga-db", "scripts", "init_db.py"): "init-db",
+    os.path.join("bazinga-db", "scripts", "init_session.py"): "init-session",
+    os.path.join("bazinga-db", "scripts", "auto_logger.py"): "auto-logger",
+    os.path.join("config-seeder", "scripts", "seed_configs.py"): "seed-configs",
+    os.path.join("workflow-router", "scripts", "workflow_router.py"): "route",
+}
+_MARK = "Answered by Decklog."
+_TEXT = '''#!/usr/bin/env python3
+"""{mark} The original script is next to it, as {name}{aside}."""
 
-    from decklog.importing.report import Report
+import os
+import sys
+
+PYTHON = {python!r}
+COMMAND = {command!r}
+
+if __name__ == "__main__":
+    # The project is the one that this file lies in, wherever it is called from.
+    os.environ.setdefault("DECKLOG_BAZINGA_SCRIPT_ROOT", os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
+    words = ["bazinga", *COMMAND, *sys.argv[1:]]
+    try:
+        from decklog.cli import main
+    except ImportError:
+        # Decklog lives with the Python that took this project over.
+        os.execv(PYTHON, [PYTHON, "-P", "-m", "decklog", *words])
+    main(words)
+else:
+    from decklog.plugins.legacy.bazinga import *  # noqa: F403
+'''
+
+
+def stand_in(root: str, python: str, aside: str) -> list[str]:
+    """Replace the scripts that a project has; name those that call Decklog now."""
+    found = []
+    for place, command in SCRIPTS.items():
+        path = os.path.join(root, _SKILLS, place)
+        if os.path.isfile(path):
+            _replace(path, python, [command] if command else [], aside)
+            found.append(os.path.relpath(path, root))
+    return found
+
+
+def _replace(path: str, python: str, command: list[str], aside: str) -> None:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        is_ours = _MARK in file.read(1000)
+    if not is_ours and not os.path.lexists(path + aside):
+        os.link(path, path + aside)
+    text = _TEXT.format(mark=_MARK, name=os.path.basename(path), aside=aside, python=python, command=command)
+    opened, made = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".decklog-")
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(made, os.stat(path).st_mode & 0o777)
+    os.replace(made, path)
+
+
+MODELS = os.path.join("bazinga", "model_selection.json")
+_NAME = "bazinga"
+_FLAGS = ("escalation_check", "bypass_qa")
+_COLUMNS = (
+    *("next_agent", "action", "include_context", "escalation_check", "model_override", "fallback_agent", "bypass_qa"),
+    *("max_parallel", "then_action"),
+)
+
+
+def workflow_of(database: str, root: str) -> dict[str, Any] | None:
+    """Return a project's workflow, checked, or None where it routes by the default."""
+    found: dict[str, Any] = {}
+    with SqliteSource(database) as source:
+        readers = {"transitions": _transitions, "markers": _markers, "rules": _rules}
+        tables = {"transitions": "workflow_transitions", "markers": "agent_markers", "rules": "workflow_special_rules"}
+        for section, table in tables.items():
+            rows = list(source.rows(table)) if table in source else []
+            if rows:
+                found[section] = readers[section](rows)
+    models = _models(os.path.join(root, MODELS))
+    if models:
+        found["models"] = models
+    if not found:
+        return None
+    document = completed(bazinga_workflow.completed({"name": _NAME, **found}, shipped()))
+    ours, default = records_of(document), records_of(shipped())
+    return None if all(record in default for record in ours) and len(ours) == len(default) else document
+
+
+def _transitions(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for row in rows:
+        step = {name: row[name] for name in _COLUMNS if row.get(name) is not None}
+        step |= {name: bool(step[name]) for name in _FLAGS if name in step}
+        if "include_context" in step:
+            step["include_context"] = _json(step["include_context"], row)
+        found.setdefault(str(row["current_agent"]), {})[str(row["response_status"])] = {"next_agent": None, **step}
+    return found
+
+
+def _markers(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        str(row["agent_type"]): {
+            "required": _json(row["required_markers"], row),
+            "workflow": _json(row.get("workflow_markers") or "[]", row),
+        }
+        for row in rows
+    }
+
+
+def _rules(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Read the rules that the router obeys; the rows of others stay in the journal."""
+    known, found = shipped()["rules"], {}
+    for row in rows:
+        name, config = str(row["rule_name"]), _json(row["config"], row)
+        if name in known and isinstance(config, dict):
+            settings = {key: value for key, value in config.items() if key in known[name]["config"]}
+            found[name] = {"description": row.get("description"), "config": settings}
+    return found
+
+
+def _models(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as problem:
+        raise Invalid(f"{path} can't be read: {problem}") from None
+    if not isinstance(document, dict):
+        raise Invalid(f"{path} is not a JSON object")
+    return bazinga_workflow.from_models_file(document)
+
+
+def _json(text: object, row: dict[str, Any]) -> Any:
+    try:
+        return json.loads(str(text))
+    except ValueError:
+        named = row.get("current_agent") or row.get("agent_type") or row.get("rule_name")
+        raise Invalid(f"the configuration of {named} holds {text!r}, which is not JSON") from None
+
 
 DATABASE = os.path.join("bazinga", "bazinga.db")
 _ASIDE = ".before-decklog"
@@ -42,7 +180,7 @@ class TakeOver:
         *,
         accept_losses: bool = False,
         python: str = sys.executable,
-        progress: "Callable[[str, int, int], None] | None" = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.root = os.path.abspath(project)
         self.path = os.path.join(self.root, DATABASE)
@@ -51,8 +189,8 @@ class TakeOver:
         self._python = python
         self._progress = progress
 
-    def run(self) -> "dict[str, Any]":
-        """Take the database and the scripts over; a project that was taken over is only brought up to date."""
+    def run(self) -> dict[str, Any]:
+        """Switch the database and the scripts; a project that was switched before is only updated."""
         if not os.path.isfile(self.path):
             hint = "Name the folder that has both .claude/ and bazinga/."
             raise NotFound(f"there is no {self.path}", hint=hint, path=self.path)
@@ -64,7 +202,7 @@ class TakeOver:
         return {**taken, "log": self.log, "report": report and report.as_dict()}
 
     def _is_half_done(self) -> bool:
-        """Go on where a call ended between the log and the file; refuse a log that tells of something else."""
+        """Go on where a call ended between the log and the file; refuse an unrelated log."""
         if not os.path.exists(self.log):
             return False
         if not any(os.path.samefile(self.path, kept) for kept in _kept(self.path)):
@@ -74,7 +212,7 @@ class TakeOver:
             make(log, self.path)
         return True
 
-    def _database(self) -> "tuple[Report, str]":
+    def _database(self) -> tuple[Report, str]:
         folder = tempfile.mkdtemp(dir=os.path.dirname(self.path), prefix=".decklog-take-over-")
         try:
             with held(self.path):
@@ -84,7 +222,7 @@ class TakeOver:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _swapped(self, made: str, for_readers: str, aside: str) -> "Report":
+    def _swapped(self, made: str, for_readers: str, aside: str) -> Report:
         """Import, and put log and file in their places; what was written meanwhile is brought by another import."""
         for _ in range(_TRIES):
             before = _state(self.path)
@@ -96,7 +234,7 @@ class TakeOver:
         hint = "Stop the agents that write to it, and try again."
         raise Conflict(f"{self.path} is being written to, and was left as it is", hint=hint, path=self.path)
 
-    def _imported(self, made: str, for_readers: str) -> "Report":
+    def _imported(self, made: str, for_readers: str) -> Report:
         with Decklog.open(made) as log:
             report = BazingaImport(log, self.path, progress=self._progress).run()
             workflow = self._workflow(report)
@@ -105,7 +243,7 @@ class TakeOver:
             make(log, for_readers)
         return report
 
-    def _workflow(self, report: "Report") -> "dict[str, Any] | None":
+    def _workflow(self, report: Report) -> dict[str, Any] | None:
         """Return the project's own workflow; one that can't be routed by counts as lost."""
         try:
             return workflow_of(self.path, self.root)
@@ -113,16 +251,16 @@ class TakeOver:
             report.lose(f"the project's own workflow was not loaded: {problem.message}")
             return None
 
-    def _check(self, report: "Report") -> None:
+    def _check(self, report: Report) -> None:
         if report.losses and not self._accept_losses:
             raise Conflict(
                 f"{self.path} was left as it is, because not all of it can be taken: {report.losses[0]}",
-                hint="decklog import bazinga FILE --dry-run tells of every row; --accept-losses goes on without them.",
+                hint="decklog import bazinga FILE --dry-run lists every row; --accept-losses goes on without them.",
                 losses=report.losses,
             )
 
     def _replace(self, made: str, for_readers: str, aside: str) -> None:
-        """Put the log beside the file, and another in the file's place: there is never a moment without a database."""
+        """Put the log next to the file, and a new file in its place: a database exists at every moment."""
         os.chmod(for_readers, os.stat(self.path).st_mode & 0o777)
         os.link(self.path, aside)
         os.replace(made, self.log)
@@ -140,12 +278,12 @@ def _free(path: str) -> str:
     return name
 
 
-def _kept(path: str) -> "list[str]":
+def _kept(path: str) -> list[str]:
     start, ending = os.path.splitext(path)
     return glob.glob(f"{glob.escape(start + _ASIDE)}*{glob.escape(ending)}")
 
 
-def _state(path: str) -> "tuple[int, int, int, bool]":
+def _state(path: str) -> tuple[int, int, int, bool]:
     found = os.stat(path)
     has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
     return found.st_size, found.st_mtime_ns, found.st_ino, has_log

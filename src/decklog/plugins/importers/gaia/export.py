@@ -1,26 +1,466 @@
-"""Writes a log as a home of gaia-coder: seven databases and three file stores, which its own programs can read."""
+"""Export a log as a home of gaia-coder: seven databases and three file stores."""
 
+import json
 import os
-from contextlib import closing
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any
 
-from decklog.importing.exports.report import ExportReport
-from decklog.importing.exports.rows import Export, Folder
-from decklog.importing.leftovers import LeftoverRows
-from decklog.plugins.importers.gaia.ddl import STATEMENTS
-from decklog.plugins.importers.gaia.export_desk import DeskRows
-from decklog.plugins.importers.gaia.export_files import SYSTEM, GaiaHomeFiles
-from decklog.plugins.importers.gaia.export_work import WorkRows
-from decklog.plugins.importers.gaia.importer import RUN_ID
-from decklog.plugins.importers.gaia.schema import DATABASES
-from decklog.plugins.importers.gaia.spelling import time_text
-from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE
+from decklog.core.clock import from_text, to_text
+from decklog.core.disk import sync_descriptor
+from decklog.core.errors import Invalid, NotFound
+from decklog.importing.exports import Export, ExportReport, Folder, LeftoverRows, each, every
+from decklog.importing.row import EPOCH
+from decklog.journal.entry import Entry
+from decklog.journal.rows import SELECT, load
+from decklog.log import Decklog
+from decklog.plugins.importers.gaia.importer import (
+    CALL,
+    DATABASES,
+    LEARNINGS,
+    NO_ACK,
+    PAUSED,
+    RUN_ID,
+    SCHEMA,
+    SELF_EDITS,
+    VECTOR,
+    WAS_RUNNING,
+    as_it_was,
+    body_of,
+    json_or_none,
+    json_text,
+    time_text,
+    times,
+    title_of,
+)
+from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE, binding_text, em_text
+from decklog.stores.approvals.feedback import Feedback
+from decklog.stores.approvals.inbox import Message
+from decklog.stores.approvals.self_edits import PASSES, SelfEdit
+from decklog.stores.artifacts.checkpoints import TaskSnapshot
+from decklog.stores.effects.effects import Effect, EffectState
+from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
+from decklog.stores.memory.lesson import Lesson
+from decklog.stores.memory.topics import TOPICS
+from decklog.stores.money.records import TOKENS, Charge
+from decklog.stores.tasks.task import Task, TaskState
+from decklog.stores.workflow.ci import CiRun
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+Columns = dict[str, Any]
 
-    from decklog.log import Decklog
+
+_KEY = "import:gaia:"
+# Fields with a column, and fields without meaning where there are no leases and no runs.
+_TASK = (
+    *("id", "run_id", "title", "state", "created_at", "updated_at", "objective", "priority", "acceptance", "verification"),
+    *("allowed_paths", "inputs", "stage", "state_name", "trace_file", "loop_version", "summary", "result", "outcome"),
+    *("failures", "fence", "worker", "leased_at", "leased_until", "open_dependencies", "blocker_repeats"),
+    *("reservation_id", "snapshot"),
+)
+_ASKED = ("objective", "acceptance", "verification", "allowed_paths")
+_CHARGE = ("id", "occurred_at", "model", "cost_microdollars", "call_site", "run_id", "task_id", *TOKENS)
+_NO_LOOP = 0
+
+
+class WorkRows:
+    """Writes the tables of what was done. Tasks there belong to no run, so those of all runs come together."""
+
+    log: Decklog
+
+    def tasks(self, out: Export) -> None:
+        """Write every task with what it was asked and what came of it."""
+        for task in each(self.log, Task, "created_at, id"):
+            name = f"tasks {task.id}"
+            row: Columns = {
+                "id": task.id,
+                "priority": task.priority,
+                "state": task.state.value,
+                "created_at": None if task.created_at == EPOCH else task.created_at,
+                "stage": task.stage,
+                "current_state_name": task.state_name,
+                "inputs_json": json_or_none(asked_of(task)),
+                "result_json": None if (came := _came_of(task)) is None else json_text(came),
+                "trace_file": task.trace_file,
+                "loop_version": task.loop_version,
+            }
+            row = out.kept.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
+            row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
+            row["cost_usd"] = self._cost(task.id, row.get("cost_usd"))
+            out.insert("tasks", row)
+            known = (*_TASK, "reason") if task.reason == WAS_RUNNING else _TASK
+            out.report.leave_out_fields("tasks", task, known)
+
+    def _cost(self, task_id: str, before: Any) -> Any:
+        """Add what was charged here to what the task had cost when it was imported."""
+        sql = f"""
+            select cast(coalesce(sum(cost_microdollars), 0) as bigint) from charges
+             where task_id = :task_id and coalesce(substr(key, 1, {len(_KEY)}), '') <> :imported
+            """
+        here = self.log.db.rows(sql, {"task_id": task_id, "imported": _KEY})[1][0][0]
+        return before if before is not None and not here else float(before or 0) + here / 1_000_000
+
+    def audit(self, out: Export) -> None:
+        """Write the calls of tools: entries of the journal, and the effects that Decklog's own tools had."""
+        for found in self.log.db.each(f"{SELECT} where kind = 'tool' order by pos", {}):
+            entry = load(self.log.db, found)
+            row = out.kept.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
+            out.insert_numbered("audit", row, _number(entry.key))
+        for effect in each(self.log, Effect, "intended_at, id"):
+            out.insert_numbered("audit", _effect_call(self.log.effects.get(effect.id)), None)
+
+    def spend(self, out: Export) -> None:
+        """Write every charge; one without a known price costs nothing there, and is counted as left out."""
+        prefix = f"{_KEY}spend:"
+        for charge in each(self.log, Charge, "occurred_at, id"):
+            imported = (charge.key or "").startswith(prefix)
+            charge_id = (charge.key or "").removeprefix(prefix) if imported else charge.id
+            row: Columns = {"id": charge_id, "occurred_at": charge.occurred_at, "task_id": charge.task_id}
+            row |= {"call_site": charge.call_site, "model": charge.model, **{name: getattr(charge, name) for name in TOKENS}}
+            row["usd"] = (charge.cost_microdollars or 0) / 1_000_000
+            out.write("spend", f"spend {charge_id}", row, {"call_site": charge.agent or "unknown"})
+            out.report.leave_out("charges of unknown price", int(charge.cost_microdollars is None))
+            # An imported charge counts on the day it was imported: that is this log's bookkeeping, and nothing of the source's.
+            out.report.leave_out_fields("charges", charge, (*_CHARGE, "key", "counted_at") if imported else _CHARGE)
+
+    def ci_history(self, out: Export) -> None:
+        """Write the history of CI runs."""
+        for run in each(self.log, CiRun, "started_at, ci_run_id, workflow_name, branch"):
+            row: Columns = {"workflow_name": run.workflow_name, "branch": run.branch, "run_id": run.ci_run_id}
+            row |= {"started_at": None if run.started_at == EPOCH else run.started_at, "completed_at": run.completed_at}
+            row |= {"duration_s": run.duration_seconds, "conclusion": run.conclusion and run.conclusion.value}
+            name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
+            out.write("ci_history", name, row, {"started_at": EPOCH})
+
+
+def asked_of(task: Task) -> dict[str, Any]:
+    """Return the inputs of a task, with the fields that only Decklog has."""
+    asked: dict[str, Any] = {} if title_of(task.inputs, task.id) == task.title else {"title": task.title}
+    return asked | {name: getattr(task, name) for name in _ASKED if getattr(task, name)} | task.inputs
+
+
+def _came_of(task: Task) -> Any:
+    """Return a task's result, with its summary inside, where that system keeps it."""
+    if task.summary is None:
+        return task.result
+    if isinstance(task.result, dict):
+        return {"summary": task.summary, **task.result}
+    return {"summary": task.summary} if task.result is None else {"summary": task.summary, "result": task.result}
+
+
+def _heartbeat(task: Task, kept: Any) -> datetime | Any:
+    """Return the last sign of life: what was imported, unless the task has moved on since."""
+    if task.updated_at == task.created_at:
+        return kept
+    try:
+        is_same = kept is not None and from_text(str(kept)) == task.updated_at
+    except ValueError:
+        is_same = False
+    return kept if is_same else task.updated_at
+
+
+def _call(entry: Entry) -> Columns:
+    """Read a call from an entry; a payload that is no call's is taken for the arguments, and a text for the result."""
+    payload = entry.payload if isinstance(entry.payload, dict) and "args" in entry.payload else {"args": entry.payload}
+    result = payload.get("result")
+    if result is None and entry.body:
+        result = {"output": entry.body}
+    row: Columns = {name: payload.get(name) for name in CALL}
+    row |= {"occurred_at": entry.at, "task_id": entry.task_id, "tool_name": entry.subtype}
+    row |= {"args_json": _json(payload["args"]), "result_json": _json(result)}
+    return {name: json_text(value) if isinstance(value, (dict, list)) else value for name, value in row.items()}
+
+
+def _effect_call(effect: Effect) -> Columns:
+    """Write an effect as the call that had it."""
+    took = effect.settled_at and round((effect.settled_at - effect.intended_at).total_seconds() * 1000)
+    row: Columns = {"occurred_at": effect.intended_at, "task_id": effect.task_id, "stage": effect.step}
+    row |= {"tool_name": effect.tool, "args_json": json_text(effect.arguments), "result_json": _json(effect.result)}
+    # No error means success there, and of what was never settled nobody knows that.
+    error = None if effect.state is EffectState.DONE else str((effect.error or {}).get("code") or effect.state.value)
+    return row | {"duration_ms": took, "error": error, "loop_version": _NO_LOOP}
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json_text(value)
+
+
+def _number(key: str | None) -> int | None:
+    """Read a call's own number from the key of what was imported."""
+    prefix = f"{_KEY}audit:"
+    number = (key or "").removeprefix(prefix)
+    return int(number) if (key or "").startswith(prefix) and number.isascii() and number.isdigit() and len(number) < 19 else None
+
+
+_MESSAGE = (
+    *("id", "received_at", "from_handle", "channel", "severity", "body", "state", "answer", "escalated_to", "ack_sent_at"),
+    # What that system can't hold, and what the other columns say as well.
+    *("answered_at", "closed_at", "ack", "is_authorised", "seen_at", "escalated_at"),
+)
+_FEEDBACK = (
+    *("id", "received_at", "from_handle", "channel", "severity", "body", "context_url", "fix_class", "state", "fix_pr_url"),
+    *("regression_test_path", "root_cause", "success_criterion", "notes", "message_id", "updated_at", "closed_at"),
+)
+_LESSON = (
+    *("id", "topic", "body", "payload", "confidence", "source_kind", "source_id", "recall_count", "superseded_by"),
+    *("created_at", "last_seen_at", "last_recalled_at", "fingerprint"),
+)
+
+
+class InboxRows:
+    """Writes the tables of what people said and of what was learned."""
+
+    log: Decklog
+
+    def em_inbox(self, out: Export) -> None:
+        """Write every message; whether its sender may give orders is not known there, and is counted."""
+        for message in each(self.log, Message, "received_at, id"):
+            row: Columns = {
+                "id": message.id,
+                "received_at": _known(message.received_at),
+                "from_handle": message.from_handle,
+                "channel": message.channel.value,
+                "severity": message.severity.value,
+                "body": message.body,
+                "state": message.state.value,
+                "answer": message.answer,
+                "escalated_to": message.escalated_to,
+                "ack_sent_at": message.ack_sent_at,
+                "answered_at": message.answered_at,
+                "closed_at": message.closed_at,
+            }
+            out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
+            out.report.leave_out_fields("messages", message, _MESSAGE)
+            # There, such a message looks like the owner's. Of an imported one the sender is unknown.
+            out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
+
+    def feedback(self, out: Export) -> None:
+        """Write all feedback."""
+        for feedback in each(self.log, Feedback, "received_at, id"):
+            row: Columns = {
+                "id": feedback.id,
+                "received_at": _known(feedback.received_at),
+                "from_handle": feedback.from_handle,
+                "channel": feedback.channel,
+                "severity": feedback.severity.value,
+                "body": feedback.body,
+                "context_url": feedback.context_url,
+                "fix_class": feedback.fix_class and feedback.fix_class.value,
+                "state": feedback.state.value,
+                "fix_pr_url": feedback.fix_pr_url,
+                "regression_test_path": feedback.regression_test_path,
+                "root_cause": feedback.root_cause,
+                "success_criterion": feedback.success_criterion,
+                "notes_json": json_or_none(feedback.notes),
+            }
+            out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
+            out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
+
+    def memory(self, out: Export) -> None:
+        """Write every lesson of the eight topics; a lesson that was not imported gets its id as the key of its vector."""
+        for lesson in each(self.log, Lesson, "created_at, id"):
+            if lesson.topic not in TOPICS:
+                out.report.leave_out(f"lessons of topic {lesson.topic}")
+                continue
+            row: Columns = {
+                "id": lesson.id,
+                "topic": lesson.topic,
+                "created_at": _known(lesson.created_at),
+                "source_kind": lesson.source_kind,
+                "source_id": lesson.source_id,
+                "payload_json": json_or_none(_said(lesson)),
+                "confidence": lesson.confidence,
+                "last_recalled_at": lesson.last_recalled_at,
+                "recall_count": lesson.recall_count,
+                "superseded_by": lesson.superseded_by,
+            }
+            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
+            row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
+            out.insert("memory", row)
+            placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
+            out.report.leave_out_fields("lessons", lesson, placed)
+
+
+def _said(lesson: Lesson) -> dict[str, Any]:
+    """Return a lesson's payload, with its words inside where the payload does not say them."""
+    try:
+        is_said = body_of(lesson.payload) == lesson.body
+    except Invalid:
+        is_said = False
+    return lesson.payload if is_said else {"body": lesson.body, **lesson.payload}
+
+
+def _known(moment: Any) -> Any:
+    """Return None for the placeholder of an unknown time."""
+    return None if moment == EPOCH else moment
+
+
+SYSTEM = "gaia"
+SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
+_LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
+_DESK = "@desk"
+_LONGEST_NAME = 256
+# Anyone can write an entry with a high line number; more blank lines than this are left out.
+_MOST_BLANK = 1000
+
+
+class GaiaHomeFiles:
+    """Writes the file stores of one home. A log that nothing was written to is not made, so that this can be seen."""
+
+    def __init__(self, log: Decklog, folder: str, kept: LeftoverRows, report: ExportReport) -> None:
+        self.log = log
+        self.folder = folder
+        self.kept = kept
+        self.report = report
+
+    def write(self) -> None:
+        """Write all three, and the two settings files."""
+        os.mkdir(os.path.join(self.folder, PAUSED), 0o700)
+        self._snapshots()
+        self._log(SELF_EDITS, EDITS, self._self_edits())
+        self._log(LEARNINGS, NOTES, self._learnings())
+        self._settings(EM, em_text(self.log))
+        self._settings(BINDING, binding_text(self.log))
+
+    def _settings(self, name: str, text: str | None) -> None:
+        """Write a settings file: its content here, or the kept text of one that could not be parsed."""
+        for _, row in self.kept.rows(name):
+            text = text if text is not None else str(row.get("text"))
+        if text is not None:
+            _write(os.path.join(self.folder, name), [text])
+            self.report.count(name)
+
+    # Paused tasks
+
+    def _snapshots(self) -> None:
+        """Write the newest snapshot of each task: what was only kept, then what tasks have, then what was saved as such."""
+        for _, row in self.kept.rows(SNAPSHOTS):
+            self._snapshot(str(row.get("task_id")), row.get("document"))
+        paused = "where state = :state and snapshot is not null"
+        for task in each(self.log, Task, "id", paused, state=TaskState.PAUSED.value):
+            known = {"task_id": task.id, "paused_at": time_text(task.updated_at), "reason": task.reason or "paused"}
+            self._snapshot(task.id, {**known, **(task.snapshot or {})})
+        before = None
+        for snapshot in each(self.log, TaskSnapshot, "task_id, saved_at, run_id"):
+            self._snapshot(snapshot.task_id, self._document(snapshot))
+            self.report.leave_out("snapshots of a task in another run", int(snapshot.task_id == before))
+            before = snapshot.task_id
+        for _ in os.listdir(os.path.join(self.folder, PAUSED)):
+            self.report.count(SNAPSHOTS)
+
+    def _document(self, snapshot: TaskSnapshot) -> Any:
+        try:
+            return self.log.states.get_snapshot(snapshot.run_id, snapshot.task_id).document
+        except NotFound as problem:
+            self.report.refuse(f"{PAUSED}/{snapshot.task_id}.json", problem.message)
+            return None
+
+    def _snapshot(self, task_id: str, document: Any) -> None:
+        """Write one snapshot under its task's name, if a file can be called so."""
+        name = f"{task_id}.json"
+        if not _is_file_name(task_id):
+            self.report.refuse(f"{PAUSED}/{name}", "no file can have this name")
+        elif document is not None:
+            text = document if isinstance(document, str) else json.dumps(document, indent=2, sort_keys=True)
+            _write(os.path.join(self.folder, PAUSED, name), [text])
+
+    # The two logs
+
+    def _log(self, name: str, table: str, found: Iterator[tuple[int | None, datetime, str]]) -> None:
+        """Write lines in the order they had; those that came here since follow by their time."""
+        lines = [(number, to_text(moment), line) for number, moment, line in found]
+        lines += [(_whole(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
+        if lines:
+            lines.sort(key=lambda line: (line[0] is None, line[0] or 0, line[1]))
+            _write(os.path.join(self.folder, name), self._spaced(table, ((number, line) for number, _, line in lines)))
+
+    def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
+        """Give lines with the blank ones that were between them, so that a line's number stays what people quote."""
+        place = 0
+        for number, line in lines:
+            if number is not None and place < number <= place + _MOST_BLANK:
+                yield "\n" * (number - place - 1)
+            place = max(place + 1, number or 0)
+            self.report.count(table)
+            yield f"{line}\n"
+
+    def _self_edits(self) -> Iterator[tuple[int | None, datetime, str]]:
+        marks = self._marks()
+        for edit in each(self.log, SelfEdit, "edited_at, id"):
+            number, key = marks.get(edit.id, (None, None))
+            line, is_other = as_it_was(_edit_lines(edit), key)
+            self.report.leave_out(f"the spelling of lines in {SELF_EDITS}", int(is_other))
+            yield number, edit.edited_at, line
+
+    def _marks(self) -> dict[str, tuple[int | None, str | None]]:
+        """Find the number and the key of each line that became a self-edit, by the entry after its mark."""
+        found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
+        return {made: (_whole(mark.payload["id"]), mark.key) for mark in found if (made := self._after(mark)) is not None}
+
+    def _after(self, mark: Entry) -> str | None:
+        """Name the self-edit that the entry after a mark made; the mark of anything else has none."""
+        values = mark.payload if isinstance(mark.payload, dict) else {}
+        if (values.get("system"), values.get("table")) != (SYSTEM, EDITS):
+            return None
+        try:
+            made = self.log.journal.get(_DESK, mark.seq + 1)
+        except NotFound:
+            return None
+        return made.record_id if made.record_table == SelfEdit.table else None
+
+    def _learnings(self) -> Iterator[tuple[int | None, datetime, str]]:
+        prefix = f"import:{SYSTEM}:{NOTES}:"
+        for learning in each(self.log, Learning, "noted_at, id"):
+            imported = learning.key if (learning.key or "").startswith(prefix) else None
+            number = _whole((imported or "").removeprefix(prefix).partition(":")[0])
+            line, is_other = as_it_was(_learning_lines(learning), imported)
+            is_undecided = learning.decided_at in (None, learning.noted_at)
+            self.report.leave_out(f"the spelling of lines in {LEARNINGS}", int(is_other and is_undecided))
+            # A line shows that a learning was dismissed, but not that it was promoted.
+            placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
+            self.report.leave_out_fields("learnings", learning, placed)
+            yield number, learning.noted_at, line
+
+
+def _edit_lines(edit: SelfEdit) -> Iterator[str]:
+    """Yield the lines that a self-edit may have been: as its own program writes it, and as others write JSON."""
+    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
+    document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
+    for ts in times(edit.edited_at):
+        whole = {"ts": ts, **document}
+        yield json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+        for shown in (whole, {name: value for name, value in whole.items() if value is not None}):
+            yield from (json.dumps(shown), json.dumps(shown, ensure_ascii=False), json.dumps(shown, sort_keys=True))
+            yield from (json.dumps(shown, separators=(",", ":")), json.dumps(shown, separators=(",", ":"), sort_keys=True))
+
+
+def _learning_lines(learning: Learning) -> Iterator[str]:
+    """Yield the lines that a learning may have been: there nothing in an observation is escaped."""
+    for ts in times(learning.noted_at):
+        line = LearningLine(ts, learning.task_id, learning.observation, learning.candidate)
+        yield f'{ts} [task={line.task_id}] Observed: "{line.observation}" → {line.candidate}'
+        yield format_entry(line)
+
+
+def _is_file_name(task_id: str) -> bool:
+    """Return whether a snapshot can be called so: an id comes from records, and must not lead out of the folder."""
+    fits = task_id.isprintable() and len(f"{task_id}.json".encode()) < _LONGEST_NAME
+    return fits and task_id not in ("", ".", "..") and not set(task_id) & {"/", "\\"}
+
+
+def _whole(text: object) -> int | None:
+    """Read a line's number."""
+    digits = str(text)
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def _write(path: str, texts: Iterable[str]) -> None:
+    """Write a file that only its owner can read, and have it on the disk."""
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(opened, "w", encoding="utf-8", newline="") as file:
+        file.writelines(texts)
+        file.flush()
+        sync_descriptor(file.fileno())
+
 
 _PLACED = (
     *("tasks", "charges", "ci_runs", "messages", "feedback", "lessons", "sightings", "snapshots", "self_edits", "learnings"),
@@ -28,15 +468,15 @@ _PLACED = (
 )
 
 
-class GaiaExport(WorkRows, DeskRows):
+class GaiaExport(WorkRows, InboxRows):
     """Everything that has a store there. Runs have none: their tasks, calls and charges come together in one home."""
 
-    def __init__(self, log: "Decklog", path: str, progress: "Callable[[str, int, int], None] | None" = None) -> None:
+    def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
         self.log = log
         self.folder = Folder(path)
         self.report = ExportReport(path, progress)
 
-    def run(self) -> "dict[str, Any]":
+    def run(self) -> dict[str, Any]:
         """Write everything as it is at one moment; say how many rows each store has, and what had no place."""
         with self.folder as made:
             self.log.db.read(lambda: self._write(made))
@@ -44,20 +484,19 @@ class GaiaExport(WorkRows, DeskRows):
         return self.report.as_dict()
 
     def _write(self, made: str) -> None:
-        with closing(LeftoverRows(self.log, SYSTEM)) as kept:
-            for table, name in DATABASES.items():
-                path = os.path.join(made, name)
-                with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
-                    self._table(table, out)
-                    out.finish()
-            GaiaHomeFiles(self.log, made, kept, self.report).write()
-            self.report.leave_out_kept(kept.of_others)
+        kept = LeftoverRows(self.log, SYSTEM)
+        for table, name in DATABASES.items():
+            path = os.path.join(made, name)
+            with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
+                self._table(table, out)
+                out.finish()
+        GaiaHomeFiles(self.log, made, kept, self.report).write()
+        self.report.leave_out_kept(kept.of_others)
         self._leave_out()
 
     def _table(self, table: str, out: Export) -> None:
         """Write the one table of a database: its records, the rows that were kept whole, then those without a number."""
-        for statement in STATEMENTS[table]:
-            out.db.execute(statement)
+        SCHEMA.create(out.db, table)
         getattr(self, table)(out)
         out.write_kept([table])
         out.insert_waiting(table)

@@ -1,48 +1,448 @@
-"""Imports a gaia-coder home: seven databases, three file stores and two settings files."""
+"""Import a home of gaia-coder: its databases and files."""
 
+import json
 import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.core.clock import to_text
-from decklog.core.errors import Invalid, NotFound
-from decklog.importing.importing import Import
-from decklog.importing.landing import told
-from decklog.importing.report import Fate
-from decklog.importing.row import EPOCH, Row
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog.importing.exports import Schema
+from decklog.importing.importer import Import
+from decklog.importing.report import Outcome, Report
+from decklog.importing.row import EPOCH, Row, parsed_json
 from decklog.importing.source import SqliteSource
-from decklog.plugins.importers.gaia import files
-from decklog.plugins.importers.gaia.desk import DeskTables
-from decklog.plugins.importers.gaia.schema import DATABASES, KEYS, TABLES
+from decklog.importing.writer import NOTE, Mapping, PendingEntry, RowWriter, describes, saved_outcome
+from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
-from decklog.plugins.importers.gaia.work import GaiaWorkTables
+from decklog.records.values import to_json
+from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
+from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.memory import similarity
 from decklog.stores.memory.learnings import BadLine, parse_line
+from decklog.stores.memory.lesson import Lesson
 from decklog.stores.runs.run import Run, RunStatus
+from decklog.stores.tasks.task import Task, TaskState
+from decklog.stores.workflow.ci import CiConclusion, CiRun
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+DATABASES = {
+    "feedback": "feedback.db",
+    "em_inbox": "em_inbox.db",
+    "tasks": "tasks.db",
+    "audit": "audit.log.db",
+    "spend": "spend.db",
+    "ci_history": "ci_history.db",
+    "memory": "memory.db",
+}
 
-    from decklog.importing.landing import Mapping
-    from decklog.importing.report import Report
-    from decklog.log import Decklog
+SCHEMA = Schema(__file__)
+TABLES = SCHEMA.tables
+KEYS: dict[str, tuple[str, ...]] = {"ci_history": ("workflow_name", "branch", "run_id")}
+
+
+def time_text(moment: datetime) -> str:
+    """Write a time as its modules do: with Z when it is a whole second, otherwise with microseconds and the offset."""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}Z" if moment.microsecond == 0 else moment.isoformat(timespec="microseconds")
+
+
+def json_text(value: Any) -> str:
+    """Write JSON for a column as its modules do."""
+    return json.dumps(value)
+
+
+def json_or_none(value: Any) -> str | None:
+    """Write JSON for a column; nothing, and what is empty, stays nothing."""
+    return None if value is None or value == {} or value == [] else json_text(value)
+
+
+def times(moment: datetime) -> Iterator[str]:
+    """Yield the ways in which a log may have spelled a time, its own first."""
+    yield time_text(moment)
+    for digits in ("microseconds", "milliseconds", "seconds", "minutes"):
+        text = moment.isoformat(timespec=digits).removesuffix("+00:00")
+        yield from (f"{text}Z", f"{text}+00:00")
+    yield f"{moment:%Y-%m-%d}"
+
+
+def as_it_was(spellings: Iterable[str], key: str | None) -> tuple[str, bool]:
+    """Choose the spelling that an imported line had, by its key, which ends in the digest of the line as it was.
+
+    Without a key, and when none of them is it, the first is given; also return whether the line is known to differ now.
+    """
+    first = None
+    for text in spellings:
+        first = text if first is None else first
+        if key is None or key.endswith(f":{Row('', '', {'line': text}).digest()}"):
+            return text, False
+    return first or "", True
+
+
+_JSON = (dict, list, str, int, float, bool)
+_LONGEST_TITLE = 120
+WAS_RUNNING = "it was running when it was imported, and nobody here holds it; resume it when nobody there does"
+# Columns in the payload of a tool call, besides its arguments and result.
+CALL = ("stage", "state_name", "duration_ms", "error", "loop_version")
+
+
+class GaiaWorkTables:
+    """Mappings into the one run that is made for a home."""
+
+    log: Decklog
+    writer: RowWriter
+    run_id: str
+
+    def task(self, row: Row) -> Outcome:
+        """Take a task over. One that was running is paused: nobody here holds it, and it may still be worked on there."""
+        row.stream = self.run_id
+        state = row.one_of("state", TaskState, TaskState.PENDING)
+        if state is TaskState.RUNNING:
+            state = TaskState(row.replace("state", TaskState.PAUSED.value))
+        if row.columns.get("cost_usd") in (0, None):
+            row.take("cost_usd")
+        created = self._created(row)
+        inputs = row.json("inputs_json", (dict,), {})
+        return self.writer.record(
+            Task,
+            clock="updated_at",
+            id=row.text("id"),
+            run_id=self.run_id,
+            title=title_of(inputs, row.id),
+            inputs=inputs,
+            state=state,
+            priority=row.whole("priority", 50, high=100),
+            stage=row.text("stage"),
+            state_name=row.text("current_state_name"),
+            result=row.json("result_json", _JSON),
+            trace_file=row.text("trace_file"),
+            loop_version=row.whole("loop_version"),
+            reason=WAS_RUNNING if "state" in row.instead else None,
+            created_at=created,
+            updated_at=_latest(created, row.columns.get("last_heartbeat_at")),
+        )
+
+    def _created(self, row: Row) -> datetime:
+        """Read when a task was made; of tasks that were made together, the first row comes first."""
+        there: datetime = row.time("created_at", EPOCH)
+        created = self.writer.in_turn(row, there)
+        if created != there:
+            row.replace("created_at", to_text(created))
+        return created
+
+    @describes
+    def tool_call(self, row: Row) -> PendingEntry:
+        """Make a row of the audit a tool entry."""
+        row.stream = self.run_id
+        row.take("id")
+        call: dict[str, Any] = {name: row.take(name) for name in CALL}
+        payload = {
+            "args": row.json("args_json", _JSON),
+            "result": row.json("result_json", _JSON),
+            **{name: value for name, value in call.items() if value is not None},
+        }
+        entry = {
+            "kind": EntryKind.TOOL,
+            "subtype": row.text("tool_name"),
+            "task_id": row.text("task_id"),
+            "payload": payload,
+            "at": row.time("occurred_at"),
+        }
+        return self.writer.entry(row, entry)
+
+    @describes
+    def spend(self, row: Row) -> PendingEntry:
+        """Charge a call; dollars become whole micro-dollars, and a finer amount is a kept column."""
+        row.stream = self.run_id
+        row.take("id")
+        charge = {
+            "model": row.text("model", "unknown"),
+            "input_tokens": row.whole("input_tokens", 0),
+            "cache_read_tokens": row.whole("cache_read_tokens", 0),
+            "cache_create_tokens": row.whole("cache_create_tokens", 0),
+            "output_tokens": row.whole("output_tokens", 0),
+            "cost_microdollars": _microdollars(row),
+            "task_id": row.text("task_id"),
+            "call_site": row.text("call_site"),
+            "occurred_at": row.time("occurred_at"),
+        }
+        return self.writer.charge(row, charge)
+
+    def ci_run(self, row: Row) -> Outcome:
+        """Take a CI run over."""
+        started: datetime = row.time("started_at", EPOCH)
+        completed = row.time("completed_at")
+        return self.writer.record(
+            CiRun,
+            clock="updated_at",
+            workflow_name=row.text("workflow_name", ""),
+            branch=row.text("branch", ""),
+            ci_run_id=row.whole("run_id"),
+            started_at=started,
+            completed_at=completed,
+            duration_seconds=row.whole("duration_s"),
+            conclusion=row.one_of("conclusion", CiConclusion, None),
+            updated_at=completed or started,
+        )
+
+
+def title_of(inputs: dict[str, Any], task_id: str) -> str:
+    """Call a task by the first line of what it was asked."""
+    asked = next((inputs[name] for name in ("title", "prompt", "goal", "task") if isinstance(inputs.get(name), str)), "")
+    line = asked.strip().partition("\n")[0][:_LONGEST_TITLE]
+    return line or f"Task {task_id}"
+
+
+def _latest(created: datetime, heartbeat: object) -> datetime:
+    try:
+        return max(created, from_text(str(heartbeat))) if heartbeat else created
+    except ValueError:
+        return created
+
+
+def _microdollars(row: Row) -> int:
+    usd = row.take("usd", 0)
+    if not isinstance(usd, (int, float)) or not 0 <= usd < 10**6:
+        raise Invalid(f"{usd!r} is no amount of dollars that a call can cost")
+    # The shortest decimal that is this float: what a person wrote, not its binary neighbour.
+    exact = Decimal(repr(usd)) * 1_000_000
+    cost = int(exact.quantize(Decimal(1), ROUND_HALF_EVEN))
+    if exact != cost:
+        row.replace("usd", cost / 1_000_000)
+    return cost
+
+
+_SAYS = ("body", "preference", "decision", "error_signature", "test_fqn", "diff_signature", "heuristic", "lesson", "summary")
+_LONGEST_BODY = 4000
+NO_ACK = "imported"
+VECTOR = "embedding"
+
+
+class InboxTables:
+    """Mappings of what people said and what was learned."""
+
+    log: Decklog
+    writer: RowWriter
+    report: Report
+
+    def message(self, row: Row) -> Outcome:
+        """Take a message over. Nobody checked here who sent it, so it counts as not authorised."""
+        received: datetime = row.time("received_at", EPOCH)
+        state = row.one_of("state", MessageState, MessageState.PENDING)
+        acknowledged = row.time("ack_sent_at") or received
+        if row.columns.get("ack_sent_at") is None:
+            row.replace("ack_sent_at", to_text(received))
+        answered = row.time("answered_at")
+        closed = row.time("closed_at")
+        if state is MessageState.CLOSED and closed is None:
+            closed = answered or acknowledged
+            row.replace("closed_at", to_text(closed))
+        return self.writer.record(
+            Message,
+            id=row.text("id"),
+            from_handle=row.text("from_handle", ""),
+            is_authorised=False,
+            channel=row.needed("channel", MessageChannel),
+            severity=row.needed("severity", MessageSeverity),
+            body=row.text("body", ""),
+            state=state,
+            ack=NO_ACK,
+            ack_sent_at=acknowledged,
+            received_at=received,
+            seen_at=None if state is MessageState.PENDING else acknowledged,
+            answer=row.text("answer"),
+            answered_at=answered,
+            escalated_to=row.text("escalated_to"),
+            closed_at=closed,
+        )
+
+    def feedback(self, row: Row) -> Outcome:
+        """Import feedback."""
+        received: datetime = row.time("received_at", EPOCH)
+        state = row.one_of("state", FeedbackState, FeedbackState.PENDING)
+        return self.writer.record(
+            Feedback,
+            id=row.text("id"),
+            from_handle=row.text("from_handle", ""),
+            channel=row.text("channel", ""),
+            severity=row.needed("severity", FeedbackSeverity),
+            body=row.text("body", ""),
+            state=state,
+            fix_class=row.one_of("fix_class", FixClass, None),
+            context_url=row.text("context_url"),
+            root_cause=row.text("root_cause"),
+            success_criterion=row.text("success_criterion"),
+            fix_pr_url=row.text("fix_pr_url"),
+            regression_test_path=row.text("regression_test_path"),
+            notes=row.json("notes_json", (list,), []),
+            received_at=received,
+            updated_at=received,
+            closed_at=received if state is FeedbackState.CLOSED else None,
+        )
+
+    def lesson(self, row: Row) -> Outcome:
+        """Import a lesson; the key of its vector is kept, and its successor is marked once all are imported."""
+        payload = row.json("payload_json", (dict,), {})
+        row.take("superseded_by")
+        if "embedding_key" in row.left:
+            # Under its own name it would be taken for a secret.
+            row.left[VECTOR] = row.left.pop("embedding_key")
+        confidence = row.whole("confidence", 80, high=100)
+        recalls, recalled = row.whole("recall_count", 0), row.time("last_recalled_at")
+        fields: dict[str, Any] = {
+            "topic": row.text("topic", ""),
+            "body": body_of(payload),
+            "created_at": row.time("created_at", EPOCH),
+            "payload": payload,
+            "confidence": confidence,
+            "source_kind": row.text("source_kind", "import"),
+            "source_id": row.text("source_id"),
+        }
+        adopted = self.log.memory.adopt(row.text("id"), **fields, recall_count=recalls, last_recalled_at=recalled)
+        return self._changed_lesson(adopted, fields, recalls, recalled) if adopted.already else Outcome.NEW
+
+    def _changed_lesson(self, lesson: Lesson, fields: dict[str, Any], recalls: int, recalled: datetime | None) -> Outcome:
+        """Bring what changed there. How often it was recalled here is not known there, so the greater number counts."""
+        if lesson.last_seen_at == lesson.created_at:
+            fields["last_seen_at"] = fields["created_at"]
+        body, _ = self.log.db.values.text("body", fields["body"])
+        fields["fingerprint"] = similarity.fingerprint(body)
+        self.writer.vouch(fields["fingerprint"])
+        outcomes = {self.writer.merge(lesson, fields)}
+        if Outcome.CHANGED in outcomes and body != lesson.body:
+            # The vector is that of the old text; the embedder makes another.
+            self.log.db.count("delete from lesson_vectors where lesson_id = :id", {"id": lesson.id})
+        times = [moment for moment in (recalled, lesson.last_recalled_at) if moment is not None]
+        counts: dict[str, Any] = {"recall_count": max(recalls, lesson.recall_count), "last_recalled_at": max(times, default=None)}
+        if any(getattr(lesson, name) != value for name, value in counts.items()):
+            outcomes.add(self.writer.change(Lesson, id=lesson.id, **counts))
+        return Outcome.CHANGED if Outcome.CHANGED in outcomes else Outcome.ALREADY
+
+    def supersede_all(self, source: SqliteSource) -> None:
+        """Mark every lesson with what replaced it there; a successor that is not here is reported."""
+        for columns in source.rows("memory"):
+            with self.log.transaction():
+                self._mark_superseded(str(columns.get("id")), columns.get("superseded_by"))
+
+    def _mark_superseded(self, lesson_id: str, by: object) -> None:
+        lesson = self.writer.intake.seek(Lesson, lesson_id)
+        if lesson is None or lesson.superseded_by == by:
+            return
+        if lesson.superseded_by is None:
+            self._supersede(lesson_id, str(by))
+        elif by is None or self.writer.intake.seek(Lesson, str(by)) is not None:
+            self.writer.merge(lesson, {"superseded_by": by})
+        else:
+            self.report.note(f"memory {lesson_id} is not marked as superseded by {by}: it is not here")
+
+    def _supersede(self, lesson_id: str, by: str) -> None:
+        try:
+            with self.log.transaction():
+                self.log.memory.supersede(lesson_id, by, reason=NOTE)
+        except DecklogError as problem:
+            if problem.retryable:
+                raise
+            self.report.note(f"memory {lesson_id} is not marked as superseded by {by}: {problem.message}")
+
+
+def body_of(payload: dict[str, Any]) -> str:
+    """Say in words what a lesson is: its payload's own words, or all of it."""
+    said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
+    body = said or to_json(payload)
+    if len(body) > _LONGEST_BODY:
+        raise Invalid(f"it has {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
+    return body
+
+
+PAUSED = "paused-tasks"
+SELF_EDITS = "self-edits.log"
+LEARNINGS = "learnings.log"
+_MOST_BYTES = 64 * 1024**2
+_MOST_LOG_BYTES = 1024**3
+
+
+def snapshots(folder: str, report: Report) -> Iterator[Row]:
+    """Yield the snapshots of paused tasks in the order of their tasks' ids; each version of a file is its own row."""
+    root = os.path.join(folder, PAUSED)
+    names = sorted(os.listdir(root)) if os.path.isdir(root) else []
+    for name in names:
+        if not name.endswith(".json"):
+            continue
+        content = _content(os.path.join(root, name), _MOST_BYTES, report)
+        if content is None:
+            continue
+        text = content.decode("utf-8", "replace")
+        document = parsed_json(text)
+        task_id = name.removesuffix(".json")
+        columns = {"task_id": task_id, "document": text if document is NotImplemented else document}
+        row = Row("paused_tasks", task_id, columns)
+        row.id = f"{task_id}/{row.digest()}"
+        yield row
+
+
+def lines(folder: str, name: str, table: str, report: Report) -> Iterator[Row]:
+    """Yield the lines of a log, each named by its number; blank ones say nothing."""
+    content = _content(os.path.join(folder, name), _MOST_LOG_BYTES, report)
+    for number, line in enumerate((content or b"").split(b"\n"), 1):
+        if line.strip():
+            yield Row(table, number, {"line": line.decode("utf-8", "replace").removesuffix("\r")})
+
+
+def whole(folder: str, name: str, report: Report) -> Iterator[Row]:
+    """Yield a settings file as one row, named by the file."""
+    content = _content(os.path.join(folder, name), _MOST_BYTES, report)
+    if content is not None:
+        yield Row(name, name, {"text": content.decode("utf-8", "replace")})
+
+
+def _content(path: str, most: int, report: Report) -> bytes | None:
+    """Read a plain file; what is something else, or too large, is reported."""
+    try:
+        # Neither through a link nor waiting for a pipe.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        report.note(f"{path} was not read: {problem.strerror}")
+        return None
+    with open(file, "rb") as opened:
+        found = os.fstat(opened.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            report.note(f"{path} was not read: it is no plain file of at most {most} bytes")
+            return None
+        return opened.read(most)
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Read a line that is a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise Invalid(f"the line is no JSON: {problem}") from None
+    if not isinstance(found, dict):
+        raise Invalid("the line is no JSON object")
+    return found
+
 
 RUN_ID = "gaia-coder"
 
 
-class GaiaImport(Import, GaiaWorkTables, DeskTables):
+class GaiaImport(Import, GaiaWorkTables, InboxTables):
     """One folder. Tasks there belong to no run, so one run is made for all of them."""
 
     system = "gaia"
     tables = TABLES
     keys = KEYS
 
-    def __init__(self, log: "Decklog", path: str, *, run_id: str = RUN_ID, **settings: "Any") -> None:
+    def __init__(self, log: Decklog, path: str, *, run_id: str = RUN_ID, **settings: Any) -> None:
         super().__init__(log, path, **settings)
         self.run_id = run_id
         self.em: dict[str, Any] | None = None
 
-    def mappings(self) -> "dict[str, Mapping]":
+    def mappings(self) -> dict[str, Mapping]:
         """Name the tables with their mappings; feedback comes before the messages that became it."""
         return {
             "feedback": self.feedback,
@@ -54,12 +454,12 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
             "memory": self.lesson,
         }
 
-    def run(self) -> "Report":
+    def run(self) -> Report:
         """Take every store of the folder over; one that was never written is not there."""
-        stores = [*DATABASES.values(), files.PAUSED, files.SELF_EDITS, files.LEARNINGS, EM, BINDING]
+        stores = [*DATABASES.values(), PAUSED, SELF_EDITS, LEARNINGS, EM, BINDING]
         if not any(os.path.exists(os.path.join(self.path, name)) for name in stores):
             raise Invalid(f"{self.path} is no home of gaia-coder: it has none of {', '.join(stores)}")
-        with self.landing.open():
+        with self.writer.open():
             self._make_run()
             for table, name in DATABASES.items():
                 self._take_database(table, os.path.join(self.path, name))
@@ -72,7 +472,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         except NotFound:
             now = self.log.clock.now()
             with self.log.transaction():
-                self.landing.record(
+                self.writer.record(
                     Run,
                     new_stream=True,
                     id=self.run_id,
@@ -98,29 +498,29 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
 
     def _take_files(self) -> None:
         for name, parse in ((EM, parse_em), (BINDING, parse_binding)):
-            self.landing.take_all(files.whole(self.path, name, self.report), partial(self.trust_file, parse))
+            self.writer.take_all(whole(self.path, name, self.report), partial(self.trust_file, parse))
         if self.em is not None:
             with self.log.transaction():
                 for remark in TrustProposals(self.log, self.run_id).propose(self.em):
                     self.report.note(remark)
-        self.landing.take_all(files.snapshots(self.path, self.report), self.snapshot)
-        self.landing.take_all(files.lines(self.path, files.SELF_EDITS, "self_edits_log", self.report), self.self_edit)
-        self.landing.take_all(files.lines(self.path, files.LEARNINGS, "learnings_log", self.report), self.learning)
+        self.writer.take_all(snapshots(self.path, self.report), self.snapshot)
+        self.writer.take_all(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
+        self.writer.take_all(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
 
-    def snapshot(self, row: Row) -> Fate:
+    def snapshot(self, row: Row) -> Outcome:
         """Keep what a paused task needs to go on."""
         row.stream = self.run_id
         task_id, document = row.take("task_id"), row.take("document")
         if not isinstance(document, dict):
             raise Invalid("a snapshot is a JSON object")
-        if not self.landing.first_time(row):
-            return Fate.ALREADY
+        if not self.writer.first_time(row):
+            return Outcome.ALREADY
         # Older snapshots lack these.
         known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
         self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
-        return Fate.NEW
+        return Outcome.NEW
 
-    def trust_file(self, parse: "Callable[[str], dict[str, Any]]", row: Row) -> Fate:
+    def trust_file(self, parse: Callable[[str], dict[str, Any]], row: Row) -> Outcome:
         """Keep `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
         row.stream = self.run_id
         document = parse(row.take("text"))
@@ -128,34 +528,34 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         if row.table == EM:
             self.em = document
         if saved.already:
-            return Fate.ALREADY
-        return Fate.NEW if saved.version == 1 else Fate.CHANGED
+            return Outcome.ALREADY
+        return Outcome.NEW if saved.version == 1 else Outcome.CHANGED
 
-    def self_edit(self, row: Row) -> Fate:
+    def self_edit(self, row: Row) -> Outcome:
         """Record a self-edit; a line that repeats one, with other words, is kept."""
-        document = files.parsed(row.take("line"))
-        first = self.landing.first_time(row)
+        document = parsed(row.take("line"))
+        first = self.writer.first_time(row)
         recorded = self.log.self_edits.record_document(document)
         if not first or not recorded.already:
-            return told(recorded)
-        return self.landing.keep(row, "the same pull request at the same commit is recorded already")
+            return saved_outcome(recorded)
+        return self.writer.keep(row, "the same pull request at the same commit is recorded already")
 
-    def learning(self, row: Row) -> Fate:
+    def learning(self, row: Row) -> Outcome:
         """Note a learning; a day without an hour begins at midnight."""
         text = row.take("line")
         try:
             line = parse_line(text, tolerant=True)
         except BadLine as problem:
-            return self.landing.keep(row, problem.message)
+            return self.writer.keep(row, problem.message)
         if line is None:
-            return Fate.ALREADY
+            return Outcome.ALREADY
         if len(line.timestamp) == len("2026-11-15"):
             row.left["line"] = text
         noted = self.log.learnings.note(
             line.task_id,
             line.observation,
             candidate=line.candidate,
-            noted_at=files.time_of(line.timestamp),
-            key=self.landing.key(row),
+            noted_at=from_text(line.timestamp),
+            key=self.writer.key(row),
         )
-        return told(noted)
+        return saved_outcome(noted)

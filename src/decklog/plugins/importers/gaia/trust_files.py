@@ -78,7 +78,7 @@ def _plain(value: "Any") -> "Any":
     return value
 
 
-def _check_texts(name: str, document: "Document", fields: "tuple[str, ...]") -> None:
+def _check_texts(name: str, document: "Document", fields: tuple[str, ...]) -> None:
     for field in fields:
         value = document.get(field, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
@@ -86,7 +86,7 @@ def _check_texts(name: str, document: "Document", fields: "tuple[str, ...]") -> 
 
 
 class TrustProposals:
-    """Proposes to the owner what `em.toml` says. Nothing takes effect before the owner has signed it."""
+    """Proposes the terms of `em.toml` to the owner. Nothing takes effect before the owner has signed it."""
 
     def __init__(self, log: "Decklog", run_id: str) -> None:
         self._log = log
@@ -115,7 +115,7 @@ class TrustProposals:
             f"auto-merge of {', '.join(document.get('auto_merge_classes') or ['nothing'])}? To do so, bind the owner "
             f"(decklog trust bind {handle} {channel}) and import again: each step up is then proposed for a signature."
         )
-        # The version of the state tells one proposal from the next.
+        # The version of the state distinguishes proposals.
         version = self._log.states.get(self._run_id, EM).version
         asked = self._log.approvals.ask(
             self._run_id, question, by="import", about=document, source=SOURCE, subject="trust", key=f"{SOURCE}:{version}"

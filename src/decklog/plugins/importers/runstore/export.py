@@ -1,32 +1,118 @@
-"""Writes a log as a RunStore database, which its own program can open and go on with."""
+"""Export a log as a RunStore database, which its own program can open."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports.report import ExportReport
-from decklog.importing.exports.rows import Export, each, every, text_of
+from decklog.importing.exports import Export, ExportReport, each, every, text_of
 from decklog.importing.row import EPOCH
-from decklog.journal.entry import EntryKind
-from decklog.plugins.importers.runstore.ddl import STATEMENTS
-from decklog.plugins.importers.runstore.export_tasks import AttemptTrail, write_attempt, write_tasks
-from decklog.plugins.importers.runstore.importer import TABLES
+from decklog.journal.entry import Entry, EntryKind
+from decklog.log import Decklog
+from decklog.plugins.importers.runstore.importer import SCHEMA, TABLES, WAS_RUNNING
+from decklog.stores.approvals.approval import Approval
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Agent, Run
+from decklog.stores.tasks.task import Attempt, AttemptOutcome, Task, TaskState, attempts_from
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from typing import Any
+Columns = dict[str, Any]
 
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
-    from decklog.stores.approvals.approval import Approval
+# A task that is paused or running is not to be given out, and there only a task in progress is neither given out nor over.
+STATUS = {
+    TaskState.PENDING: "pending",
+    TaskState.RUNNING: "in_progress",
+    TaskState.PAUSED: "in_progress",
+    TaskState.WAITING: "blocked",
+    TaskState.BLOCKED: "blocked",
+    TaskState.DONE: "completed",
+    TaskState.ABANDONED: "abandoned",
+}
+# Its program has one word for success; other words are the caller's.
+_OUTCOMES = {AttemptOutcome.DONE: "completed"}
+# Fields with a column, and fields without meaning where there are no leases.
+_PLACED = (
+    *("id", "run_id", "title", "objective", "state", "acceptance", "verification", "allowed_paths", "attempts", "summary"),
+    *("blocker", "created_at", "updated_at", "result", "outcome", "worker", "leased_at", "leased_until", "fence", "failures"),
+    *("open_dependencies", "blocker_repeats", "reservation_id"),
+)
 
-    Columns = dict[str, Any]
+
+def write_tasks(log: Decklog, out: Export, run_id: str, there: str) -> None:
+    """Write a run's tasks; the run is called `there` in RunStore."""
+    for task in each(log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
+        row: dict[str, Any] = {
+            "id": task.id,
+            "run_id": there,
+            "title": task.title,
+            "objective": task.objective,
+            "acceptance_criteria_json": text_of(task.acceptance or None),
+            "verification_steps_json": text_of(task.verification or None),
+            "allowed_paths_json": text_of(task.allowed_paths or None),
+            "status": STATUS[task.state],
+            "attempt_count": task.attempts,
+            "implementation_summary": task.summary,
+            "blocker_signature": task.blocker,
+            "created_at": None if task.created_at == EPOCH else task.created_at,
+            "updated_at": None if task.updated_at == task.created_at else task.updated_at,
+        }
+        lists = dict.fromkeys(("acceptance_criteria_json", "verification_steps_json", "allowed_paths_json"), "[]")
+        defaults = {**lists, "created_at": EPOCH, "updated_at": task.created_at}
+        out.write("tasks", f"tasks {task.id}", row, defaults)
+        known = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
+        out.report.leave_out_fields("tasks", task, known)
+
+
+class AttemptTrail:
+    """Follows a run's entries in their order and gives each attempt when it ends; only open ones are remembered."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[dict[str, Any], str | None]] = {}
+        self._taken_over: str | None = None
+
+    def follow(self, entry: Entry) -> tuple[Attempt, str | None] | None:
+        """Look at the next entry; give the attempt that it ended and the id that it had where it was imported from."""
+        if entry.record_table == Task.table:
+            image: dict[str, Any] = entry.payload  # type: ignore[assignment]
+            return self._version(image)
+        if entry.subtype == "imported" and isinstance(entry.payload, dict) and entry.payload.get("table") == "task_attempts":
+            # The import writes this mark directly before the version of the task in which the attempt begins.
+            self._taken_over = entry.payload.get("id")
+        return None
+
+    def _version(self, image: dict[str, Any]) -> tuple[Attempt, str | None] | None:
+        begun, name = self._open.get(image["id"], (None, None))
+        if image["state"] == TaskState.RUNNING:
+            self._open[image["id"]] = (image, self._taken_over or name)
+            self._taken_over = None
+            return None
+        if begun is None:
+            return None
+        found = attempts_from([begun, image])
+        if not found or found[0].ended_at is None:
+            return None
+        del self._open[image["id"]]
+        return found[0], name
+
+
+def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -> None:
+    """Write an attempt that has ended, under the id it had or one that it gets every time."""
+    row: dict[str, Any] = {
+        "id": name or f"{attempt.task_id}-attempt-{attempt.number}",
+        "run_id": there,
+        "task_id": attempt.task_id,
+        "attempt_number": attempt.number,
+        "status": attempt.outcome and _OUTCOMES.get(attempt.outcome, attempt.outcome.value),
+        "summary": attempt.summary,
+        "blocker_signature": attempt.blocker,
+        "result_json": text_of(attempt.result),
+        "created_at": attempt.ended_at,
+    }
+    out.write("task_attempts", f"task_attempts {name}", row, {"summary": "", "result_json": "{}"})
+
 
 SYSTEM = "runstore"
 _EVENT_KEY = f"import:{SYSTEM}:events:"
-# The kinds of record that have a table there, and of each the fields that have a column or say nothing beside the others.
+# The kinds of record that have a table there, and of each the fields that have a column or are derived from others.
 _TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
 _RUN = ("id", "goal", "repo", "status", "summary", "cycles", "replans", "current_task_id", "started_at", "updated_at", "ended_at")
 _EVENT = ("agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs")
@@ -38,19 +124,18 @@ _APPROVAL = ("id", "run_id", "source", "verdict", "rationale", "payload", "asked
 class RunStoreExport:
     """Runs with what belongs to them. What people asked and was not answered, and what has no run, has no place there."""
 
-    def __init__(self, log: "Decklog", path: str, progress: "Callable[[str, int, int], None] | None" = None) -> None:
+    def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
         self.log = log
         self.out = Export(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
         self.report = self.out.report
 
-    def run(self) -> "dict[str, Any]":
+    def run(self) -> dict[str, Any]:
         """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
         with self.out:
             return self.log.db.read(self._write)
 
-    def _write(self) -> "dict[str, Any]":
-        for statement in STATEMENTS:
-            self.out.db.execute(statement)
+    def _write(self) -> dict[str, Any]:
+        SCHEMA.create(self.out.db)
         for run in each(self.log, Run, "started_at, id"):
             there = self._run(run)
             self._agents(run.id, there)
@@ -97,7 +182,7 @@ class RunStoreExport:
             self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
 
     def _journal(self, run_id: str, there: str) -> None:
-        """Write a run's events, and the attempts at its tasks, which the same entries tell."""
+        """Write a run's events, and the attempts at its tasks from the same entries."""
         trail = AttemptTrail()
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
             ended = trail.follow(entry)
@@ -106,7 +191,7 @@ class RunStoreExport:
             elif entry.kind is not EntryKind.CHANGE and not (entry.subtype or "").startswith("imported"):
                 self._event(entry, there)
 
-    def _event(self, entry: "Entry", there: str) -> None:
+    def _event(self, entry: Entry, there: str) -> None:
         row: Columns = {
             "run_id": there,
             "ts": entry.at,
@@ -150,7 +235,7 @@ class RunStoreExport:
             else:
                 self._verdict(approval, there)
 
-    def _verdict(self, approval: "Approval", there: str) -> None:
+    def _verdict(self, approval: Approval, there: str) -> None:
         row: Columns = {"id": approval.id, "run_id": there, "source": approval.source, "verdict": approval.verdict}
         row |= {"rationale": approval.rationale, "payload_json": text_of(approval.payload or None)}
         row["created_at"] = approval.decided_at
@@ -171,13 +256,13 @@ class RunStoreExport:
         self.report.leave_out_tables(self.log, _TABLES)
 
 
-def time_text(moment: "datetime") -> str:
+def time_text(moment: datetime) -> str:
     """Write a time with milliseconds and Z, as its program does, which sorts times as texts."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
-def _unless(value: "Any", stand_in: "Any") -> "Any":
-    """Give nothing for what stands in the place of something unknown, so that what was kept can be put back."""
+def _unless(value: Any, stand_in: Any) -> Any:
+    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
     return None if value == stand_in else value
 
 

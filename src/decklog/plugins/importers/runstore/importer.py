@@ -1,48 +1,153 @@
-"""Takes over a RunStore database: runs and their agents, tasks with their attempts, events, artifacts, checkpoints, approvals."""
+"""Import RunStore's databases."""
 
-from typing import TYPE_CHECKING, ClassVar
+from abc import ABC, abstractmethod
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
 
+from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
-from decklog.importing.draft import Draft, describes
-from decklog.importing.importing import Import
-from decklog.importing.landing import run_id_of, told
-from decklog.importing.report import Fate
+from decklog.importing.exports import Schema
+from decklog.importing.importer import Import
+from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
+from decklog.importing.writer import Mapping, PendingEntry, RowWriter, describes, run_id_of, saved_outcome
 from decklog.journal.entry import EntryKind
-from decklog.plugins.importers.runstore.tasks import TaskTables
+from decklog.log import Decklog
 from decklog.stores.artifacts.artifacts import Artifact, media_type_of
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Agent, Run, RunStatus
+from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.importing.landing import Mapping
-    from decklog.log import Decklog
-
-TABLES: dict[str, tuple[str, ...]] = {
-    "runs": (
-        *("id", "goal", "repo_path", "status", "summary", "cycle_count", "replan_count", "current_task_id"),
-        *("created_at", "updated_at"),
-    ),
-    "agents": (
-        *("run_id", "role", "session_id", "turns", "rotation_count", "last_prompt_path", "last_response_path", "updated_at"),
-    ),
-    "tasks": (
-        *("id", "run_id", "title", "objective", "acceptance_criteria_json", "verification_steps_json", "allowed_paths_json"),
-        *("status", "attempt_count", "implementation_summary", "blocker_signature", "created_at", "updated_at"),
-    ),
-    "task_attempts": (
-        *("id", "run_id", "task_id", "attempt_number", "status", "summary", "blocker_signature", "result_json", "created_at"),
-    ),
-    "events": ("id", "run_id", "ts", "source", "kind", "message", "payload_json"),
-    "artifacts": ("id", "run_id", "role", "kind", "path", "created_at", "metadata_json"),
-    "checkpoints": ("id", "run_id", "status", "payload_json", "created_at"),
-    "approvals": ("id", "run_id", "source", "verdict", "rationale", "payload_json", "created_at"),
+SCHEMA = Schema(__file__)
+TABLES = SCHEMA.tables
+# Nobody here holds a task that was in progress there, and it may still be worked on: it waits until someone resumes it.
+STATES = {
+    "pending": TaskState.PENDING,
+    "in_progress": TaskState.PAUSED,
+    "completed": TaskState.DONE,
+    "blocked": TaskState.BLOCKED,
+    "abandoned": TaskState.ABANDONED,
+}
+WAS_RUNNING = "it was in progress when it was imported, and nobody here holds it; resume it when nobody there does"
+WORKER = "imported"
+_OUTCOMES = {
+    **dict.fromkeys(("completed", "complete", "done", "success", "succeeded", "passed"), AttemptOutcome.DONE),
+    "blocked": AttemptOutcome.BLOCKED,
+    "abandoned": AttemptOutcome.ABANDONED,
 }
 _JSON = (dict, list, str, int, float, bool)
+# The finest time that RunStore writes.
+_SHOWN = timedelta(milliseconds=1)
+_LEASE = timedelta(minutes=1)
+
+
+class TaskTables(ABC):
+    """Mappings of the two tables, of which the second is written with the first."""
+
+    log: Decklog
+    writer: RowWriter
+    attempts: dict[str, list[Row]]
+    attempt_outcomes: dict[str, Outcome]
+
+    @abstractmethod
+    def in_run(self, row: Row) -> str:
+        """Place a row in its run."""
+
+    def task(self, row: Row) -> Outcome:
+        """Import a task, version by version by its attempts."""
+        fields = self._fields(row)
+        attempts = self.attempts.get(fields["id"], [])
+        present = self.writer.intake.seek(Task, fields["id"])
+        if present is not None and present.run_id != fields["run_id"]:
+            raise NotFound(f"task {fields['id']} belongs to run {present.run_id} here")
+        if present is None and attempts:
+            begun = {"state": TaskState.PENDING, "attempts": 0, "updated_at": fields["created_at"], "summary": None}
+            self.log.tasks.add_record(**{**fields, **begun, "reason": None, "blocker": None, "outcome": None})
+        outcomes = [self._attempted(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
+        self.attempt_outcomes |= {attempt.id: outcome for attempt, outcome in zip(attempts, outcomes, strict=True)}
+        if present is None and not attempts:
+            self.log.tasks.add_record(**fields)
+            return Outcome.NEW
+        if present is None or (Outcome.NEW in outcomes and present.updated_at <= fields["updated_at"]):
+            self.writer.change(Task, **fields)
+            return Outcome.NEW if present is None else Outcome.CHANGED
+        return self.writer.record(Task, clock="updated_at", **fields)
+
+    def _fields(self, row: Row) -> dict[str, Any]:
+        run_id, created = self.in_run(row), self._created(row)
+        word = row.take("status")
+        state = STATES.get(word, TaskState.PAUSED)
+        if word == "in_progress" or word not in STATES:
+            row.replace("status", {state: name for name, state in STATES.items()}.get(state))
+        return {
+            "run_id": run_id,
+            "id": row.text("id"),
+            "title": row.text("title", ""),
+            "objective": row.text("objective", ""),
+            "state": state,
+            "acceptance": row.texts("acceptance_criteria_json") or [],
+            "verification": row.texts("verification_steps_json") or [],
+            "allowed_paths": row.texts("allowed_paths_json") or [],
+            "attempts": row.whole("attempt_count", 0),
+            "summary": row.text("implementation_summary"),
+            "blocker": row.text("blocker_signature"),
+            "reason": WAS_RUNNING if state is TaskState.PAUSED else None,
+            "created_at": created,
+            "updated_at": max(created, row.time("updated_at", created)),
+            **_FREE,
+        }
+
+    def _created(self, row: Row) -> datetime:
+        """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
+        there: datetime = row.time("created_at", EPOCH)
+        created = self.writer.in_turn(row, there)
+        if created - there >= _SHOWN or there == EPOCH != created:
+            row.replace("created_at", to_text(created))
+        return created
+
+    def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
+        """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""
+        row.stream = task["run_id"]
+        if not self.writer.first_time(row):
+            return Outcome.ALREADY
+        at: datetime = row.time("created_at", task["updated_at"])
+        shared: dict[str, Any] = {"id": task["id"], "attempts": number, "fence": number, "leased_at": at, "updated_at": at}
+        running: dict[str, Any] = {"state": TaskState.RUNNING, "worker": WORKER, "leased_until": at + _LEASE, "outcome": None}
+        self.writer.change(Task, **shared, **running)
+        self.writer.change(
+            Task,
+            **shared,
+            state=TaskState.PENDING,
+            worker=None,
+            leased_until=None,
+            outcome=outcome_of(row.take("status")),
+            summary=row.text("summary"),
+            blocker=row.text("blocker_signature"),
+            result=row.json("result_json", _JSON),
+        )
+        return Outcome.NEW
+
+    def attempt(self, row: Row) -> Outcome:
+        """Return the outcome of an attempt, which was written with its task; its id, number and status are kept."""
+        if row.id not in self.attempt_outcomes:
+            self.in_run(row)
+            raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")
+        self.in_run(row)
+        row.pass_over(("task_id", "summary", "created_at"))
+        row.json("result_json", _JSON)
+        if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
+            row.take("blocker_signature")
+        return self.attempt_outcomes[row.id]
+
+
+# What a task has while nobody holds it.
+_FREE: dict[str, Any] = {"worker": None, "leased_until": None, "leased_at": None, "outcome": None, "result": None}
+
+
+def outcome_of(word: object) -> AttemptOutcome:
+    """Read an attempt's status, which is the caller's own word; what is no success counts as failed."""
+    return _OUTCOMES.get(str(word).strip().casefold(), AttemptOutcome.FAILED)
 
 
 class RunStoreImport(Import, TaskTables):
@@ -52,14 +157,14 @@ class RunStoreImport(Import, TaskTables):
     tables = TABLES
     keys: ClassVar = {"agents": ("run_id", "role")}
 
-    def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
+    def __init__(self, log: Decklog, path: str, **settings: Any) -> None:
         super().__init__(log, path, **settings)
         # The runs that are here, by their names there.
         self.runs: dict[str, str] = {}
         self.attempts: dict[str, list[Row]] = {}
-        self.attempt_fates: dict[str, Fate] = {}
+        self.attempt_outcomes: dict[str, Outcome] = {}
 
-    def mappings(self) -> "dict[str, Mapping]":
+    def mappings(self) -> dict[str, Mapping]:
         """Name the tables with their mappings."""
         return {
             "runs": self.run_row,
@@ -79,7 +184,7 @@ class RunStoreImport(Import, TaskTables):
             raise Invalid(f"{source.path} is no RunStore database: it has no {', '.join(missing)}")
 
     def take(self, source: SqliteSource) -> None:
-        """Read the attempts before their tasks, because a task's versions tell them."""
+        """Read the attempts before their tasks, because they are versions of the task."""
         for row in self.rows_of("task_attempts", source.rows("task_attempts")):
             self.attempts.setdefault(str(row.columns.get("task_id")), []).append(row)
         super().take(source)
@@ -92,12 +197,12 @@ class RunStoreImport(Import, TaskTables):
 
     def _run_of(self, name: str) -> str:
         run_id = run_id_of(name)
-        if not self.landing.has_run(run_id):
+        if not self.writer.has_run(run_id):
             raise NotFound(f"its run {name} is not in the file")
         self.runs[name] = run_id
         return run_id
 
-    def run_row(self, row: Row) -> Fate:
+    def run_row(self, row: Row) -> Outcome:
         """Take a run over; a status of the caller's own becomes `active`."""
         run_id = row.stream = run_id_of(str(row.take("id")))
         if run_id != row.columns["id"]:
@@ -105,7 +210,7 @@ class RunStoreImport(Import, TaskTables):
         status = row.one_of("status", RunStatus, RunStatus.ACTIVE)
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
-        return self.landing.record(
+        return self.writer.record(
             Run,
             clock="updated_at",
             new_stream=True,
@@ -122,9 +227,9 @@ class RunStoreImport(Import, TaskTables):
             ended_at=updated if status in ENDED else None,
         )
 
-    def agent(self, row: Row) -> Fate:
+    def agent(self, row: Row) -> Outcome:
         """Take an agent of a run over."""
-        return self.landing.record(
+        return self.writer.record(
             Agent,
             clock="updated_at",
             run_id=self.in_run(row),
@@ -138,7 +243,7 @@ class RunStoreImport(Import, TaskTables):
         )
 
     @describes
-    def event(self, row: Row) -> Draft:
+    def event(self, row: Row) -> PendingEntry:
         """Make an event an entry; its source is the agent."""
         self.in_run(row)
         row.take("id")
@@ -150,13 +255,13 @@ class RunStoreImport(Import, TaskTables):
             "payload": row.json("payload_json", (dict, list)),
             "at": row.time("ts"),
         }
-        return self.landing.entry(row, entry)
+        return self.writer.entry(row, entry)
 
-    def artifact(self, row: Row) -> Fate:
+    def artifact(self, row: Row) -> Outcome:
         """Take over where an artifact is; its bytes are not in the file."""
         run_id, artifact_id, path = self.in_run(row), row.text("id"), row.text("path", "")
-        present = self.landing.intake.seek(Artifact, artifact_id)
-        return self.landing.record(
+        present = self.writer.intake.seek(Artifact, artifact_id)
+        return self.writer.record(
             Artifact,
             id=artifact_id,
             run_id=run_id,
@@ -169,7 +274,7 @@ class RunStoreImport(Import, TaskTables):
             created_at=row.time("created_at", EPOCH),
         )
 
-    def checkpoint(self, row: Row) -> Fate:
+    def checkpoint(self, row: Row) -> Outcome:
         """Take a checkpoint over; it marks the place that the journal has come to."""
         made = self.log.states.checkpoint(
             self.in_run(row),
@@ -178,9 +283,9 @@ class RunStoreImport(Import, TaskTables):
             checkpoint_id=row.text("id"),
             created_at=row.time("created_at"),
         )
-        return told(made)
+        return saved_outcome(made)
 
-    def approval(self, row: Row) -> Fate:
+    def approval(self, row: Row) -> Outcome:
         """Take a verdict over in its own words; it is bound to nothing, and lets nothing pass."""
         recorded = self.log.approvals.record(
             self.in_run(row),
@@ -191,4 +296,4 @@ class RunStoreImport(Import, TaskTables):
             approval_id=row.text("id"),
             at=row.time("created_at"),
         )
-        return told(recorded)
+        return saved_outcome(recorded)

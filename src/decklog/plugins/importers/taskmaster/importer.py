@@ -1,25 +1,124 @@
-"""Takes over Task Master's `tasks.json`: each tag is a run, its tasks and their subtasks are tasks of it."""
+"""Import Task Master's `tasks.json`: each tag is a run, its tasks and subtasks are tasks of it."""
 
 import re
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.draft import RecordDraft, describes
-from decklog.importing.landing import run_below
+from decklog.importing.files import document, file_in, objects_in
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
-from decklog.importing.text_files import document, file_in, objects_in
 from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
-from decklog.plugins.importers.taskmaster.naming import NameClaims, needed_number, number_of, ours_of, siblings_of
-from decklog.plugins.importers.taskmaster.reading import TaskFile
-from decklog.plugins.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
+from decklog.importing.writer import PendingRecord, describes, run_below
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-    from typing import Any
+PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
+MAIN = "master"
+# The metadata key with the id of a task that was made here.
+OURS = "decklog"
+
+STATES = {
+    "pending": TaskState.PENDING,
+    "in-progress": TaskState.PAUSED,
+    "done": TaskState.DONE,
+    "completed": TaskState.DONE,
+    "review": TaskState.PAUSED,
+    "deferred": TaskState.PAUSED,
+    "cancelled": TaskState.ABANDONED,
+    "blocked": TaskState.BLOCKED,
+}
+WORDS = {
+    TaskState.PENDING: "pending",
+    TaskState.RUNNING: "in-progress",
+    TaskState.WAITING: "review",
+    TaskState.BLOCKED: "blocked",
+    TaskState.PAUSED: "deferred",
+    TaskState.DONE: "done",
+    TaskState.ABANDONED: "cancelled",
+}
+PRIORITIES = {"low": 30, "medium": 50, "high": 70, "critical": 90}
+
+# Columns without a field that a worker should see: inputs of the task, under the name of the system.
+SHOWN = ("details", "complexity", "recommendedSubtasks", "expansionPrompt", "previousStatus", "effort", "metadata")
+PARENTS = ("parentTaskId", "parentId", "parentTask")
+
+
+def priority_word(priority: int) -> str:
+    """Return the nearest of Task Master's priorities."""
+    return min(PRIORITIES, key=lambda word: abs(PRIORITIES[word] - priority))
+
+
+_LONGEST = 16
+
+
+def number_of(task: Any, above: str = "") -> str:
+    """Return a task's number, which may be any text; a part's may have its whole's before it. Nothing where it has none."""
+    name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
+    return name and (f"{above}.{name.removeprefix(f'{above}.')}" if above else name)
+
+
+def siblings_of(parts: Iterable[Any], above: str) -> set[str]:
+    """Return the numbers that the parts of a task have within it."""
+    return {number.removeprefix(f"{above}.") for part in parts if (number := number_of(part, above))}
+
+
+def needed_number(word: object, above: str, siblings: Collection[str]) -> str:
+    """Return the number of what a task waits for: in a part, one that a sibling has means that."""
+    other = str(word).strip()
+    return f"{above}.{other}" if above and other in siblings else other
+
+
+def spelled_id(number: str) -> int | str:
+    """Spell a number as an id: one that is none, or is spelled otherwise, stays a text."""
+    is_number = number.isascii() and number.isdecimal() and len(number) < _LONGEST
+    return int(number) if is_number and str(int(number)) == number else number
+
+
+def ours_of(task: dict[str, Any]) -> str | None:
+    """Return the id that a task has here, from its metadata."""
+    facts = task.get("metadata")
+    ours = facts.get(OURS) if isinstance(facts, dict) else None
+    return ours if isinstance(ours, str) and ours.strip() else None
+
+
+class NameClaims:
+    """Which tasks of a document are those that were made here, by what they say that they are called here.
+
+    `run_of` names the run of a tag, `run_here` that of a task that is here, and `has` returns whether the document has a number.
+    """
+
+    def __init__(
+        self, run_of: Callable[[str], str], run_here: Callable[[str], str | None], has: Callable[[str, str], bool]
+    ) -> None:
+        self._run_of = run_of
+        self._run_here = run_here
+        self._has = has
+
+    def settled(self, claims: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+        """Return the accepted names; each claim is a tag, a number and a name.
+
+        Who copies a task, or a tag, copies that too: one of them is the task, and the others are known by their numbers.
+        """
+        named: dict[tuple[str, str], str] = {}
+        taken = set[str]()
+        for tag, number, ours in sorted(claims, key=lambda one: (self._is_known_by_number(*one[:2]), one[0] != MAIN, one)):
+            if ours not in taken and self._can_be(tag, ours):
+                named[tag, number] = ours
+                taken.add(ours)
+        return named
+
+    def _is_known_by_number(self, tag: str, number: str) -> bool:
+        return self._run_here(f"{self._run_of(tag)}-{number}") is not None
+
+    def _can_be(self, tag: str, ours: str) -> bool:
+        run_id = self._run_of(tag)
+        run_here = self._run_here(ours)
+        if not ours.startswith(f"{run_id}-"):
+            return run_here in (None, run_id)
+        # So are those called that have a number.
+        return run_here == run_id and not self._has(tag, ours.removeprefix(f"{run_id}-"))
+
 
 TASKS = "tasks"
 _TAG = re.compile(r'"([^"\\]+)"\s*:\s*\{\s*"tasks"\s*:\s*\[')
@@ -34,46 +133,29 @@ class TaskMasterImport(Tracker):
     items = TASKS
     goal = "What Task Master planned"
 
-    def __init__(self, *words: "Any", **settings: "Any") -> None:
+    def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
         self.tags: dict[str, str] = {}
         self.begun: dict[str, str] = {}
         self.metadata: dict[str, dict[str, object]] = {}
         # The tasks that were made here and written there, by what they are called there.
         self.ours: dict[str, str] = {}
-        self._told: set[tuple[str, str, str]] = set()
+        self._claims: set[tuple[str, str, str]] = set()
 
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
         path = file_in(self.path, PLACES, "Name the file itself.")
-        file = TaskFile(path)
-        if not (file.is_large() and self._hold_in_pieces(file)):
-            self._hold_whole(path)
+        self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
         claims = NameClaims(
             self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}")
         )
-        self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._told).items()}
+        self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._claims).items()}
 
     def _run_here(self, task_id: str) -> str | None:
-        found = self.log.db.read(lambda: self.landing.intake.seek(Task, task_id))
+        found = self.log.db.read(lambda: self.writer.intake.seek(Task, task_id))
         return found.run_id if found else None
-
-    def _hold_in_pieces(self, file: TaskFile) -> bool:
-        """Hold the tasks of a document as they are read; say whether it was as it should be. If not, nothing of it is held."""
-        tags = []
-        try:
-            for tag, tasks in file.tags():
-                tags.append(tag)
-                self._hold_tasks(tag, tasks)
-        except (ValueError, RecursionError):
-            self.gathered.clear()
-            self._told.clear()
-            return False
-        for tag in tags:
-            self._name_tag(tag, file.metadata.get(tag, {}))
-        return True
 
     def _hold_whole(self, path: str) -> None:
         sides, broken = document(path)
@@ -84,7 +166,7 @@ class TaskMasterImport(Tracker):
         for text in broken:
             self._hold_whole_tasks(text)
 
-    def _hold_document(self, found: "Any") -> None:
+    def _hold_document(self, found: Any) -> None:
         if not isinstance(found, dict):
             raise Invalid(f"{self.path} is no JSON object, and so holds no tasks of Task Master's", path=self.path)
         if isinstance(found.get(TASKS), list):
@@ -99,23 +181,23 @@ class TaskMasterImport(Tracker):
                 self.hold_line(kept_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
-        """Take the tasks that stand whole in a document that was not written to its end."""
+        """Take the complete tasks of a document that was not written to its end."""
         starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
             self._hold_tag(tag, list(objects_in(text, start)), {})
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
-    def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
+    def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
         self._name_tag(tag, metadata)
         self._hold_tasks(tag, tasks)
 
-    def _name_tag(self, tag: str, metadata: "dict[str, Any]") -> None:
+    def _name_tag(self, tag: str, metadata: dict[str, Any]) -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
         self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
 
-    def _hold_tasks(self, tag: str, tasks: "Iterable[Any]") -> None:
+    def _hold_tasks(self, tag: str, tasks: Iterable[Any]) -> None:
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -123,7 +205,7 @@ class TaskMasterImport(Tracker):
             for part in parts if name else ():
                 self._hold_task(tag, name, part, parts)
 
-    def _hold_task(self, tag: str, above: str, task: "Any", parts: "list[Any]") -> str:
+    def _hold_task(self, tag: str, above: str, task: Any, parts: list[Any]) -> str:
         """Hold a task, or a part of one with the ids of its siblings; give its name, which is empty where it has none."""
         name = number_of(task, above)
         if not name:
@@ -133,17 +215,17 @@ class TaskMasterImport(Tracker):
         if above:
             columns["siblings"] = sorted(siblings_of(parts, above))
         if (ours := ours_of(task)) is not None:
-            self._told.add((tag, name, ours))
+            self._claims.add((tag, name, ours))
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
         self.hold(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
         return name
 
     def _at(self, tag: str, name: str) -> str:
-        """Return where a task stands: after the tags before, and after those with lower numbers."""
+        """Return the position of a task: by tag, then by number."""
         return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
-    def goals(self) -> "dict[str, str]":
+    def goals(self) -> dict[str, str]:
         """Name a run for each tag."""
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
@@ -151,8 +233,8 @@ class TaskMasterImport(Tracker):
         """Return when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
 
-    def facts_of(self, run_id: str) -> "dict[str, object]":
-        """Return the tag of a run, with what the document says of it."""
+    def facts_of(self, run_id: str) -> dict[str, object]:
+        """Return the tag of a run, with its metadata."""
         return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
@@ -169,11 +251,11 @@ class TaskMasterImport(Tracker):
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
-    def parts_of(self, item: Row) -> "Iterator[NestedRow]":
+    def parts_of(self, item: Row) -> Iterator[NestedRow]:
         """Yield what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
-        # A task of its own may have a point in its id too.
+        # A top-level task may have a point in its id too.
         above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
             yield NestedRow(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
@@ -188,7 +270,7 @@ class TaskMasterImport(Tracker):
         return Link(str(row.take("task")), str(row.take("other")), kind)
 
     @describes
-    def item(self, row: Row) -> RecordDraft:
+    def item(self, row: Row) -> PendingRecord:
         """Describe the task that a task or a subtask becomes."""
         row.stream = self.run_of(row.id)
         row.pass_over(("id", "siblings", *PARENTS))
@@ -213,12 +295,12 @@ class TaskMasterImport(Tracker):
         )
 
     def _objective(self, row: Row) -> str:
-        """Read a description; one that only says the title again stands in the place of none."""
+        """Read a description; one that repeats the title counts as none."""
         text = str(row.text("description", ""))
         # An export writes it so for every task that has none.
         return "" if text == row.columns.get("title") else text
 
-    def _created(self, row: Row) -> "datetime":
+    def _created(self, row: Row) -> datetime:
         """Return when a task was made: with its tag, and after those with lower numbers."""
         tag, _, name = row.id.rpartition("/")
         whole, _, part = name.partition(".")
@@ -226,7 +308,7 @@ class TaskMasterImport(Tracker):
         begun = self.begun.get(tag)
         return (from_text(begun) if begun else EPOCH) + timedelta(microseconds=number)
 
-    def _state(self, row: Row) -> "tuple[TaskState, str | None]":
+    def _state(self, row: Row) -> tuple[TaskState, str | None]:
         word = row.take("status", "pending")
         state = STATES.get(word, TaskState.PAUSED) if isinstance(word, str) else TaskState.PAUSED
         if word != WORDS[state]:
@@ -242,12 +324,12 @@ class TaskMasterImport(Tracker):
             row.replace("priority", "medium")
         return known or PRIORITIES["medium"]
 
-    def comment(self, row: Row) -> "Any":
+    def comment(self, row: Row) -> Any:
         """Refuse: nothing is said of tasks there."""
         raise Invalid(f"{row} has no place")
 
 
-def _texts(row: Row, name: str) -> "list[str]":
+def _texts(row: Row, name: str) -> list[str]:
     """Take a text or a list of them."""
     if isinstance(row.columns.get(name), str):
         text = row.text(name, "")

@@ -1,27 +1,346 @@
-"""Keeps runs and Task Master's `tasks.json` in step.
+"""Export runs as Task Master's `tasks.json`, and sync them with it."""
 
-A task is known there by its number, which another may get on the other side meanwhile: one that was made here is known by the id
-that it has here, and gets a number that is free there.
-"""
-
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
 
 from decklog.core.errors import Invalid
-from decklog.importing.exports.texts import json_text
-from decklog.importing.landing import run_below
-from decklog.importing.syncing import FileSync
-from decklog.importing.text_files import file_in, parsed
-from decklog.plugins.importers.taskmaster.document import NEEDS, Document
-from decklog.plugins.importers.taskmaster.export import TaskMasterExport
-from decklog.plugins.importers.taskmaster.importer import TASKS, TaskMasterImport
-from decklog.plugins.importers.taskmaster.words import MAIN, PLACES, SHOWN
+from decklog.importing.exports import TextExport, each, json_text, short_time
+from decklog.importing.files import file_in, parsed
+from decklog.importing.sync import FileSync, Items
+from decklog.importing.tracker import LINES, LINKS, moment_of
+from decklog.importing.writer import run_below
+from decklog.log import Decklog
+from decklog.plugins.importers.taskmaster.importer import (
+    MAIN,
+    OURS,
+    PART_OF,
+    PLACES,
+    SHOWN,
+    TASKS,
+    WORDS,
+    NameClaims,
+    TaskMasterImport,
+    needed_number,
+    number_of,
+    ours_of,
+    priority_word,
+    siblings_of,
+    spelled_id,
+)
 from decklog.stores.intake import Intake
-from decklog.stores.tasks.task import Task
+from decklog.stores.runs.run import Run
+from decklog.stores.tasks.task import Dependency, LinkKind, Task
 
-if TYPE_CHECKING:
-    from typing import Any
+Place = tuple[str, str]
 
-    from decklog.importing.syncing import Items
+_SYSTEM = "taskmaster"
+_PLACED = (
+    *("id", "run_id", "title", "objective", "state", "priority", "tags", "acceptance", "verification", "inputs", "assigned_to"),
+    *("created_at", "updated_at", "reason", "open_dependencies", "outcome", "worker", "leased_at", "leased_until", "fence"),
+    *("failures", "attempts", "blocker_repeats", "reservation_id", "max_attempts", "key"),
+)
+# Behind all that are numbers.
+_LAST = 10**18
+_ORDER = ("id", "title", "description", "status", "priority", "dependencies", "details", "testStrategy")
+
+
+class TaskMasterExport:
+    """Writes a run as the tag `master`, and the runs of other tags."""
+
+    def __init__(
+        self,
+        log: Decklog,
+        path: str,
+        *,
+        run_id: str,
+        replace: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._out = TextExport(log, path, _SYSTEM, replace=replace, progress=progress)
+
+    def run(self) -> dict[str, Any]:
+        """Write everything as it is at one moment."""
+        self._log.runs.get(self._run_id)
+        self._out.runs = self._log.db.read(lambda: [run.id for run, _ in self._tags()])
+        with self._out:
+            document = self._log.db.read(self._document)
+            self._out.write(json_text(document, indent=2) + "\n")
+            return self._out.finish()
+
+    def _document(self) -> dict[str, Any]:
+        kept: dict[str, list[str]] = {}
+        # The position of a part implies its parent.
+        for row in (row for _, row in self._out.kept.rows(LINKS) if row.get("kind") != PART_OF):
+            kept.setdefault(str(row.get("task")), []).append(str(row.get("other")).rpartition("/")[2])
+        document = {}
+        for run, values in self._tags():
+            tag = values["tag"]
+            document[tag] = {
+                TASKS: _Tag(self._log, self._out, run.id, tag, kept).tasks(),
+                "metadata": values.get("metadata") or {},
+            }
+        self._out.report.leave_out(LINES, sum(1 for _ in self._out.kept.rows(LINES)))
+        return document
+
+    def _tags(self) -> Iterator[tuple[Run, dict[str, Any]]]:
+        """Yield the runs with what is known of their tags; one of another document may have a name that begins the same."""
+        for run in each(self._log, Run, "id", "where id = :id or substr(id, 1, :size) = :start", **self._named()):
+            facts = run.metadata.get(_SYSTEM)
+            values: dict[str, Any] = facts if isinstance(facts, dict) else {}
+            tag = values.get("tag")
+            if run.id == self._run_id:
+                yield run, {**values, "tag": tag if isinstance(tag, str) else MAIN}
+            elif isinstance(tag, str) and tag != MAIN and run.id == run_below(self._run_id, tag):
+                yield run, values
+
+    def _named(self) -> dict[str, Any]:
+        start = f"{self._run_id}-"
+        return {"id": self._run_id, "start": start, "size": len(start)}
+
+
+class _Tag:
+    def __init__(self, log: Decklog, out: TextExport, run_id: str, tag: str, kept: dict[str, list[str]]) -> None:
+        self._out = out
+        self._tag = tag
+        self._start = f"{run_id}-"
+        self._kept = kept
+        self._tasks = {task.id: task for task in each(log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id)}
+        self._above: dict[str, str] = {}
+        self._needs: dict[str, list[str]] = {}
+        for link in each(log, Dependency, "task_id, depends_on", "where run_id = :run_id", run_id=run_id):
+            if link.kind is LinkKind.PARENT:
+                self._above[link.task_id] = link.depends_on
+            elif link.kind is LinkKind.BLOCKS:
+                self._needs.setdefault(link.task_id, []).append(link.depends_on)
+            else:
+                out.report.leave_out(f"links ({link.kind})")
+        self._names = self._numbered()
+        self._taken = set(self._names.values())
+
+    def _numbered(self) -> dict[str, tuple[str, str]]:
+        """Return every task the number that it had there, and its part's; one that had none gets the next."""
+        by_number = {task_id.removeprefix(self._start): task_id for task_id in self._tasks if self._has_number(task_id)}
+        names: dict[str, tuple[str, str]] = {}
+        for number, task_id in by_number.items():
+            whole, _, part = number.partition(".")
+            names[task_id] = (whole, part) if part and whole in by_number else (number, "")
+        for task_id in (name for name in self._tasks if name not in names and name not in self._above):
+            names[task_id] = (_next(whole for whole, _ in names.values()), "")
+        for task_id in (name for name in self._tasks if name not in names):
+            whole = names[self._top(task_id)][0]
+            names[task_id] = (whole, _next(part for above, part in names.values() if above == whole))
+        return names
+
+    def _has_number(self, task_id: str) -> bool:
+        """Return whether a task is called by its number there: any text that follows the run's name."""
+        return task_id.startswith(self._start) and task_id != self._start
+
+    def _top(self, task_id: str) -> str:
+        """Name the whole that a task is a part of: there are no parts of parts there."""
+        seen = set[str]()
+        while task_id in self._above and task_id not in seen:
+            seen.add(task_id)
+            task_id = self._above[task_id]
+        return task_id
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """Return the tasks of the tag by number, each with its subtasks."""
+        wholes: dict[str, dict[str, Any]] = {}
+        for task_id, (whole, part) in sorted(self._names.items(), key=lambda named: [*map(_in_order, named[1])]):
+            row = self._task(self._tasks[task_id], whole, part)
+            if part:
+                wholes[whole]["subtasks"].append(row)
+            else:
+                wholes[whole] = {**row, "subtasks": []}
+            self._out.report.count(TASKS)
+            self._out.report.leave_out_fields("tasks", self._tasks[task_id], _PLACED)
+        return list(wholes.values())
+
+    def _task(self, task: Task, whole: str, part: str) -> dict[str, Any]:
+        shown = task.inputs.get(_SYSTEM)
+        facts: dict[str, Any] = dict(shown) if isinstance(shown, dict) else {}
+        if not self._has_number(task.id):
+            held = facts.get("metadata")
+            facts["metadata"] = {**(held if isinstance(held, dict) else {}), OURS: task.id}
+        name = f"{self._tag}/{whole}" + (f".{part}" if part else "")
+        row = {
+            **facts,
+            "id": spelled_id(part or whole),
+            "title": task.title,
+            "description": task.objective or None,
+            "status": WORDS[task.state],
+            "priority": priority_word(task.priority),
+            "dependencies": [*self._needed(task.id, whole, part), *self._kept.get(name, ())],
+            "testStrategy": "\n".join(task.verification),
+            "acceptanceCriteria": task.acceptance or None,
+            "tags": task.tags or None,
+            "assignee": task.assigned_to,
+            "updatedAt": short_time(task.updated_at if task.updated_at != task.created_at else None),
+        }
+        # It reads no task without a description.
+        restored = self._out.kept.restored(f"{TASKS} {name}", row, {"description": task.title})
+        names = (*_ORDER, *sorted(restored.keys() - {*_ORDER}))
+        return {name: restored[name] for name in names if restored.get(name) is not None}
+
+    def _needed(self, task_id: str, whole: str, part: str) -> list[int | str]:
+        """Spell what a task waits for: a sibling by its number, another task by its, any other subtask by both."""
+        spelled: list[int | str] = []
+        needed = (self._names[other] for other in self._needs.get(task_id, ()))
+        for other, of_it in sorted(needed, key=lambda name: [*map(_in_order, name)]):
+            if part and not of_it and (whole, other) in self._taken:
+                # It would be read as the sibling.
+                self._out.report.leave_out("dependencies of a subtask on a task with the number of a sibling")
+            else:
+                spelled.append(spelled_id(of_it if part and other == whole and of_it else f"{other}.{of_it}" if of_it else other))
+        return spelled
+
+
+def _next(numbers: Iterable[str]) -> str:
+    """Return the number after all others; those that are none count for nothing."""
+    return str(max((found for number in numbers if isinstance(found := spelled_id(number), int)), default=0) + 1)
+
+
+def _in_order(number: str) -> tuple[int, str]:
+    found = spelled_id(number) if number else -1
+    return (found, "") if isinstance(found, int) else (_LAST, number)
+
+
+NEEDS = "dependencies"
+PLACE = "its place"
+_PARTS = "subtasks"
+_USUAL = {"status": "pending", "priority": "medium"}
+
+
+class Document:
+    """The tags of a document. `run_of` names the run of a tag, `run_here` that of a task that is here."""
+
+    def __init__(self, tags: dict[str, Any], run_of: Callable[[str], str], run_here: Callable[[str], str | None]) -> None:
+        self.tags = tags
+        self._tasks: dict[Place, dict[str, Any]] = {}
+        # Of a part: the number of its whole, and those that its siblings have within that.
+        self._wholes: dict[Place, tuple[str, set[str]]] = {}
+        # Those whose number another has.
+        self._doubles: list[dict[str, Any]] = []
+        for tag, held in tags.items():
+            for task in _listed(held, TASKS):
+                self._place(tag, task)
+        values = [(*place, ours) for place, task in self._tasks.items() if (ours := ours_of(task)) is not None]
+        self._names = NameClaims(run_of, run_here, lambda *place: place in self._tasks).settled(values)
+        self.places = {self._names.get(place) or "/".join(place): place for place in self._tasks}
+
+    def _place(self, tag: str, task: dict[str, Any]) -> None:
+        """Remember the position of a task and its parts."""
+        number = number_of(task)
+        if not self._is_taken((tag, number), task):
+            return
+        parts = _listed(task, _PARTS)
+        siblings = siblings_of(parts, number)
+        for part in parts:
+            place = (tag, number_of(part, number))
+            if self._is_taken(place, part):
+                self._wholes[place] = (number, siblings)
+
+    def _is_taken(self, place: Place, task: dict[str, Any]) -> bool:
+        """Take the newer of two with the same number, or the first."""
+        held = self._tasks.get(place)
+        if held is not None:
+            is_older = moment_of(held.get("updatedAt")) >= moment_of(task.get("updatedAt"))
+            self._doubles.append(task if is_older else held)
+            if is_older:
+                return False
+        self._tasks[place] = task
+        return True
+
+    def drop_doubles(self) -> None:
+        """Take off those whose number another has, so that an import takes just that."""
+        doubles = {id(task) for task in self._doubles}
+        if doubles:
+            for held in [*self.tags.values(), *self._tasks.values()]:
+                for name in (TASKS, _PARTS):
+                    if isinstance(held, dict) and isinstance(listed := held.get(name), list):
+                        held[name] = [one for one in listed if id(one) not in doubles]
+
+    def items(self) -> Items:
+        """Give tasks and subtasks by name, with what they wait for by name too."""
+        return {name: self._item(place) for name, place in self.places.items()}
+
+    def _item(self, place: Place) -> dict[str, Any]:
+        tag, _ = place
+        task = self._tasks[place]
+        above, siblings = self._wholes.get(place, ("", set[str]()))
+        needs = task.get(NEEDS)
+        own = {name: value for name, value in task.items() if name not in (_PARTS, NEEDS) and value is not None}
+        if own.get("description") == own.get("title"):
+            # It reads no task without one, and so has the title there.
+            own.pop("description", None)
+        if isinstance(needs, list):
+            own[NEEDS] = [self._named(tag, needed_number(word, above, siblings)) for word in needs]
+        elif needs:
+            own[NEEDS] = needs
+        return {"title": "/".join(place), **_USUAL, **own, PLACE: place}
+
+    def _named(self, tag: str, number: str) -> str:
+        return self._names.get((tag, number)) or f"{tag}/{number}"
+
+    def add(self, name: str, item: dict[str, Any]) -> None:
+        """Make room for a task that was made here: with the next number of its tag, or of its whole."""
+        tag, number = item[PLACE]
+        above, is_part, _ = number.partition(".")
+        whole = self._tasks.get((tag, above)) if is_part else None
+        beside = self.tags.setdefault(tag, {TASKS: [], "metadata": {}}) if whole is None else whole
+        part_of = "" if whole is None else above
+        listed = _list_in(beside, TASKS if whole is None else _PARTS)
+        numbers = (spelled_id(one.removeprefix(f"{part_of}.")) for one in (number_of(task, part_of) for task in listed))
+        own = max((found for found in numbers if isinstance(found, int)), default=0) + 1
+        task = {"id": own}
+        listed.append(task)
+        place = (tag, number_of(task, part_of))
+        self._tasks[place], self.places[name] = task, place
+        if part_of:
+            self._wholes[place] = (part_of, siblings_of(listed, part_of))
+
+    def replace(self, name: str, item: dict[str, Any]) -> None:
+        """Write an item in its place; what it waits for is spelled anew only where that differs."""
+        place = self.places[name]
+        task = self._tasks[place]
+        needs = item.get(NEEDS) or []
+        spelled = task.get(NEEDS)
+        if isinstance(needs, list) and set(self._item(place).get(NEEDS) or ()) != set(needs):
+            spelled = [*filter(None, (self._spelled(other, place) for other in needs))]
+        kept = {name: value for name, value in task.items() if name in ("id", _PARTS)}
+        values = {name: value for name, value in item.items() if name not in (PLACE, "id", NEEDS, _PARTS)}
+        if described := values.get("description") or values.get("title"):
+            values["description"] = described
+        task.clear()
+        task.update({**kept, **values, NEEDS: [] if spelled is None else spelled})
+
+    def _spelled(self, name: str, place: Place) -> int | str | None:
+        """Spell what a task waits for: a sibling by its number, another task by its, any other subtask by both."""
+        other = self.places.get(name)
+        above, siblings = self._wholes.get(place, ("", set[str]()))
+        if other is None:
+            return None
+        whole, _ = self._wholes.get(other, ("", ()))
+        if above and whole == above:
+            return spelled_id(other[1].removeprefix(f"{above}."))
+        # By its number alone it would be read as a sibling.
+        return None if other[1] in siblings else spelled_id(other[1])
+
+
+def _listed(held: object, name: str) -> list[dict[str, Any]]:
+    found = held.get(name) if isinstance(held, dict) else None
+    return [one for one in found if number_of(one)] if isinstance(found, list) else []
+
+
+def _list_in(held: dict[str, Any], name: str) -> list[Any]:
+    """Return a list to add to; where there is none, one is made."""
+    if not isinstance(held.get(name), list):
+        held[name] = []
+    found: list[Any] = held[name]
+    return found
+
 
 _FIELDS = ("title", "description", "status", "priority", "testStrategy", "acceptanceCriteria", "assignee", *SHOWN)
 
@@ -34,14 +353,14 @@ class TaskMasterSync(FileSync):
     fields = _FIELDS
     sets: ClassVar = {NEEDS: lambda name: name, "tags": lambda tag: tag if isinstance(tag, str) and tag.strip() else None}
 
-    def __init__(self, log: "Any", path: str, **settings: "Any") -> None:
+    def __init__(self, log: Any, path: str, **settings: Any) -> None:
         super().__init__(log, file_in(path, PLACES, "Name the file itself."), **settings)
 
-    def theirs(self) -> "Items":
+    def theirs(self) -> Items:
         """Read the tasks of the file."""
         return self._there().items()
 
-    def ours(self) -> "Items":
+    def ours(self) -> Items:
         """Write the runs as Task Master has them, and read that."""
         text = self.export_text()
         return self._read_document(text, self.file_name).items() if text is not None else {}
@@ -51,7 +370,7 @@ class TaskMasterSync(FileSync):
         tag, is_numbered, number = item.rpartition("/")
         return f"{self._run_of(tag)}-{number}" if is_numbered else item
 
-    def take(self, items: "Items", ours: "Items") -> None:
+    def take(self, items: Items, ours: Items) -> None:
         """Import the document with the tasks as they are to be here, as newer than all that is here."""
         document, at = self._there(), self.later()
         document.drop_doubles()
@@ -60,7 +379,7 @@ class TaskMasterSync(FileSync):
         as_here = {"/".join(place): ours[name] for name, place in document.places.items() if name in ours}
         self.import_text(json_text(document.tags), as_here)
 
-    def give(self, items: "Items") -> None:
+    def give(self, items: Items) -> None:
         """Write the document with some tasks as they are to be there."""
         document = self._there()
         for name, item in items.items():

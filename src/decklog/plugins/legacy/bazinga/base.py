@@ -1,28 +1,26 @@
-"""What every part of the compatibility layer stands on: the open log, refusals in bazinga's words, and its times."""
+"""The base of bazinga's database: the open log, errors in bazinga's words, and its times."""
 
+import json
 import os
+import shlex
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import Clock, from_text, to_text
 from decklog.core.errors import Conflict, Damaged, DecklogError, Denied, NotADatabase, NotFound
+from decklog.journal.entry import Entry
 from decklog.journal.rows import number_of
+from decklog.log import Decklog
+from decklog.plugins.bazinga_project import is_old_database, log_of, root_of
+from decklog.plugins.importers.bazinga.mirror import Mirror
+from decklog.plugins.legacy.bazinga.query import make_views
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from typing import Any, Concatenate, ParamSpec, Self, TypeVar
-
-    from decklog.core.clock import Clock
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
-    from decklog.plugins.importers.bazinga.mirror import Mirror
-
-    P = ParamSpec("P")
-    R = TypeVar("R")
-    D = TypeVar("D", bound="Desk")
-
+P = ParamSpec("P")
+R = TypeVar("R")
+D = TypeVar("D", bound="BazingaBase")
 MOST_ROWS = 1000
 PROGRAM = "bazinga-db"
 SHIPPED = "shipped"
@@ -31,7 +29,7 @@ SHIPPED = "shipped"
 class CallRefused(ValueError):
     """A call that can't be done as it was made. `details` go into its JSON form."""
 
-    def __init__(self, message: str, **details: "Any") -> None:
+    def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
         self.details = details
 
@@ -44,16 +42,16 @@ class MigrationLockError(DatabaseInitError):
     """Another process is bringing the database up to date."""
 
 
-class Desk:
+class BazingaBase:
     """One open log, seen as a bazinga database."""
 
     def __init__(
         self,
-        db_path: "str | os.PathLike[str]",
+        db_path: str | os.PathLike[str],
         quiet: bool = False,
         *,
-        project_root: "str | os.PathLike[str] | None" = None,
-        clock: "Clock | None" = None,
+        project_root: str | os.PathLike[str] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.db_path = os.fspath(db_path)
         self.quiet = quiet
@@ -68,8 +66,6 @@ class Desk:
     def project_root(self) -> str:
         """The folder that bazinga/artifacts is in."""
         if self._project_root is None:
-            from decklog.plugins.legacy.bazinga.places import root_of
-
             self._project_root = root_of(self.db_path)
         return self._project_root
 
@@ -96,9 +92,9 @@ class Desk:
         try:
             self._mirror.follow()
         except Conflict as problem:
-            raise DatabaseInitError(told(problem)) from problem
+            raise DatabaseInitError(error_text(problem)) from problem
         except (DecklogError, OSError) as problem:
-            why = told(problem) if isinstance(problem, DecklogError) else str(problem)
+            why = error_text(problem) if isinstance(problem, DecklogError) else str(problem)
             self.behind = f"{self.db_path} is behind the log, which has everything: {why}"
             return False
         self.behind = None
@@ -110,7 +106,7 @@ class Desk:
             return seq
         return self._mirror.number_of(stream, seq) if self.follow() else None
 
-    def is_redacted(self, entry: "Entry") -> bool:
+    def is_redacted(self, entry: Entry) -> bool:
         """Return whether secrets were taken out of an entry, here or by the older system that it comes from."""
         if entry.redacted or self._mirror is None:
             return entry.redacted
@@ -134,73 +130,61 @@ class Desk:
             self._mirror.close()
         self.log.close()
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def open_log(path: str, clock: "Clock | None" = None) -> "tuple[Decklog, Mirror | None]":
+def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | None]:
     """Open the log that a path means, or make it, with the file that readers open, where that is another one.
 
     An old bazinga database is named as what it is, and left alone.
     """
-    from decklog.plugins.legacy.bazinga.places import log_of
-
     log_path, for_readers = log_of(path)
     log = _opened(log_path, clock)
     try:
         _prepare(log)
         if for_readers is None:
             return log, None
-        from decklog.plugins.importers.bazinga.mirror import Mirror
-
         return log, Mirror(for_readers, log)
     except DecklogError as problem:
         log.close()
-        raise DatabaseInitError(told(problem)) from problem
+        raise DatabaseInitError(error_text(problem)) from problem
     except BaseException:
         log.close()
         raise
 
 
-def _opened(path: str, clock: "Clock | None") -> "Decklog":
-    from decklog.log import Decklog
-
+def _opened(path: str, clock: Clock | None) -> Decklog:
     try:
         return Decklog.open(path, clock=clock)
     except NotADatabase as problem:
-        import shlex
-
-        from decklog.plugins.legacy.bazinga.places import is_old_database, root_of
-
         if is_old_database(path):
             raise DatabaseInitError(
                 f"{path} is a database of bazinga-db itself, and was left as it is. "
                 f"Take its project over with: decklog bazinga take-over {shlex.quote(root_of(path))}"
             ) from problem
-        raise DatabaseInitError(told(problem)) from problem
+        raise DatabaseInitError(error_text(problem)) from problem
     except Damaged as problem:
-        raise DatabaseInitError(f"{told(problem)} decklog recover takes what can be read into a new file.") from problem
+        raise DatabaseInitError(f"{error_text(problem)} decklog recover takes what can be read into a new file.") from problem
     except DecklogError as problem:
-        raise DatabaseInitError(told(problem)) from problem
+        raise DatabaseInitError(error_text(problem)) from problem
     except OSError as problem:
         raise DatabaseInitError(f"{path} can't be opened: {problem.strerror or problem}") from problem
 
 
-def _prepare(log: "Decklog") -> None:
+def _prepare(log: Decklog) -> None:
     """Write the workflow in use down: bazinga has one in its tables from the start. Under a manager it is theirs to do."""
     if log.db.engine != "sqlite":
-        from decklog.plugins.legacy.bazinga import views
-
-        views.make(log.db)
+        make_views(log.db)
     if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
         with suppress(Denied):
             log.workflow.load(by=PROGRAM)
 
 
-def told(problem: DecklogError) -> str:
+def error_text(problem: DecklogError) -> str:
     """Return an error of Decklog in bazinga's words."""
     facts = problem.details
     if isinstance(problem, NotFound):
@@ -210,31 +194,31 @@ def told(problem: DecklogError) -> str:
     return f"{problem.message} ({problem.hint})" if problem.hint else problem.message
 
 
-def answers(method: "Callable[Concatenate[D, P], R]") -> "Callable[Concatenate[D, P], R]":
+def answers(method: Callable[Concatenate[D, P], R]) -> Callable[Concatenate[D, P], R]:
     """Mark a public method: what Decklog refuses, it refuses with a ValueError."""
 
     @wraps(method)
-    def call(desk: "D", /, *args: "P.args", **kwargs: "P.kwargs") -> "R":
+    def call(db: D, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            answer = method(desk, *args, **kwargs)
+            answer = method(db, *args, **kwargs)
         except DecklogError as problem:
-            raise CallRefused(told(problem)) from problem
-        desk.follow()
+            raise CallRefused(error_text(problem)) from problem
+        db.follow()
         return answer
 
     return call
 
 
-def reports(method: "Callable[Concatenate[D, P], dict[str, Any]]") -> "Callable[Concatenate[D, P], dict[str, Any]]":
+def reports(method: Callable[Concatenate[D, P], dict[str, Any]]) -> Callable[Concatenate[D, P], dict[str, Any]]:
     """Mark a public method that gives a refusal by the log as `{"success": False, "error": …}`."""
 
     @wraps(method)
-    def call(desk: "D", /, *args: "P.args", **kwargs: "P.kwargs") -> "dict[str, Any]":
+    def call(db: D, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         try:
-            answer = method(desk, *args, **kwargs)
+            answer = method(db, *args, **kwargs)
         except DecklogError as problem:
-            return {"success": False, "error": told(problem)}
-        desk.follow()
+            return {"success": False, "error": error_text(problem)}
+        db.follow()
         return answer
 
     return call
@@ -246,14 +230,14 @@ def check(problem: str | None) -> None:
         raise CallRefused(problem)
 
 
-def one_of(name: str, value: object, allowed: "tuple[str | None, ...]") -> None:
+def one_of(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
     """Refuse a word that is not one of those allowed; None among them means that it need not be given."""
     if value not in allowed:
         raise CallRefused(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, allowed))}")
 
 
 def filled(name: str, value: object) -> str:
-    """Refuse a text that says nothing."""
+    """Refuse an empty text."""
     if not isinstance(value, str) or not value.strip():
         raise CallRefused(f"{name} cannot be empty")
     return value
@@ -264,12 +248,12 @@ def given(value: str | None) -> str | None:
     return value if value is not None and value.strip() else None
 
 
-def stamp(moment: "datetime | None") -> str | None:
+def stamp(moment: datetime | None) -> str | None:
     """Write a time as bazinga does, in UTC; one that is finer than a second has microseconds."""
     return None if moment is None else to_text(moment)[:26].replace("T", " ").removesuffix(".000000")
 
 
-def moment(text: str) -> "datetime":
+def moment(text: str) -> datetime:
     """Read a time as bazinga or ISO-8601 writes it."""
     try:
         return from_text(text.replace(" ", "T", 1))
@@ -281,15 +265,11 @@ def json_text(value: object) -> str | None:
     """Write a JSON column's value as bazinga's rows hold it: as text, null when there is none."""
     if value is None:
         return None
-    import json
-
     return json.dumps(value)
 
 
-def from_json_text(name: str, text: str) -> "Any":
+def from_json_text(name: str, text: str) -> Any:
     """Read JSON, or say where it breaks."""
-    import json
-
     try:
         return json.loads(text)
     except ValueError as problem:

@@ -1,17 +1,10 @@
 """The class under bazinga's name: every part in one."""
 
-from decklog.plugins.legacy.bazinga.knowledge.consumption import Consumptions
-from decklog.plugins.legacy.bazinga.knowledge.packages import Packages
-from decklog.plugins.legacy.bazinga.knowledge.patterns import BazingaPatterns
-from decklog.plugins.legacy.bazinga.knowledge.strategies import BazingaStrategies
-from decklog.plugins.legacy.bazinga.logs.events import Events
-from decklog.plugins.legacy.bazinga.logs.logs import Logs
-from decklog.plugins.legacy.bazinga.logs.outputs import BazingaOutputs
-from decklog.plugins.legacy.bazinga.logs.reasoning import Reasoning
-from decklog.plugins.legacy.bazinga.router import Router
-from decklog.plugins.legacy.bazinga.upkeep import Upkeep
-from decklog.plugins.legacy.bazinga.work.dashboard import Dashboard
-from decklog.plugins.legacy.bazinga.work.plans import BazingaPlans
+from decklog.plugins.legacy.bazinga.knowledge import BazingaPatterns, BazingaStrategies, Consumptions, Packages
+from decklog.plugins.legacy.bazinga.logs import BazingaOutputs, Events, Logs, Reasoning
+from decklog.plugins.legacy.bazinga.sessions import Dashboard
+from decklog.plugins.legacy.bazinga.upkeep import Router, Upkeep
+from decklog.plugins.legacy.bazinga.work import BazingaPlans
 
 
 class BazingaDB(

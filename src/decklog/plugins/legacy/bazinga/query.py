@@ -1,61 +1,103 @@
-"""Questions in SQL from outside: one statement, read-only, limited in time, rows and size, which sees bazinga's tables."""
+"""Answer SQL queries over bazinga's tables: one read-only statement with limits."""
 
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
 
-from decklog.core.errors import TooLarge
+from decklog.core.errors import Denied, TooLarge
+from decklog.db.base import Database
+from decklog.db.sqlite.file import address_of
+from decklog.db.sqlite.query import answered
+from decklog.plugins.importers.bazinga.mirror import questions
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Any
+SCHEMA = "bazinga"
+_MAKING = 4919131752989214
 
-    from decklog.db.base import Database
-    from decklog.db.postgres.database import PostgresDatabase
-    from decklog.db.sqlite.database import SqliteDatabase
+
+@lru_cache
+def shipped_views() -> dict[str, str]:
+    """Return each view's name and its select, as this version ships them."""
+    with open(os.path.join(os.path.dirname(__file__), "views.postgres.sql"), encoding="utf-8") as file:
+        lines = [line for line in file if not line.startswith("--")]
+    found = {}
+    for statement in "".join(lines).split(";\n"):
+        name, _, select = statement.strip().removeprefix("create view ").partition(" as\n")
+        if select:
+            found[name] = select
+    return found
+
+
+def make_views(database: Database) -> None:
+    """Create the views, or replace those that are not the shipped ones; without the right to, do nothing."""
+    if database.read_only or not database.read(lambda: missing_views(database)):
+        return
+    try:
+        database.write(lambda: _create_views(database))
+    except Denied:
+        # This role may not; its questions bring the views with them.
+        return
+
+
+def missing_views(database: Database) -> dict[str, str]:
+    """Return the views that a log lacks or has in another form."""
+    found = database.one("select obj_description(to_regnamespace(:schema)::oid, 'pg_namespace')", {"schema": SCHEMA})
+    return {} if found == (_views_digest(),) else dict(shipped_views())
+
+
+def _create_views(database: Database) -> None:
+    database.rows("select pg_advisory_xact_lock(:number)", {"number": _MAKING})
+    if missing_views(database):
+        database.rows(f"drop schema if exists {SCHEMA} cascade", {})
+        database.rows(f"create schema {SCHEMA}", {})
+        for name, select in shipped_views().items():
+            database.rows(f"create view {SCHEMA}.{name} as\n{select}", {})
+        database.rows(f"comment on schema {SCHEMA} is '{_views_digest()}'", {})
+
+
+def _views_digest() -> str:
+    return sha256(repr(shipped_views()).encode()).hexdigest()
+
 
 SECONDS = 1.5
 ROWS = 10_000
 BYTES = 8 * 1024 * 1024
 
 
-def ask(database: "Database", sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
-    """Answer one statement that only reads; give its rows, a column that comes twice under a name of its own."""
+def ask(database: Database, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    """Run one read-only statement; return its rows. Repeated column names get a suffix."""
     asking: Any = _ask_log if database.engine == "sqlite" else _ask_postgres
     with asking(database, sql, parameters) as (names, rows):
         return _shown(names, rows)
 
 
-def ask_file(path: str, sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
+def ask_file(path: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
     """Answer one statement from the file that readers open."""
-    from decklog.db.sqlite.file import address_of
-    from decklog.db.sqlite.query import answered
-
     found = answered(address_of(path), path, sql, parameters, views={}, seconds=SECONDS, most_bytes=BYTES)
     with found as (names, rows):
         return _shown(names, rows)
 
 
-def _ask_log(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
-    """Ask the log itself, on a connection that has bazinga's tables as views of its own."""
-    from decklog.db.sqlite.query import answered
-    from decklog.plugins.importers.bazinga.tables import questions
-
+def _ask_log(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Ask the log itself, on a connection with bazinga's tables as views."""
     where = database.connections
     limits: dict[str, Any] = {"seconds": SECONDS, "most_bytes": BYTES}
     return answered(where.address(), where.path, sql, parameters, views=questions("main"), **limits)
 
 
-def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
-    from decklog.db.postgres.query import answered
-    from decklog.plugins.legacy.bazinga import views
+def _ask_postgres(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractContextManager[Any]:
+    # psycopg comes with an extra.
+    from decklog.db.postgres.query import answered as answered_by_server
 
-    lacking = database.read(lambda: views.missing(database))
-    return answered(database.connections, sql, parameters, views=lacking, schema=views.SCHEMA, seconds=SECONDS)
+    lacking = database.read(lambda: missing_views(database))
+    return answered_by_server(database.connections, sql, parameters, views=lacking, schema=SCHEMA, seconds=SECONDS)
 
 
-def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str, Any]]":
-    columns, size = _told_apart(names), 0
+def _shown(names: list[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    columns, size = _unique_names(names), 0
     found: list[dict[str, Any]] = []
     for row in rows:
         if len(found) == ROWS:
@@ -68,7 +110,7 @@ def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str,
     return found
 
 
-def _told_apart(names: list[str]) -> list[str]:
+def _unique_names(names: list[str]) -> list[str]:
     """Give columns of one name the suffixes _2, _3 …"""
     taken: set[str] = set()
     columns = []
@@ -82,7 +124,7 @@ def _told_apart(names: list[str]) -> list[str]:
     return columns
 
 
-def _value(value: "Any") -> "Any":
+def _value(value: Any) -> Any:
     """Return a value that JSON can hold; bytes are shown as SQL writes them."""
     if isinstance(value, (bytes, memoryview, bytearray)):
         return f"x'{bytes(value).hex()}'"
@@ -93,7 +135,7 @@ def _value(value: "Any") -> "Any":
     return value if value is None or isinstance(value, (str, int, float, dict, list)) else str(value)
 
 
-def faults_of(database: "Database") -> list[str]:
+def faults_of(database: Database) -> list[str]:
     """Let the engine check its file from end to end; name what is wrong with it. PostgreSQL looks after itself."""
     if database.engine != "sqlite":
         return []

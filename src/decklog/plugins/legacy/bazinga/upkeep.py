@@ -1,16 +1,60 @@
-"""Upkeep: questions in SQL, whether the log is whole, and ids that no command would accept."""
+"""Route by the workflow, query in SQL, check integrity and group ids."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.core.errors import Damaged
-from decklog.plugins.legacy.bazinga.base import Desk, answers, filled
-from decklog.plugins.legacy.bazinga.program.reply import ProgramReply
+from decklog.core.errors import Damaged, DecklogError
+from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled
 from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
+from decklog.plugins.legacy.bazinga.work import BazingaGroups, group_row, groups_of
+from decklog.stores.workflow.router import TestingMode
 
-if TYPE_CHECKING:
-    from typing import Any
+# In the order in which the router has always answered; what is new comes after.
+_NAMED = {
+    "agent": "current_agent",
+    "status": "response_status",
+    "next_agent": "next_agent",
+    "action": "action",
+    "group_id": "group_id",
+    "run_id": "session_id",
+    "include_context": "include_context",
+}
 
-    from decklog.plugins.legacy.bazinga.program.usage import UsageValues
+
+class Router(BazingaGroups):
+    """Routes by the workflow and by what is known of the session's groups."""
+
+    @answers
+    def route(
+        self, current_agent: str, status: str, session_id: str, group_id: str | None = None, testing_mode: str = "full"
+    ) -> dict[str, Any]:
+        """Decide who comes next; a report that the workflow does not know is answered with a way out."""
+        filled("current_agent", current_agent)
+        filled("status", status)
+        mode = TestingMode(testing_mode)
+        try:
+            decided = self.log.db.read(lambda: self._decide(current_agent, status, session_id, group_id, mode))
+        except DecklogError as problem:
+            return _refused(problem)
+        answer = {"success": True, **{new: decided.pop(old) for old, new in _NAMED.items()}, **decided}
+        return {**answer, "group_id": group_id}
+
+    def _decide(self, agent: str, status: str, session_id: str, group_id: str | None, mode: TestingMode) -> dict[str, Any]:
+        self.expect_session(session_id)
+        groups = [group_row(group) for group in groups_of(self, session_id)]
+        for group in groups:
+            group["security_sensitive"] = bool(group["security_sensitive"])
+        return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
+
+
+def _refused(problem: DecklogError) -> dict[str, Any]:
+    refused: dict[str, Any] = {"success": False, "error": error_text(problem)}
+    if problem.hint:
+        refused["suggestion"] = problem.hint
+    if "fallback_action" in problem.details:
+        refused["error"] = problem.message
+        refused["fallback_action"] = problem.details["fallback_action"]
+    return refused
+
 
 _MOST_ISSUES = 100
 # bazinga's names of the tables that hold group ids, each with where Decklog keeps them.
@@ -25,11 +69,11 @@ _HOLDERS = {
 _KEPT = "the journal keeps what was written; write new records under a valid id"
 
 
-class Upkeep(Desk):
+class Upkeep(BazingaBase):
     """Looks after a log, and never changes what it finds."""
 
     @answers
-    def query(self, sql: str, params: "tuple[Any, ...]" = ()) -> "list[dict[str, Any]]":
+    def query(self, sql: str, params: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
         """Answer one question in SQL, read-only, within two seconds and ten thousand rows."""
         from decklog.plugins.legacy.bazinga.query import ask, ask_file
 
@@ -37,8 +81,8 @@ class Upkeep(Desk):
         return ask_file(self.db_path, sql, params) if self.follow() else ask(self.log.db, sql, params)
 
     @answers
-    def check_integrity(self) -> "dict[str, Any]":
-        """Return whether the file is sound, the hash chains link, and every row is what its newest entry says."""
+    def check_integrity(self) -> dict[str, Any]:
+        """Return whether the file is sound, the hash chains link, and every row equals its newest entry."""
         from decklog.plugins.legacy.bazinga.query import faults_of
 
         try:
@@ -48,7 +92,7 @@ class Upkeep(Desk):
         return {"ok": not faults, "details": "; ".join(faults) or "ok", "status": "damaged" if faults else "ok"}
 
     @answers
-    def diagnose_group_ids(self, fix: bool = False) -> "dict[str, Any]":
+    def diagnose_group_ids(self, fix: bool = False) -> dict[str, Any]:
         """Report group ids that no command would accept, wherever one is kept.
 
         Nothing is renamed: entries are never changed, and half a rename would leave references to an id that is gone.
@@ -58,7 +102,7 @@ class Upkeep(Desk):
             issues = [{**issue, "fix_error": _KEPT} for issue in issues]
         return {"success": True, "issues_found": len(issues), "fixes_applied": 0, "issues": issues, "fixes": []}
 
-    def _issues(self) -> "list[dict[str, Any]]":
+    def _issues(self) -> list[dict[str, Any]]:
         issues: list[dict[str, Any]] = []
         for table, sql in _HOLDERS.items():
             _, rows = self.log.db.rows(sql, {})
@@ -67,61 +111,9 @@ class Upkeep(Desk):
         return issues
 
 
-def _issue(table: str, group_id: str, session_id: str) -> "dict[str, Any] | None":
+def _issue(table: str, group_id: str, session_id: str) -> dict[str, Any] | None:
     is_group = table == "task_groups"
     problem = validate_task_group_id(group_id) if is_group else validate_scope_global_or_group(group_id)
     if problem is None:
         return None
     return {"table": table, "id" if is_group else "group_id": group_id, "session_id": session_id, "issue": problem}
-
-
-# Commands
-
-DESK = Upkeep
-
-
-def query(desk: Upkeep, given: "UsageValues") -> ProgramReply:
-    return ProgramReply(desk.query(" ".join(given.words)))
-
-
-def integrity_check(desk: Upkeep, _: "UsageValues") -> ProgramReply:
-    found = desk.check_integrity()
-    return ProgramReply(found, code=0 if found["ok"] else 1)
-
-
-def recover_db(desk: Upkeep, _: "UsageValues") -> ProgramReply:
-    found = desk.check_integrity()
-    if found["ok"]:
-        return ProgramReply({"success": True, "message": "The database is whole; there is nothing to recover."})
-    advice = f"Nothing was changed. Take what can be read into a new file with: decklog recover {desk.db_path}"
-    return ProgramReply({"success": False, "error": f"The database is damaged: {found['details']}", "message": advice})
-
-
-def diagnose_group_ids(desk: Upkeep, given: "UsageValues") -> ProgramReply:
-    found = desk.diagnose_group_ids(given.has("fix"))
-    return ProgramReply(found, code=1 if found["issues_found"] else 0)
-
-
-def detect_paths(_: "UsageValues") -> ProgramReply:
-    from decklog.plugins.legacy.bazinga.places import described
-
-    return ProgramReply(described())
-
-
-def help(given: "UsageValues") -> ProgramReply:
-    from decklog.plugins.legacy.bazinga.program.commands import COMMANDS
-    from decklog.plugins.legacy.bazinga.program.usage import CommandUsage, Misuse
-
-    wanted = given.get("command")
-    if wanted is not None and wanted not in COMMANDS:
-        raise Misuse(f"Unknown command: {wanted}")
-    named = {wanted: COMMANDS[wanted]} if wanted is not None else COMMANDS
-    lines = [f"  {name} {CommandUsage(usage).shown()}".rstrip() for name, (_, usage) in named.items()]
-    head = [
-        "usage: bazinga-db [--db PATH] [--project-root DIR] [--quiet] COMMAND [ARGS...]",
-        "",
-        "Flags may be spelled with - or _, and given as --flag VALUE or --flag=VALUE.",
-        "",
-        "Commands:",
-    ]
-    return ProgramReply(text="\n".join([*head, *lines]))

@@ -1,0 +1,79 @@
+"""Find and load plug-ins by their entry points in the group `decklog.plugins`, our own among them.
+
+An entry point is called KIND.NAME, such as `importer.beads`, so that plug-ins can be listed without importing any of them.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from decklog.core.errors import Invalid, NotFound
+
+GROUP = "decklog.plugins"
+
+
+class PluginKind(StrEnum):
+    """What a plug-in adds to Decklog."""
+
+    IMPORTER = "importer"
+    ADAPTER = "adapter"
+    AGENT = "agent"
+    MODEL = "model"
+    NOTIFIER = "notifier"
+    CHECK = "check"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An installed plug-in, and the package that it came with."""
+
+    kind: PluginKind
+    name: str
+    package: str
+    version: str
+    entry: Any
+
+    def load(self) -> Any:
+        """Import the plug-in; raise Invalid if that fails."""
+        try:
+            return self.entry.load()
+        except Exception as problem:
+            hint = f"Update or remove the package: pip uninstall {self.package}"
+            raise Invalid(f"the plug-in {self.kind} {self.name} can't be loaded: {problem}", hint=hint) from problem
+
+
+@cache
+def find_plugins() -> tuple[Plugin, ...]:
+    """Return the installed plug-ins, ordered by kind and name. Of two with the same name, ours or the first counts."""
+    # Slow to import, and needed by few commands.
+    from importlib.metadata import entry_points
+
+    found: dict[tuple[str, str], Plugin] = {}
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry)[0] != "decklog", entry.name))
+    for entry in entries:
+        kind, _, name = entry.name.partition(".")
+        if kind in tuple(PluginKind) and name:
+            found.setdefault((kind, name), Plugin(PluginKind(kind), name, *_package(entry), entry))
+    return tuple(found[key] for key in sorted(found, key=lambda key: ([*PluginKind].index(PluginKind(key[0])), key[1])))
+
+
+def _package(entry: Any) -> tuple[str, str]:
+    return (entry.dist.name, entry.dist.version) if entry.dist is not None else ("unknown", "")
+
+
+def plugin_names(kind: PluginKind) -> list[str]:
+    """Return the names of the installed plug-ins of a kind."""
+    return [plugin.name for plugin in find_plugins() if plugin.kind is kind]
+
+
+def load_plugin(kind: PluginKind, name: str) -> Any:
+    """Load a plug-in by its name; raise NotFound with a suggestion if there is none."""
+    for plugin in find_plugins():
+        if (plugin.kind, plugin.name) == (kind, name):
+            return plugin.load()
+    names = plugin_names(kind)
+    near = get_close_matches(name, names, 1)
+    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(names) or 'none'}."
+    raise NotFound(f"there is no {kind} {name!r}", hint=hint)

@@ -1,0 +1,482 @@
+"""Export records in another system's format: a new file or folder that appears when it is complete."""
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import MISSING, fields
+from datetime import datetime
+from typing import Any, Self, TypeVar
+
+import apsw
+
+from decklog.core.clock import to_text
+from decklog.core.disk import sync_descriptor
+from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
+from decklog.db.where import MAX_PAGE
+from decklog.importing.row import unplain
+from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from decklog.log import Decklog
+from decklog.records.record import Page, Record
+from decklog.records.values import to_json
+
+R = TypeVar("R", bound=Record)
+
+
+def every(find: Callable[..., Page[Any]]) -> Iterator[Any]:
+    """Yield every record of a list, page after page."""
+    after = None
+    while True:
+        page = find(limit=MAX_PAGE, after=after)
+        yield from page
+        after = page.next
+        if after is None:
+            return
+
+
+class Schema:
+    """The tables of an older system, from the file `schema.sql` in the folder of a module."""
+
+    def __init__(self, module_file: str) -> None:
+        with open(os.path.join(os.path.dirname(module_file), "schema.sql"), encoding="utf-8") as file:
+            self._text = file.read()
+        db = apsw.Connection(":memory:")
+        db.execute(self._text)
+        found: list[Any] = db.execute("select tbl_name, sql from sqlite_schema where sql is not null order by rowid").fetchall()
+        self._statements: list[tuple[str, str]] = [(table, sql) for table, sql in found if not table.startswith("sqlite_")]
+        names = "select name from pragma_table_xinfo(?)"
+        tables = dict.fromkeys(table for table, _ in self._statements)
+        # Columns by table, in their order.
+        self.tables: dict[str, tuple[str, ...]] = {
+            table: tuple(str(name) for (name,) in db.execute(names, (table,))) for table in tables
+        }
+        db.close()
+
+    def create(self, db: apsw.Connection, table: str | None = None) -> None:
+        """Create one table with its indexes, or all of them."""
+        if table is None:
+            db.execute(self._text)
+        for _, sql in [found for found in self._statements if found[0] == table]:
+            db.execute(sql)
+
+
+class LeftoverRows:
+    """What imports of one system kept in the journal: columns by the record they belong to, and rows by their table.
+
+    What imports of other systems kept is only counted.
+    """
+
+    def __init__(self, log: Decklog, system: str, *, of_json: bool = False, runs: Collection[str] | None = None) -> None:
+        self._log = log
+        self._of_json = of_json
+        # Only what was kept with these, since the items of two sources may have the same names; with None, all.
+        self._runs = runs
+        self._system = system
+        self.of_others: dict[str, int] = {}
+        self._columns = {_name(payload): payload for payload in self._payloads(COLUMNS_KEPT, "columns", "instead")}
+        self._whole: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        for payload in self._payloads(ROW_KEPT, "row"):
+            self._whole.setdefault(payload["table"], []).append((payload["id"], payload["row"]))
+
+    def _payloads(self, subtype: str, *parts: str) -> Iterator[dict[str, Any]]:
+        """Yield what this system's imports wrote; anyone can write an entry that only looks like it."""
+        for entry in every(lambda **page: self._log.journal.find(subtype=subtype, oldest_first=True, **page)):
+            payload = entry.payload
+            if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
+                continue
+            if self._runs is not None and entry.stream not in self._runs:
+                continue
+            if payload.get("system") != self._system:
+                system = str(payload.get("system"))
+                self.of_others[system] = self.of_others.get(system, 0) + 1
+            elif {"table", "id"} <= payload.keys():
+                yield payload
+
+    def columns(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the kept columns of a record, and the values that the record has instead of some of them."""
+        payload = self._columns.get(name)
+        if payload is None:
+            return {}, {}
+        columns = {column: unplain(value, of_json=self._of_json) for column, value in payload["columns"].items()}
+        return columns, payload["instead"]
+
+    def restored(self, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Restore kept columns, unless the value used instead was changed since; then fill empty columns by their defaults."""
+        columns, instead = self.columns(name)
+        for column, value in columns.items():
+            if column not in instead or _stored(row.get(column)) == instead[column]:
+                row[column] = value
+        for column, value in (defaults or {}).items():
+            if row.get(column) is None:
+                row[column] = value
+        return row
+
+    def tables(self) -> list[str]:
+        """Return the tables of which whole rows were kept."""
+        return list(self._whole)
+
+    def rows(self, table: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the rows of a table that were kept whole, each with its id, in the order in which they came."""
+        for row_id, columns in self._whole.get(table, ()):
+            yield row_id, {name: unplain(value, of_json=self._of_json) for name, value in columns.items()}
+
+
+def _stored(value: Any) -> Any:
+    """Return a value as an import noted it down."""
+    return to_text(value) if isinstance(value, datetime) else value
+
+
+def _name(payload: dict[str, Any]) -> str:
+    """Name what kept columns belong to: what the row became, which has another id where its own could not stay."""
+    row_id = payload["instead"].get("id") or payload["id"]
+    return payload.get("made") or f"{payload['table']} {row_id}"
+
+
+MOST_REFUSALS = 200
+_LONGEST = 300
+
+
+class ExportReport:
+    """Counts rows per table of the old system, and what is left out per kind of record or field of one."""
+
+    def __init__(self, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
+        self.path = path
+        self.tables: dict[str, int] = {}
+        self.refused: list[str] = []
+        self.refused_more = 0
+        self.left_out: dict[str, int] = {}
+        self._progress = progress
+
+    def count(self, table: str) -> None:
+        self.tables[table] = self.tables.get(table, 0) + 1
+        if self._progress:
+            self._progress(table, self.tables[table], 0)
+
+    def refuse(self, what: str, why: object) -> None:
+        """Say that something could not be written; of the same kind of trouble a few hundred are enough."""
+        if len(self.refused) < MOST_REFUSALS:
+            self.refused.append(f"{what[:_LONGEST]}: {why}")
+        else:
+            self.refused_more += 1
+
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count something that has no place there."""
+        if count:
+            self.left_out[what] = self.left_out.get(what, 0) + count
+
+    def leave_out_fields(self, table: str, record: Record, placed: Collection[str]) -> None:
+        """Count the fields that say something and are not among those with a place."""
+        for field in fields(record):
+            if field.name not in placed and getattr(record, field.name) not in (_default(field), None):
+                self.leave_out(f"{table}.{field.name}")
+
+    def leave_out_tables(self, log: Decklog, placed: Collection[str]) -> None:
+        """Count the records of every kind that is not among those with a place."""
+        for table in log.record_classes():
+            if table not in placed:
+                self.leave_out(table, _count(log, table))
+
+    def leave_out_kept(self, of_others: dict[str, int]) -> None:
+        """Count what the imports of other systems kept, which only their own formats have a place for."""
+        for system, count in of_others.items():
+            self.leave_out(f"what the import from {system} kept", count)
+
+    def as_dict(self) -> dict[str, Any]:
+        more = [f"and {self.refused_more} more"] if self.refused_more else []
+        return {"path": self.path, "tables": self.tables, "refused": self.refused + more, "left_out": self.left_out}
+
+
+def _count(log: Decklog, table: str) -> int:
+    return int(log.db.read(lambda: log.db.rows(f"select count(*) from {table}", {}))[1][0][0])
+
+
+def _default(field: Any) -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return None if field.default is MISSING else field.default
+
+
+_PREFIX = ".decklog-export-"
+_WAITING = "waiting_"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_REFUSALS = (apsw.ConstraintError, apsw.MismatchError)
+
+
+class Export:
+    """Writes an older system's database. It is built as a temporary file and moved into place when it is complete.
+
+    Times in a row are written by `spell`. With `wal`, the file is left in that mode, which SQLite remembers in it.
+    """
+
+    def __init__(
+        self,
+        log: Decklog,
+        path: str,
+        system: str,
+        *,
+        report: ExportReport | None = None,
+        kept: LeftoverRows | None = None,
+        spell: Callable[[datetime], str] = to_text,
+        wal: bool = False,
+    ) -> None:
+        self.log = log
+        self.path = path
+        self.system = system
+        self.report = report or ExportReport(path)
+        self._given = kept
+        self._spell = spell
+        self._wal = wal
+        self._names: dict[str, set[str]] = {}
+        if os.path.lexists(path):
+            raise Conflict(f"{path} is there already; name a file that is not", path=path)
+
+    def __enter__(self) -> Self:
+        opened, self._file = tempfile.mkstemp(dir=folder_of(self.path), prefix=_PREFIX)
+        os.close(opened)
+        self.db = apsw.Connection(self._file)
+        try:
+            self.kept = self._given or LeftoverRows(self.log, self.system)
+            self.db.execute("begin")
+        except BaseException:
+            self._clear()
+            raise
+        return self
+
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+        self._clear()
+        refuse_full(self.path, problem)
+
+    def _clear(self) -> None:
+        """Leave nothing behind but what `finish` put in its place."""
+        self.db.close(True)
+        for ending in ("", "-journal", "-wal", "-shm"):
+            if os.path.exists(self._file + ending):
+                os.unlink(self._file + ending)
+
+    def write(self, table: str, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Write a row with the columns that an import kept; give it as it was written.
+
+        `name` is what kept columns are found by. Columns that are empty even then take their defaults.
+        """
+        row = self.kept.restored(name, row, defaults)
+        self.insert(table, row)
+        return row
+
+    def insert(self, table: str, row: dict[str, Any]) -> bool:
+        """Insert a row; one that the old system's own rules refuse is reported."""
+        try:
+            self._insert(table, row)
+        except _REFUSALS as problem:
+            self.report.refuse(f"{table} {row}", problem)
+            return False
+        self.report.count(table)
+        return True
+
+    def _insert(self, table: str, row: dict[str, Any]) -> None:
+        known = self._columns(table)
+        fitting = {name: value for name, value in row.items() if name in known}
+        for name in row.keys() - known:
+            self.report.leave_out(f"{table.removeprefix(_WAITING)}.{name}")
+        marks = ", ".join("?" for _ in fitting)
+        values = tuple(self._spell(value) if isinstance(value, datetime) else value for value in fitting.values())
+        self.db.execute(f"insert into {_quoted(table)} ({', '.join(map(_quoted, fitting))}) values ({marks})", values)
+
+    def _columns(self, table: str) -> set[str]:
+        if not self._names.get(table):
+            self._names[table] = {name for (name,) in self.db.execute("select name from pragma_table_xinfo(?)", (table,))}
+        return self._names[table]
+
+    def insert_numbered(self, table: str, row: dict[str, Any], number: int | None) -> None:
+        """Insert a row under the number it had there; one that had none waits for `insert_waiting`."""
+        if number is not None and not self.has(table, number):
+            self.insert(table, {**row, "id": number})
+            return
+        waiting = _WAITING + table
+        if not self._columns(waiting):
+            self.db.execute(f"create temp table {_quoted(waiting)} as select * from {_quoted(table)} limit 0")
+        self._insert(waiting, {name: value for name, value in row.items() if name != "id"})
+
+    def has(self, table: str, number: int) -> bool:
+        """Return whether a number is taken: two files that were imported may have used the same ones."""
+        return self.db.execute(f"select 1 from {_quoted(table)} where id = ?", (number,)).get is not None
+
+    def insert_waiting(self, table: str, by: str = "rowid") -> None:
+        """Insert the rows that wait for a number, after all that had one, in the order of a column or of their coming."""
+        waiting = _WAITING + table
+        names = [name for name in self._columns(waiting) if name != "id"]
+        if names:
+            for values in self.db.execute(
+                f"select {', '.join(map(_quoted, names))} from {_quoted(waiting)} order by {by}, rowid"
+            ):
+                self.insert(table, dict(zip(names, values, strict=True)))
+
+    def write_kept(self, tables: Iterable[str] | None = None) -> None:
+        """Write the rows that no record could hold back as they were: all, or those of some tables."""
+        for table in self.kept.tables() if tables is None else tables:
+            for _, row in self.kept.rows(table):
+                if not self._columns(table):
+                    self.db.execute(f"create table {_quoted(table)} ({', '.join(map(_quoted, row))})")
+                self.insert(table, row)
+
+    def finish(self) -> dict[str, Any]:
+        """Put the file in its place; say how many rows each table has, what was refused and what was left out."""
+        self.db.execute("commit")
+        if self._wal:
+            self.db.execute("pragma journal_mode = wal")
+        self.db.close()
+        try:
+            os.link(self._file, os.path.abspath(self.path))
+        except FileExistsError:
+            raise Conflict(f"{self.path} is there already; name a file that is not", path=self.path) from None
+        return self.report.as_dict()
+
+
+class Folder:
+    """A folder that only its owner can enter, built under a temporary name and renamed when it is complete."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._place = os.path.realpath(path)
+        if os.path.lexists(self._place) and not (os.path.isdir(self._place) and not os.listdir(self._place)):
+            raise Conflict(f"{path} is there already and is no empty folder; name one that is not there", path=path)
+
+    def __enter__(self) -> str:
+        self._made = tempfile.mkdtemp(dir=folder_of(self._place), prefix=_PREFIX)
+        return self._made
+
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+        shutil.rmtree(self._made, ignore_errors=True)
+        refuse_full(self.path, problem)
+
+    def finish(self) -> None:
+        """Put the folder in its place, where at most an empty one is."""
+        try:
+            os.rename(self._made, self._place)
+        except OSError as problem:
+            raise Conflict(f"{self.path} can't be put in its place: {problem.strerror}", path=self.path) from None
+
+
+def folder_of(path: str) -> str:
+    """Name the folder that something goes into, which must be there."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise NotFound(f"there is no folder {folder} to write to", hint="Make it first, or name another place.", path=folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Denied(f"nothing can be written to {folder}", hint="Name another place.", path=folder)
+    return folder
+
+
+def refuse_full(path: str, problem: BaseException | None) -> None:
+    """Say in our words that the disk was full."""
+    if isinstance(problem, apsw.FullError) or (isinstance(problem, OSError) and problem.errno in _FULL):
+        hint = "Free some space, or name another place."
+        raise DiskFull(f"there is no room to write {path}; nothing of it was kept", hint=hint, path=path) from problem
+
+
+def each(log: Decklog, record_class: type[R], order: str, condition: str = "", **bound: Any) -> Iterator[R]:
+    """Yield every record of a kind, one by one; inside a read, so that all are of one moment."""
+    names = record_class.columns()
+    sql = f"select {', '.join(names)} from {record_class.table} {condition} order by {order}"
+    for row in log.db.each(sql, bound):
+        yield record_class.from_row(names, row)
+
+
+def text_of(value: Any) -> str | None:
+    """Write JSON for a column; nothing stays nothing."""
+    return None if value is None else to_json(value)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+_INFINITE = "Infinity"
+
+
+class TextExport:
+    """Writes one file. With `replace`, it takes the place of the one that is there, at one moment."""
+
+    def __init__(
+        self,
+        log: Decklog,
+        path: str,
+        system: str,
+        *,
+        replace: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        self.log = log
+        self.path = path
+        self.report = ExportReport(path, progress)
+        self._system = system
+        # The runs that are written; None for all.
+        self.runs: Collection[str] | None = None
+        self._replace = replace
+        if os.path.lexists(path) and not replace:
+            raise Conflict(f"{path} is there already; name a file that is not, or say --replace", path=path)
+
+    def __enter__(self) -> Self:
+        self.kept = LeftoverRows(self.log, self._system, of_json=True, runs=self.runs)
+        # Where a link leads, not in its place: who made it wants the other file to change.
+        self._place = os.path.realpath(self.path)
+        opened, self._file = tempfile.mkstemp(dir=folder_of(self._place), prefix=_PREFIX)
+        self._out = os.fdopen(opened, "w", encoding="utf-8", newline="\n")
+        return self
+
+    def write(self, text: str) -> None:
+        self._out.write(text)
+
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+        self._out.close()
+        if os.path.exists(self._file):
+            os.unlink(self._file)
+        refuse_full(self.path, problem)
+
+    def finish(self) -> dict[str, Any]:
+        """Put the file in its place; say what was written, and what was left out."""
+        self._out.flush()
+        sync_descriptor(self._out.fileno())
+        if self._replace:
+            if os.path.exists(self._place):
+                # Whoever could read it there still can.
+                os.chmod(self._file, os.stat(self._place).st_mode & 0o777)
+            os.rename(self._file, self._place)
+            return self.report.as_dict()
+        try:
+            os.link(self._file, self._place)
+        except FileExistsError:
+            raise Conflict(f"{self.path} is there already; name a file that is not", path=self.path) from None
+        return self.report.as_dict()
+
+
+def json_text(value: Any, **spelling: Any) -> str:
+    """Write JSON that other programs read: numbers beyond all bounds as such, and half a character spelled out."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, **spelling)
+        if _INFINITE in text:
+            mark = "@"
+            while mark in text:
+                mark += "@"
+            text = json.dumps(_marked(value, mark), ensure_ascii=False, **spelling)
+            text = text.replace(f'"-{mark}"', "-1e999").replace(f'"{mark}"', "1e999")
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, **spelling)
+    except RecursionError:
+        raise Invalid("it holds a value that is nested too deep to be written") from None
+    return text
+
+
+def _marked(value: Any, mark: str) -> Any:
+    if isinstance(value, float) and abs(value) == float("inf"):
+        return mark if value > 0 else f"-{mark}"
+    if isinstance(value, dict):
+        return {name: _marked(item, mark) for name, item in value.items()}
+    return [_marked(item, mark) for item in value] if isinstance(value, list) else value
+
+
+def short_time(moment: datetime | None) -> str | None:
+    """Spell a time without the fractions that it does not have."""
+    return None if moment is None else to_text(moment).replace(".000000Z", "Z")

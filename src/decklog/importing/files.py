@@ -1,0 +1,201 @@
+"""Read other programs' text files without trusting them: size limits, git conflicts, files that were cut off."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from decklog.core.errors import Invalid, NotFound, TooLarge
+
+MOST_BYTES = 8 * 1024**3
+_MOST_DOCUMENT_BYTES = 512 * 1024**2
+_LONGEST_LINE = 64 * 1024**2
+_MARKER = 7
+OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
+_MARKERS = (OURS, _BASE, _MIDDLE, _THEIRS)
+# Half of a character that needs two: JSON can spell it, and no text can hold it.
+_HALVES = ("\\ud", "\\uD")
+_DEEPEST = 200
+_decode = json.JSONDecoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of a file: what it holds as JSON, or why it is none."""
+
+    number: int
+    text: str
+    found: Any = None
+    trouble: str | None = None
+
+
+def file_in(path: str, places: Sequence[str], hint: str) -> str:
+    """Find a file: as it is named, or in one of the places where it lies in a folder."""
+    if not os.path.isdir(path):
+        return path
+    for place in places:
+        if os.path.exists(candidate := os.path.join(path, place)):
+            return candidate
+    raise NotFound(f"there is no {places[0]} in {path}", hint=hint, path=path)
+
+
+def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> Iterator[TextLine]:
+    """Yield the JSON objects of a file line by line; skip blank lines and conflict markers."""
+    with opened(path, most_bytes) as file:
+        for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+            text = raw.decode("utf-8", "replace").strip().lstrip("\ufeff")
+            if text and not _is_marker(text):
+                yield _line(number, text, is_whole=raw.endswith(b"\n"))
+
+
+def parsed(text: str) -> object:
+    """Read JSON as programs write it, with `NaN` for a number; what is none gives `NotImplemented`."""
+    try:
+        found: object = _decode(text)
+    except (ValueError, RecursionError):
+        return NotImplemented
+    return found
+
+
+def _line(number: int, text: str, *, is_whole: bool) -> TextLine:
+    found = parsed(text)
+    if isinstance(found, dict):
+        return TextLine(number, text, storable(found) if has_halves(text) else found)
+    if found is not NotImplemented:
+        return TextLine(number, text, trouble="the line is no JSON object")
+    return TextLine(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
+
+
+def has_markers(path: str) -> bool:
+    """Return whether git left a conflict in a file."""
+    with opened(path, MOST_BYTES) as file:
+        return any(raw.startswith(b"<" * _MARKER) for raw in iter(lambda: file.readline(_LONGEST_LINE), b""))
+
+
+def _is_marker(text: str) -> bool:
+    return text.startswith(_MARKERS) and (len(text) == _MARKER or text[_MARKER] == " ")
+
+
+def document(path: str) -> tuple[list[Any], list[str]]:
+    """Read a file that is one JSON value, or two where git left a conflict; return values and the texts that are no JSON."""
+    text = text_of(path)
+    found: list[Any] = []
+    broken: list[str] = []
+    for side in _sides(text):
+        value = parsed(side)
+        if value is NotImplemented:
+            broken.append(side)
+        else:
+            found.append(storable(value) if has_halves(text) else value)
+    return found, broken
+
+
+def text_of(path: str) -> str:
+    """Read a file that is one document."""
+    with opened(path, _MOST_DOCUMENT_BYTES) as file:
+        return file.read().decode("utf-8", "replace").lstrip("\ufeff")
+
+
+def json_values(path: str) -> tuple[list[Any], str]:
+    """Read a file of JSON values; return them, and the text that is no complete value."""
+    return values_in(text_of(path))
+
+
+def values_in(text: str) -> tuple[list[Any], str]:
+    """Parse consecutive JSON values, on each side of git's conflicts; return also the text that is incomplete.
+
+    Of a list that was cut off, the objects that are whole are given.
+    """
+    found: list[Any] = []
+    rest = ""
+    for side in _sides(text):
+        values, left = _values_in(side)
+        found += values
+        rest += left
+    return found, rest
+
+
+def _values_in(text: str) -> tuple[list[Any], str]:
+    decoder, place, are_looked_at = json.JSONDecoder(), _past_blanks(text, 0), has_halves(text)
+    found: list[Any] = []
+    while place < len(text):
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
+        found.append(storable(value) if are_looked_at else value)
+        place = _past_blanks(text, end)
+    return found, ""
+
+
+def _sides(text: str) -> list[str]:
+    """Return a text as either side of git's conflicts has it."""
+    if OURS not in text:
+        return [text]
+    sides: tuple[list[str], list[str]] = ([], [])
+    place = ""
+    for line in text.splitlines(keepends=True):
+        if _is_marker(line.strip()):
+            place = line[:_MARKER]
+            continue
+        if place in ("", OURS, _THEIRS):
+            sides[0].append(line)
+        if place in ("", _MIDDLE, _THEIRS):
+            sides[1].append(line)
+    return list(dict.fromkeys("".join(side) for side in sides))
+
+
+def objects_in(text: str, start: int) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a list that begins at a place, up to the first that is not whole."""
+    decoder, place, are_looked_at = json.JSONDecoder(), start, has_halves(text)
+    while True:
+        place = _past_blanks(text, place)
+        if place >= len(text) or text[place] != "{":
+            return
+        try:
+            found, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return
+        yield storable(found) if are_looked_at else found
+        place = _past_blanks(text, place)
+
+
+def _past_blanks(text: str, place: int) -> int:
+    while place < len(text) and text[place] in " \t\r\n,":
+        place += 1
+    return place
+
+
+def has_halves(text: str) -> bool:
+    """Return whether JSON may spell half a character. Few texts do, and looking at each string costs as much as reading it."""
+    return any(half in text for half in _HALVES)
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """Put the sign for an unreadable character in the place of every half one; what is nested deeper than any record is text."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if depth > _DEEPEST and isinstance(value, (dict, list)):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return {storable(name): storable(item, depth + 1) for name, item in value.items()}
+    return [storable(item, depth + 1) for item in value] if isinstance(value, list) else value
+
+
+def opened(path: str, most_bytes: int) -> IO[bytes]:
+    """Open a plain file, without waiting for a pipe in its place."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", path=path) from None
+    except OSError as problem:
+        raise Invalid(f"{path} can't be read: {problem.strerror}", path=path) from None
+    found = os.fstat(opened)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes:
+        return os.fdopen(opened, "rb")
+    os.close(opened)
+    if stat.S_ISREG(found.st_mode):
+        raise TooLarge(f"{path} is larger than {most_bytes} bytes", path=path)
+    raise Invalid(f"{path} is not a plain file", path=path)

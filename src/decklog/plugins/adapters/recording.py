@@ -1,0 +1,179 @@
+"""Record events of a framework: they are written to the spool at once, and taken into the log by a thread.
+
+The loop is never held up by the log and never ended by it. What can't be taken in waits in the spool, where hooks leave theirs
+too; the next one who takes events in finds it there.
+"""
+
+import atexit
+import json
+import logging
+import os
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from decklog.agents.intake import take_in
+from decklog.agents.interrupted import close_interrupted
+from decklog.agents.spool import Spool
+from decklog.location.locate import LogLocation, locate, spool_folder
+from decklog.plugins.adapters.loops.values import as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from decklog.log import Decklog
+
+    # A session, facts about the event, and the event.
+    RecordedEvent = tuple[str, dict[str, Any], dict[str, Any]]
+
+_logger = logging.getLogger("decklog.plugins.adapters")
+# What comes so soon after each other is written together, and what a loop adds to a span right after its start is there by then.
+_TOGETHER_SECONDS = 0.02
+# A log that can't be written is tried again after this, then twice this, and so on.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
+_PATIENCE_SECONDS = 5.0
+_LOOKED_AT = 100
+
+
+class EventRecorder:
+    """Records the sessions of one program in this process."""
+
+    def __init__(self, log: "Decklog", program: str) -> None:
+        self._log = log
+        self._program = program
+        self._spool = Spool(spool_of(log))
+        self._soon: deque[Callable[[], Iterable[RecordedEvent]]] = deque()
+        self._wake, self._hurry = threading.Event(), threading.Event()
+        self._starting = threading.Lock()
+        self._taking = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._has_looked = False
+        self.trouble: str | None = None
+        atexit.register(self.close)
+
+    # What a loop calls: nothing here raises, and nothing waits for the log
+
+    def record(self, session: str, facts: "dict[str, Any]", payload: "dict[str, Any]") -> None:
+        """Note an event; from then on it outlives this process."""
+        self._note([(session, facts, payload)])
+        self._poke()
+
+    def soon(self, make: "Callable[[], Iterable[RecordedEvent]]") -> None:
+        """Note events a moment later, when what they are made of is complete."""
+        self._soon.append(make)
+        self._poke()
+
+    def warn(self, problem: BaseException | str) -> None:
+        """Log a warning about a problem with recording, once for each problem."""
+        text = problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}"
+        if text != self.trouble:
+            self.trouble = text
+            _logger.warning("not everything is on record yet: %s", text)
+
+    # Whoever wants to be sure
+
+    def flush(self, seconds: float = _PATIENCE_SECONDS) -> bool:
+        """Wait until all events so far are in the log; return False when that takes longer. They stay in the spool."""
+        end = time.monotonic() + seconds
+        self._hurry.set()
+        try:
+            while not self._take() or self._soon or not self._spool.is_empty:
+                if time.monotonic() >= end:
+                    return False
+                time.sleep(_TOGETHER_SECONDS / 2)
+            return True
+        finally:
+            self._hurry.clear()
+
+    def close(self) -> None:
+        """Take in what waits, as far as that is possible, and end the thread."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        self.flush()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE_SECONDS)
+
+    # The thread
+
+    def _poke(self) -> None:
+        self._wake.set()
+        with self._starting:
+            # After a fork the thread is the parent's.
+            if (self._thread is None or not self._thread.is_alive()) and not self._is_closed:
+                self._thread = threading.Thread(target=self._work, name="decklog-recording", daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError as problem:  # the interpreter is going down
+                    self.warn(problem)
+
+    def _work(self) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while not self._is_closed:
+            self._wake.wait()
+            self._hurry.wait(_TOGETHER_SECONDS)
+            self._wake.clear()
+            if self._take():
+                pause = _FIRST_PAUSE_SECONDS
+            elif not self._is_closed:
+                self._hurry.wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                self._wake.set()
+
+    def _take(self) -> bool:
+        """Note what is complete by now and take in what waits; False when the log did not let us."""
+        with self._taking:
+            while self._soon:
+                self._note(self._made(self._soon.popleft()))
+            try:
+                take_in(self._log, self._spool)
+                if not self._has_looked:
+                    # After what a process that died has left to be taken in.
+                    close_interrupted(self._log, most=_LOOKED_AT)
+                    self._has_looked = True
+            except Exception as problem:  # noqa: BLE001
+                # Events stay in the spool; `decklog doctor agents` shows why.
+                self.warn(problem)
+                self._leave_word(problem)
+                return False
+        self.trouble = None
+        return True
+
+    def _made(self, make: "Callable[[], Iterable[RecordedEvent]]") -> "list[RecordedEvent]":
+        try:
+            return list(make())
+        except Exception as problem:  # noqa: BLE001
+            # Other programs may put anything anywhere.
+            self.warn(problem)
+            return []
+
+    def _note(self, events: "Iterable[RecordedEvent]") -> None:
+        try:
+            os.makedirs(self._spool.folder, mode=0o700, exist_ok=True)
+            for session, facts, payload in events:
+                content = json.dumps(as_json(payload)).encode()
+                if self._spool.has_room(len(content)):
+                    self._spool.append(self._program, session, {**facts, "session": session}, content)
+                else:
+                    self._spool.drop(self._program, len(content))
+        except Exception as problem:  # noqa: BLE001
+            # A full disk is nothing that an agent should stop for.
+            self.warn(problem)
+
+    def _leave_word(self, problem: BaseException) -> None:
+        try:
+            self._spool.say_trouble(problem)
+        except OSError as other:
+            self.warn(other)
+
+
+def spool_of(log: "Decklog") -> str:
+    """Name the folder where events wait for a log: the one that hooks of the same log use."""
+    found = locate(None)
+    place = found if found.target == log.db.target else LogLocation(log.db.target, "named by the program", is_named=True)
+    return spool_folder(place)

@@ -1,0 +1,485 @@
+"""Beads: import, export and sync issues with their dependencies, comments and memories."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from io import BytesIO
+from typing import Any, ClassVar
+
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Invalid
+from decklog.importing.exports import TextExport, each, every, json_text, short_time
+from decklog.importing.files import file_in, has_markers, json_lines, parsed
+from decklog.importing.report import Outcome
+from decklog.importing.row import EPOCH, Row, kept_columns
+from decklog.importing.sync import FileSync, Items
+from decklog.importing.tracker import (
+    COMMENTS,
+    LINES,
+    LINKS,
+    WAS_RUNNING,
+    Link,
+    NestedRow,
+    Tracker,
+    link_name,
+    moment_of,
+    set_time,
+)
+from decklog.importing.writer import Mapping, PendingRecord, describes
+from decklog.log import Decklog
+from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
+
+PLACES = (".beads/issues.jsonl", "issues.jsonl")
+
+STATES = {
+    "open": TaskState.PENDING,
+    "in_progress": TaskState.PAUSED,
+    "blocked": TaskState.BLOCKED,
+    "deferred": TaskState.PAUSED,
+    "closed": TaskState.DONE,
+    "pinned": TaskState.PAUSED,
+    "hooked": TaskState.PAUSED,
+}
+# A task that waits or is worked on must not be given to anybody there.
+WORDS = {
+    TaskState.PENDING: "open",
+    TaskState.RUNNING: "in_progress",
+    TaskState.WAITING: "in_progress",
+    TaskState.BLOCKED: "blocked",
+    TaskState.PAUSED: "deferred",
+    TaskState.DONE: "closed",
+    TaskState.ABANDONED: "closed",
+}
+DELETED = "tombstone"
+# Types that are no work, and must not be claimed.
+NO_WORK = frozenset(["message", "molecule", "gate", "event"])
+
+USUAL_TYPE = "task"
+
+# Theirs goes from 0, the highest, to 4.
+PRIORITIES = {0: 90, 1: 70, 2: 50, 3: 30, 4: 10}
+
+KINDS = {
+    "blocks": LinkKind.BLOCKS,
+    "conditional-blocks": LinkKind.BLOCKS,
+    "waits-for": LinkKind.BLOCKS,
+    "parent-child": LinkKind.PARENT,
+    "discovered-from": LinkKind.DISCOVERED_FROM,
+    "related": LinkKind.RELATED,
+}
+KIND_WORDS = {
+    LinkKind.BLOCKS: "blocks",
+    LinkKind.PARENT: "parent-child",
+    LinkKind.DISCOVERED_FROM: "discovered-from",
+    LinkKind.RELATED: "related",
+}
+
+# Columns without a field that a worker should see: inputs of the task, under the name of the system.
+SHOWN = (
+    *("issue_type", "design", "notes", "spec_id", "owner", "estimated_minutes", "created_by", "started_at", "closed_at"),
+    *("closed_by_session", "due_at", "external_ref", "source_system", "metadata", "compaction_level", "compacted_at", "pinned"),
+    *("is_template", "ephemeral", "await_type", "await_id", "timeout", "waiters", "mol_type", "work_type", "event_kind", "actor"),
+    *("target", "payload", "sender"),
+)
+# Beads works these out itself.
+DERIVED = ("_type", "dependency_count", "dependent_count", "comment_count")
+
+
+def priority_word(priority: int) -> int:
+    """Return the nearest of beads' priorities."""
+    return min(PRIORITIES, key=lambda word: (abs(PRIORITIES[word] - priority), word))
+
+
+ISSUES = "issues"
+MEMORIES = "memories"
+TOPIC = "project_notes"
+_ABOUT = "what a project's people and agents noted down for later"
+_MOST_PREFIXES = 50
+_OF_A_LINK = ("created_at", "created_by", "metadata", "thread_id")
+
+
+class BeadsImport(Tracker):
+    """One line for each issue, in any order, with its dependencies and comments."""
+
+    system = "beads"
+    items = ISSUES
+    goal = "What beads tracked"
+
+    def mappings(self) -> dict[str, Mapping]:
+        """Name the tables with their mappings."""
+        return {**super().mappings(), MEMORIES: self.memory}
+
+    def gather(self) -> None:
+        """Read the file line by line; bad lines are held too."""
+        path = file_in(self.path, PLACES, "Write it first: bd export -o issues.jsonl --all --include-memories")
+        if has_markers(path):
+            self.report.note(f"{path} has conflicts of git's in it; of two versions of an issue the newer one is taken")
+        prefixes: dict[str, int] = {}
+        for line in json_lines(path):
+            if line.trouble is not None:
+                self.hold_line(line.text, line.trouble)
+            elif line.found.get("_type") == "memory":
+                self._hold_memory(line.found)
+            elif not isinstance(name := line.found.get("id"), str) or not name.strip():
+                self.hold_line(line.text, "an issue needs an id")
+            else:
+                self._hold_issue(name, line.found)
+                prefix = name.rpartition("-")[0]
+                if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
+                    prefixes[prefix] = prefixes.get(prefix, 0) + 1
+        self._report_prefixes(prefixes)
+
+    def _report_prefixes(self, prefixes: dict[str, int]) -> None:
+        """Report issues that may come from another project."""
+        first = max(sorted(prefixes), key=lambda prefix: prefixes[prefix], default="")
+        for prefix, count in sorted(prefixes.items()):
+            if prefix != first:
+                self.report.note(f"{count} issues begin with {prefix!r} and not with {first!r}; they were taken too")
+
+    def _hold_issue(self, name: str, found: dict[str, Any]) -> None:
+        at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
+        is_done = found.get("status") == "closed"
+        self.hold(name, found, at=at, clock=clock, is_done=is_done)
+
+    def parts_of(self, item: Row) -> Iterator[NestedRow]:
+        """Yield an issue's dependencies and comments."""
+        for link in _listed(item, LINKS) or ():
+            ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
+            yield NestedRow(LINKS, ends, {"issue_id": item.id, **link})
+        for comment in _listed(item, COMMENTS) or ():
+            said = moment_of(comment.get("created_at"))
+            yield NestedRow(COMMENTS, f"{item.id}#{comment.get('id') or said}", {**comment, "issue_id": item.id}, said)
+
+    def _hold_memory(self, found: dict[str, Any]) -> None:
+        self.gathered.add(MEMORIES, str(found.get("key")), kept_columns(found)[1])
+
+    # Mappings
+
+    @describes
+    def item(self, row: Row) -> PendingRecord:
+        """Describe the task that an issue becomes."""
+        row.stream = self.run_id
+        for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
+            row.left.pop(name, None)
+        created, updated = set_time(row, "created_at"), set_time(row, "updated_at")
+        not_before = set_time(row, "defer_until")
+        shown = self._shown(row)
+        state, reason = self._state(row, not_before, shown)
+        return self.task(
+            row,
+            title=row.text("title", ""),
+            objective=row.text("description", ""),
+            state=state,
+            reason=reason,
+            priority=self._priority(row),
+            tags=row.tags("labels"),
+            acceptance=[text] if (text := row.text("acceptance_criteria", "")) else [],
+            inputs={"beads": shown} if shown else {},
+            not_before=not_before,
+            assigned_to=row.text("assignee") or None,
+            summary=row.text("close_reason") or None,
+            created_at=created or updated or EPOCH,
+            updated_at=updated,
+        )
+
+    def _state(self, row: Row, not_before: datetime | None, shown: dict[str, Any]) -> tuple[TaskState, str | None]:
+        """Map the status of an issue; one that nobody should work on, or somebody there may, is paused."""
+        word = row.take("status", "open")
+        if word == DELETED:
+            if self.writer.intake.seek(Task, row.id) is None:
+                raise Invalid("it was deleted in beads")
+            return self._other_word(row, TaskState.ABANDONED), "deleted in beads"
+        state = STATES.get(word, TaskState.PAUSED) if isinstance(word, str) else TaskState.PAUSED
+        if word == "deferred" and not_before is not None:
+            state = TaskState.PENDING
+        if state is TaskState.PENDING and (shown.get("is_template") or shown.get("issue_type") in NO_WORK):
+            return self._other_word(row, TaskState.PAUSED), "it is no work item"
+        if word != WORDS[state]:
+            self._other_word(row, state)
+        if state is not TaskState.PAUSED:
+            return state, None
+        return state, WAS_RUNNING if word in ("in_progress", "hooked") else f"{word} in beads"
+
+    def _other_word(self, row: Row, state: TaskState) -> TaskState:
+        row.replace("status", WORDS[state])
+        return state
+
+    def _priority(self, row: Row) -> int:
+        word = row.whole("priority", 2, high=max(PRIORITIES))
+        return PRIORITIES[word]
+
+    def _shown(self, row: Row) -> dict[str, Any]:
+        if "issue_type" not in row.columns and "type" in row.columns:
+            row.columns["issue_type"] = row.take("type")
+        # Of all that an issue can have, most have little.
+        found = row.shown([name for name in SHOWN if name in row.columns])
+        if found.get("issue_type") == USUAL_TYPE:
+            del found["issue_type"]
+        return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}
+
+    def link_of(self, row: Row) -> Link:
+        """Read a dependency: `issue_id` needs `depends_on_id`; kinds that hold nothing back become `related`."""
+        row.usual = _OF_A_LINK
+        item, other, word = row.text("issue_id"), row.text("depends_on_id"), row.take("type", "blocks")
+        if not item or not other:
+            raise Invalid("a dependency needs both its ends")
+        kind = KINDS.get(word) if isinstance(word, str) else None
+        if word != (kind or LinkKind.RELATED) and word != "parent-child":
+            row.replace("type", (kind or LinkKind.RELATED).value)
+        return Link(item, other, kind or LinkKind.RELATED)
+
+    @describes
+    def comment(self, row: Row) -> PendingRecord:
+        """Describe a comment; before version 1.0 its id was a number."""
+        item = str(row.take("issue_id"))
+        row.stream = self.run_of(item)
+        body = row.text("text", "")
+        if not body.strip():
+            raise Invalid("it is empty")
+        row.take("id")
+        return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
+
+    def memory(self, row: Row) -> Outcome:
+        """Learn what was remembered; what a key said before is superseded."""
+        row.take("_type")
+        name, body = row.text("key", ""), row.text("value", "")
+        self.log.memory.add_topic(TOPIC, _ABOUT)
+        source = {"source_kind": "beads", "source_id": name}
+        learned = self.log.memory.remember(TOPIC, body, key=self.writer.key(row), **source)
+        if learned.already:
+            return Outcome.ALREADY
+        older = [lesson.id for lesson in self.log.memory.find(topic=TOPIC, limit=200, **source) if lesson.id != learned.id]
+        for lesson_id in older:
+            self.log.memory.supersede(lesson_id, learned.id)
+        return Outcome.CHANGED if older else Outcome.NEW
+
+
+def _listed(item: Row, part: str) -> list[dict[str, Any]] | None:
+    """Return a list of objects of an issue; None for anything else."""
+    listed = item.columns.get(part)
+    if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
+        return listed
+    return None
+
+
+# In the order in which beads writes them.
+_FIRST = (
+    *("_type", "id", "title", "description", "design", "acceptance_criteria", "notes", "status", "priority", "issue_type"),
+    *("assignee", "owner", "estimated_minutes", "created_at", "created_by", "updated_at", "started_at", "closed_at"),
+)
+_PLACED = (
+    *("id", "run_id", "title", "objective", "state", "priority", "tags", "acceptance", "inputs", "not_before", "assigned_to"),
+    *("summary", "created_at", "updated_at", "reason", "open_dependencies", "outcome", "worker", "leased_at", "leased_until"),
+    *("fence", "failures", "attempts", "blocker_repeats", "reservation_id", "max_attempts", "key"),
+)
+
+
+class BeadsExport:
+    """Writes the tasks of a run, or of all."""
+
+    def __init__(
+        self,
+        log: Decklog,
+        path: str,
+        *,
+        run_id: str | None = None,
+        replace: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._out = TextExport(log, path, "beads", replace=replace, progress=progress)
+
+    def run(self) -> dict[str, Any]:
+        """Write everything as it is at one moment."""
+        if self._run_id is not None:
+            self._log.runs.get(self._run_id)
+            self._out.runs = [self._run_id]
+        with self._out:
+            self._log.db.read(self._write)
+            return self._out.finish()
+
+    def _write(self) -> None:
+        self._gone = dict(self._out.kept.rows(ISSUES))
+        self._kept_links = _by_issue(row for _, row in self._out.kept.rows(LINKS))
+        self._kept_comments = _by_issue(row for _, row in self._out.kept.rows(COMMENTS))
+        condition = "where run_id = :run_id" if self._run_id else ""
+        for task in each(self._log, Task, "id", condition, **({"run_id": self._run_id} if self._run_id else {})):
+            self._write_line(ISSUES, self._issue(task))
+            self._gone.pop(task.id, None)
+            self._out.report.leave_out_fields("tasks", task, _PLACED)
+        for _, row in sorted(self._gone.items()):
+            # What was deleted there before it came here.
+            self._write_line(ISSUES, row)
+        self._write_memories()
+        self._out.report.leave_out(LINES, sum(1 for _ in self._out.kept.rows(LINES)))
+
+    def _write_line(self, table: str, row: dict[str, Any]) -> None:
+        said = {name: row[name] for name in (*_FIRST, *sorted(row.keys() - {*_FIRST})) if row.get(name) not in (None, "", [], {})}
+        self._out.write(json_text(said, separators=(",", ":")) + "\n")
+        self._out.report.count(table)
+
+    def _issue(self, task: Task) -> dict[str, Any]:
+        shown = task.inputs.get("beads")
+        row: dict[str, Any] = {
+            **(shown if isinstance(shown, dict) else {}),
+            "_type": "issue",
+            "id": task.id,
+            "title": task.title,
+            "description": task.objective,
+            "status": WORDS[task.state],
+            "priority": priority_word(task.priority),
+            "acceptance_criteria": "\n".join(task.acceptance),
+            "labels": task.tags,
+            "assignee": task.assigned_to,
+            "close_reason": task.summary or (task.reason if task.state is TaskState.ABANDONED else None),
+            "defer_until": short_time(task.not_before),
+            "created_at": short_time(None if task.created_at == EPOCH else task.created_at),
+            "updated_at": short_time(task.updated_at),
+            LINKS: [*self._links(task), *self._kept_links.get(task.id, ())],
+            COMMENTS: [*self._comments(task), *self._kept_comments.get(task.id, ())],
+        }
+        over = task.state in (TaskState.DONE, TaskState.ABANDONED)
+        return self._out.kept.restored(
+            f"{ISSUES} {task.id}",
+            row,
+            {"issue_type": USUAL_TYPE, "created_at": short_time(task.created_at)}
+            | ({"closed_at": short_time(task.updated_at)} if over else {}),
+        )
+
+    def _links(self, task: Task) -> Iterator[dict[str, Any]]:
+        for link in each(self._log, Dependency, "depends_on", "where task_id = :id", id=task.id):
+            word = link.kind.value if link.kind is not LinkKind.PARENT else KIND_WORDS[link.kind]
+            row = {"issue_id": task.id, "depends_on_id": link.depends_on, "type": word}
+            yield self._out.kept.restored(link_name(task.id, link.depends_on), row, {"created_at": short_time(task.created_at)})
+
+    def _comments(self, task: Task) -> Iterator[dict[str, Any]]:
+        for comment in each(self._log, TaskComment, "created_at, id", "where task_id = :id", id=task.id):
+            name = comment.id.removeprefix(f"{task.id}#")
+            row = {
+                "id": int(name) if name.isdecimal() else name,
+                "issue_id": task.id,
+                "author": comment.author,
+                "text": comment.body,
+                "created_at": short_time(comment.created_at),
+            }
+            yield self._out.kept.restored(f"{COMMENTS} {task.id}#{name}", row)
+
+    def _write_memories(self) -> None:
+        lessons = every(lambda **page: self._log.memory.find(topic=TOPIC, source_kind="beads", oldest_first=True, **page))
+        for key, body in sorted((lesson.source_id or lesson.id, lesson.body) for lesson in lessons):
+            self._write_line(MEMORIES, {"_type": "memory", "key": key, "value": body})
+
+
+def _by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Put kept rows together by the issue that they stood in; there are few."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(str(row.get("issue_id")), []).append(row)
+    return found
+
+
+_OWN = ("title", "description", "acceptance_criteria", "status", "priority", "assignee", "defer_until", "close_reason")
+_NEVER = to_text(EPOCH)
+# Each side writes these itself.
+_TIMES = ("started_at", "closed_at", "compacted_at")
+
+
+def _deferred(at: Any) -> Any:
+    """Return a time in one spelling; the first moment of a calendar means none."""
+    moment = moment_of(at)
+    return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
+
+
+class BeadsSync(FileSync):
+    """The file that beads exports to and imports from."""
+
+    system = "beads"
+    file_name, exports, imports = "issues.jsonl", BeadsExport, BeadsImport
+    fields = (*_OWN, *(name for name in SHOWN if name not in _TIMES))
+    sets: ClassVar = {
+        "labels": lambda label: label if isinstance(label, str) and label.strip() else None,
+        LINKS: lambda link: [link.get("depends_on_id"), link.get("type", "blocks")] if isinstance(link, dict) else None,
+        COMMENTS: lambda comment: [comment.get("author"), comment.get("text")] if isinstance(comment, dict) else None,
+    }
+
+    meanings: ClassVar = {
+        "status": lambda word: "open" if word is None else word,
+        "priority": lambda number: int(number) if str(number).isdecimal() else 2 if number is None else number,
+        "defer_until": _deferred,
+    }
+
+    def __init__(self, log: Any, path: str, **settings: Any) -> None:
+        super().__init__(log, file_in(path, PLACES, "Write it first: bd export -o .beads/issues.jsonl"), **settings)
+
+    def theirs(self) -> Items:
+        """Read the issues of the file; of two with the same id the newer."""
+        found, left = _issues(self.read_file())
+        if left and (note := f"{left} lines of {self.path} are no issues, and stay there as they are") not in self.report.notes:
+            self.report.notes.append(note)
+        return found
+
+    def ours(self) -> Items:
+        """Write the run as beads has it, and read that."""
+        text = self.export_text()
+        return _issues(text.encode())[0] if text is not None else {}
+
+    def take(self, items: Items, ours: Items) -> None:
+        """Import the issues, as newer than all that is here."""
+        at = self.later()
+        self.import_text("".join(_line({**item, "updated_at": at}) for item in items.values()), ours)
+
+    def give(self, items: Items) -> None:
+        """Write the lines of some issues anew, and leave every other byte as it is."""
+        lines, left = [], dict(items)
+        for line in _lines(self.read_file()):
+            issue = _issue(line)
+            name = issue["id"] if issue else None
+            if name in items:
+                # Of an issue that is there twice one line is left.
+                lines.append(_line(left.pop(name)).encode() if name in left else b"")
+            else:
+                lines.append(line if line.endswith(b"\n") or not left else line + b"\n")
+        lines += [_line(left[name]).encode() for name in sorted(left)]
+        self.replace_file(b"".join(lines))
+
+
+def _issues(text: bytes) -> tuple[Items, int]:
+    """Read issues as an import does; give also how many lines are neither issues nor memories."""
+    found: Items = {}
+    versions: dict[str, tuple[str, str]] = {}
+    left = 0
+    for line in _lines(text):
+        issue = _issue(line)
+        if issue is None:
+            left += bool(line.strip()) and not _is_memory(line)
+            continue
+        version = (moment_of(issue.get("updated_at")), kept_columns(issue)[1])
+        if version >= versions.get(issue["id"], ("", "")):
+            issue.setdefault("issue_type", issue.pop("type", "task"))
+            issue["title"] = issue.get("title") or issue["id"]
+            found[issue["id"]], versions[issue["id"]] = issue, version
+    return found, left
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Return the lines of a file: a text may hold other characters that end one."""
+    return BytesIO(text).readlines()
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    found = parsed(line.decode("utf-8", "replace").strip().lstrip("\ufeff"))
+    return found if isinstance(found, dict) else {}
+
+
+def _is_memory(line: bytes) -> bool:
+    return _read(line).get("_type") == "memory"
+
+
+def _issue(line: bytes) -> dict[str, Any] | None:
+    issue = _read(line)
+    name = issue.get("id")
+    return issue if isinstance(name, str) and name.strip() and issue.get("_type") != "memory" else None
+
+
+def _line(issue: dict[str, Any]) -> str:
+    return json_text(issue, separators=(",", ":")) + "\n"

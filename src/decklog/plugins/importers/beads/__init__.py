@@ -1,1 +1,0 @@
-"""Beads: issues, their dependencies and comments, and memories."""

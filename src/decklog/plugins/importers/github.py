@@ -1,0 +1,439 @@
+"""GitHub issues: import them from `gh` or a file, and sync them with the tasks of a run."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from decklog.core.errors import Invalid, TimedOut, Unavailable
+from decklog.importing.exports import each
+from decklog.importing.files import json_values
+from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
+from decklog.importing.source import PrivateFolder
+from decklog.importing.sync import Items, Sync
+from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
+from decklog.importing.writer import PendingRecord, describes
+from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
+
+REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
+FIELDS = (
+    *("number", "title", "body", "state", "stateReason", "labels", "assignees", "author", "comments", "createdAt", "updatedAt"),
+    *("closedAt", "milestone", "url", "id"),
+)
+_MOST = 1_000_000
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+_ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
+# A line of an issue with what it waits for.
+_NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
+_NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
+# An invisible mark at the end of an issue that was made of a task here.
+_MARK_START = "<!-- decklog: "
+_MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
+
+
+def ask_gh(repository: str, seconds: float, path: str) -> None:
+    """Have `gh` write all issues of a repository to a file, by the login that it has."""
+    program = shutil.which("gh")
+    if program is None:
+        saving = f"gh issue list --repo {repository} --state all --limit {_MOST} --json {','.join(FIELDS)} > issues.json"
+        hint = f"Install gh, or import a file that it wrote elsewhere: {saving}"
+        raise Unavailable("there is no program gh to ask GitHub with", hint=hint)
+    words = [program, "issue", "list", "--repo", repository, "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS)]
+    try:
+        with open(path, "wb") as file:
+            done = subprocess.run(
+                words, stdout=file, stderr=subprocess.PIPE, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+            )
+    except subprocess.TimeoutExpired:
+        raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time: --seconds") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Unavailable(f"gh failed: {said[:500]}", hint="Try it by hand: gh issue list")
+
+
+@lru_cache(maxsize=256)
+def _plain_name(name: str) -> str:
+    return _CAPITAL.sub(lambda letter: f"_{letter[1].lower()}", name)
+
+
+def plain_names(found: dict[str, Any]) -> dict[str, Any]:
+    """Spell an object's names as the API does, and people by their logins."""
+    named = {_plain_name(name): value for name, value in found.items()}
+    for name in ("author", "user"):
+        if isinstance(value := named.get(name), dict):
+            named[name] = value.get("login")
+    for name, inner in (("labels", "name"), ("assignees", "login")):
+        if isinstance(value := named.get(name), list):
+            named[name] = [one.get(inner) if isinstance(one, dict) else one for one in value]
+    if isinstance(milestone := named.get("milestone"), dict):
+        named["milestone"] = milestone.get("title")
+    return named
+
+
+@lru_cache(maxsize=256)
+def _name_at(address: str) -> str | None:
+    """Name the issue at an address; cached, because links and comments need it again."""
+    found = _ADDRESS.search(address)
+    return f"{found[1]}#{found[2]}" if found else None
+
+
+def name_of(issue: dict[str, Any], otherwise: str) -> str:
+    """Name an issue as people do: OWNER/REPOSITORY#NUMBER."""
+    for address in (issue.get("html_url"), issue.get("url"), issue.get("issue_url")):
+        if isinstance(address, str) and (name := _name_at(address)) is not None:
+            return name
+    number = issue.get("number")
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise Invalid("an issue needs a number")
+    return f"{otherwise}#{number}"
+
+
+def marked(body: str, task_id: str) -> str:
+    """Write with an issue's text which task it was made of."""
+    return f"{body}\n\n<!-- decklog: {task_id} -->".lstrip()
+
+
+def unmarked(body: str) -> tuple[str, str | None]:
+    """Return an issue's text, and the task that it was made of here, if it was."""
+    # Few have one, and to search for it takes as long as reading the issue.
+    found = _MARK.search(body) if _MARK_START in body else None
+    return (body[: found.start()], found[1]) if found else (body, None)
+
+
+def needed_by(issue: dict[str, Any], name: str) -> dict[str, str]:
+    """Return what an issue is linked with, by name: what it waits for, and what it is a part of."""
+    repository = name.rpartition("#")[0]
+    said = (number for line in _NEEDS.findall(str(issue.get("body") or "")) for number in _NUMBER.findall(line))
+    links = {f"{repository}#{number}": "blocks" for number in said}
+    for one in _listed(issue.get("blocked_by")):
+        links[name_of(plain_names(one), repository)] = "blocks"
+    if isinstance(above := issue.get("parent"), dict) and "number" in above:
+        links[name_of(plain_names(above), repository)] = "parent"
+    return links
+
+
+def _listed(value: object) -> list[dict[str, Any]]:
+    found = value.get("nodes") if isinstance(value, dict) else value
+    return [one for one in found if isinstance(one, dict) and "number" in one] if isinstance(found, list) else []
+
+
+ISSUES = "issues"
+NOT_DONE = ("not_planned", "duplicate")
+# Labels with a priority.
+URGENCY = {
+    **dict.fromkeys(("p0", "critical", "urgent"), 90),
+    **dict.fromkeys(("p1", "high"), 70),
+    **dict.fromkeys(("p2", "medium", "normal"), 50),
+    **dict.fromkeys(("p3", "low"), 30),
+    "p4": 10,
+}
+_USUAL = 50
+_SHOWN = ("author", "milestone", "html_url", "number", "assignees", "closed_at", "state_reason")
+# Columns that repeat others, or are of no use without GitHub.
+_PASSED_OVER = (
+    *("url", "repository_url", "labels_url", "comments_url", "events_url", "timeline_url", "id", "node_id", "user", "assignee"),
+    *("comments", "reactions", "parent", "blocked_by", "sub_issues_summary", "issue_dependencies_summary", "score"),
+    *("author_association", "performed_via_github_app", "active_lock_reason", "locked", "closed_by", "draft", "type"),
+)
+
+
+class GithubImport(Tracker):
+    """Issues of one repository or of several; pull requests are kept as they are."""
+
+    system = "github"
+    items = ISSUES
+    goal = "Issues of GitHub"
+
+    def gather(self) -> None:
+        """Ask `gh`, or read a file."""
+        if REPOSITORY.match(self.path) is None:
+            self._hold_all(self.path, self.run_id)
+            return
+        with PrivateFolder() as folder:
+            saved = os.path.join(folder, "issues.json")
+            ask_gh(self.path, self.seconds, saved)
+            self._hold_all(saved, self.path)
+
+    def _hold_all(self, path: str, otherwise: str) -> None:
+        values, rest = json_values(path)
+        for found in values:
+            self._hold(found, otherwise)
+        if rest:
+            self.hold_line(rest, "the document was not written to its end; the issues in it that are whole were taken")
+
+    def _hold(self, found: object, otherwise: str) -> None:
+        if isinstance(found, dict) and isinstance(found.get("items"), list):
+            found = found["items"]
+        if isinstance(found, list):
+            for one in found:
+                self._hold(one, otherwise)
+            return
+        issue = plain_names(found) if isinstance(found, dict) else {}
+        try:
+            name = name_of(issue, otherwise)
+        except Invalid as problem:
+            self.hold_line(kept_json(found), problem.message)
+            return
+        if isinstance(issue.get("body"), str):
+            issue["body"], made_of = unmarked(issue["body"])
+            # One that was made of a task is that task.
+            name = made_of or name
+        if "issue_url" in issue and "title" not in issue:
+            self._hold_comment(name, issue)
+            return
+        is_done = str(issue.get("state")).lower() == "closed" and not is_given_up(issue)
+        at, clock = moment_of(issue.get("created_at")), moment_of(issue.get("updated_at"))
+        self.hold(name, issue, at=at, clock=clock, is_done=is_done)
+
+    def _hold_comment(self, name: str, comment: dict[str, Any]) -> None:
+        at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))
+        _, text = kept_columns({**comment, "issue": name})
+        self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
+
+    def parts_of(self, item: Row) -> Iterator[NestedRow]:
+        """Yield the links and comments of an issue."""
+        for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
+            yield NestedRow(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
+        comments = item.columns.get("comments")
+        for comment in comments if isinstance(comments, list) else ():
+            if isinstance(comment, dict):
+                named = {**plain_names(comment), "issue": item.id}
+                yield NestedRow(COMMENTS, f"{item.id}#{named.get('id')}", named, moment_of(named.get("created_at")))
+
+    def link_of(self, row: Row) -> Link:
+        """Read a link."""
+        return Link(row.take("item"), row.take("other"), LinkKind(row.take("kind")))
+
+    @describes
+    def item(self, row: Row) -> PendingRecord:
+        """Describe the task that an issue becomes."""
+        row.stream = self.run_id
+        if row.columns.get("pull_request"):
+            raise Invalid("it is a pull request")
+        row.columns.setdefault("author", row.columns.get("user"))
+        row.columns.setdefault("html_url", row.columns.get("url"))
+        row.usual = _PASSED_OVER
+        row.pass_over(_PASSED_OVER)
+        shown = row.shown(_SHOWN)
+        labels = row.tags("labels")
+        assignees = shown.get("assignees")
+        return self.task(
+            row,
+            title=row.text("title", ""),
+            objective=row.text("body", ""),
+            state=self._state(row, shown),
+            priority=_priority(labels),
+            tags=labels,
+            inputs={self.system: shown},
+            assigned_to=assignees[0] if isinstance(assignees, list) and isinstance(assignees[0], str) else None,
+            created_at=set_time(row, "created_at") or EPOCH,
+            updated_at=set_time(row, "updated_at"),
+        )
+
+    def _state(self, row: Row, shown: dict[str, Any]) -> TaskState:
+        word = str(row.take("state", "open")).lower()
+        if word == "closed":
+            return TaskState.ABANDONED if is_given_up(shown) else TaskState.DONE
+        if word != "open":
+            row.replace("state", "open")
+        return TaskState.PENDING
+
+    @describes
+    def comment(self, row: Row) -> PendingRecord:
+        """Describe a comment."""
+        item = row.take("issue")
+        row.stream = self.run_of(item)
+        body = row.text("body", "")
+        if not body.strip():
+            raise Invalid("it is empty")
+        author = row.text("author") or row.text("user") or ""
+        at = row.time("created_at", EPOCH)
+        # The rest is how GitHub shows it.
+        row.left = {}
+        return self.said(row, item, author=author, body=body, at=at)
+
+
+def is_given_up(issue: dict[str, Any]) -> bool:
+    """Return whether an issue was closed without being done."""
+    return str(issue.get("state_reason")).lower() in NOT_DONE
+
+
+def _priority(labels: list[str]) -> int:
+    """Read how urgent an issue is from a label such as `P1` or `priority: high`."""
+    words = (label.lower().removeprefix("priority").strip(" :/-_") for label in labels)
+    return max((URGENCY[word] for word in words if word in URGENCY), default=_USUAL)
+
+
+_OPEN, _GIVEN_UP = "open", "not planned"
+_STATES = {TaskState.DONE: "closed", TaskState.ABANDONED: _GIVEN_UP}
+_FIELDS = ("title", "body", "state")
+_RAW = "as it was content"
+_SPECIAL = re.compile(r'[",\r\n]')
+
+
+class GithubSync(Sync):
+    """Title, text, labels, comments, and whether it is closed."""
+
+    system = "github"
+    fields = _FIELDS
+    # To GitHub labels are the same that differ by case alone.
+    sets: ClassVar = {
+        "labels": lambda label: label.casefold() if isinstance(label, str) and label.strip() else None,
+        "comments": lambda comment: comment["body"],
+    }
+
+    def __init__(self, log: Any, path: str, *, seconds: float = 600, **settings: Any) -> None:
+        super().__init__(log, path, **settings)
+        self._seconds = seconds
+        if REPOSITORY.match(path) is None:
+            raise Invalid(f"{path!r} names no repository; say OWNER/REPOSITORY", field="path")
+
+    def theirs(self) -> Items:
+        """Ask `gh` for all issues."""
+        with PrivateFolder() as folder:
+            saved = os.path.join(folder, "issues.json")
+            ask_gh(self.path, self._seconds, saved)
+            values, rest = json_values(saved)
+            listed = [one for found in values for one in (found if isinstance(found, list) else [found])]
+        if rest:
+            raise Unavailable("the output of gh was cut off", hint="Try it again.")
+        return dict(_item(plain_names(one), self.path) for one in listed if isinstance(one, dict))
+
+    def ours(self) -> Items:
+        """Return the tasks of the run as issues."""
+        return self.log.db.read(self._tasks)
+
+    def _tasks(self) -> Items:
+        said: dict[str, list[dict[str, str]]] = {}
+        run = {"run_id": self.run_id}
+        for one in each(self.log, TaskComment, "created_at, id", "where run_id = :run_id", **run):
+            said.setdefault(one.task_id, []).append({"body": one.body})
+        return {
+            task.id: {
+                "title": task.title,
+                "body": task.objective,
+                "state": _STATES.get(task.state, _OPEN),
+                "labels": task.tags,
+                "comments": said.get(task.id, []),
+            }
+            for task in each(self.log, Task, "id", "where run_id = :run_id", **run)
+        }
+
+    def is_wanted(self, item: dict[str, Any]) -> bool:
+        """Make no issues of what is over."""
+        return bool(item["state"] == _OPEN)
+
+    def take(self, items: Items, ours: Items) -> None:
+        """Import the issues, as newer than all that is here."""
+        at = self.later()
+        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
+            path = os.path.join(folder, "issues.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump([_issue(name, item, ours.get(name), at) for name, item in items.items()], file)
+            taking = GithubImport(self.log, path, run_id=self.run_id)
+            taking.as_here = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
+            self.report.notes += taking.run().notes
+
+    def give(self, items: Items) -> None:
+        """Write to the issues what differs there, and make those that are not there."""
+        there = self.theirs()
+        for name, item in items.items():
+            if name in there:
+                self._change(str(there[name]["number"]), there[name], item)
+            else:
+                self._make(name, item)
+
+    def _make(self, name: str, item: dict[str, Any]) -> None:
+        self._need_labels(item["labels"])
+        labels = [word for label in item["labels"] for word in ("--label", _quoted_label(label))]
+        self._gh("issue", "create", "--title", item["title"], "--body", marked(item.get("body", ""), name), *labels)
+
+    def _change(self, number: str, there: dict[str, Any], item: dict[str, Any]) -> None:
+        words = []
+        if item.get("title") != there.get("title"):
+            words += ["--title", item["title"]]
+        if item.get("body", "") != there.get("body", ""):
+            body, made_of = item.get("body", ""), unmarked(there[_RAW].get("body") or "")[1]
+            words += ["--body", marked(body, made_of) if made_of else body]
+        new, old = ({label.casefold(): label for label in one.get("labels") or ()} for one in (item, there))
+        added, gone = ([one[name] for name in sorted(one.keys() - other)] for one, other in ((new, old), (old, new)))
+        self._need_labels(added)
+        words += [word for label in added for word in ("--add-label", _quoted_label(label))]
+        words += [word for label in gone for word in ("--remove-label", _quoted_label(label))]
+        if words:
+            self._gh("issue", "edit", number, *words)
+        known = {comment["body"] for comment in there.get("comments", ())}
+        for comment in item.get("comments", ()):
+            if comment["body"] not in known:
+                self._gh("issue", "comment", number, "--body", comment["body"])
+        if item["state"] != there["state"]:
+            self._set_state(number, there["state"], item["state"])
+
+    def _set_state(self, number: str, was: str, state: str) -> None:
+        if was != _OPEN:
+            # It gives no other reason to one that is closed.
+            self._gh("issue", "reopen", number)
+        if state != _OPEN:
+            self._gh("issue", "close", number, *(("--reason", _GIVEN_UP) if state == _GIVEN_UP else ()))
+
+    def _need_labels(self, labels: list[str]) -> None:
+        for label in labels:
+            # Refused where there is one, which then stays as it is.
+            self._gh("label", "create", label, is_needed=False)
+
+    def _gh(self, *words: str, is_needed: bool = True) -> None:
+        program = shutil.which("gh")
+        if program is None:
+            raise Unavailable("there is no program gh to write to GitHub with", hint="Install gh, and log in: gh auth login")
+        command = [program, *words, "--repo", self.path]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=self._seconds, check=False, stdin=subprocess.DEVNULL
+            )
+        except subprocess.TimeoutExpired:
+            raise TimedOut(f"gh took longer than {self._seconds:.0f} s", hint="Run it again: what is done stays.") from None
+        if done.returncode and is_needed:
+            hint = "Run it again once that is mended: what is done stays."
+            raise Unavailable(f"gh {' '.join(words[:2])} failed: {done.stderr.strip()[:500]}", hint=hint)
+
+
+def _quoted_label(label: str) -> str:
+    """Spell a label as `gh` takes it: it reads what it is given as a line of a table, with commas and quotation marks."""
+    return '"' + label.replace('"', '""') + '"' if _SPECIAL.search(label) else label
+
+
+def _item(issue: dict[str, Any], repository: str) -> tuple[str, dict[str, Any]]:
+    body, made_of = unmarked(str(issue.get("body") or ""))
+    comments = [one for one in issue.get("comments") or () if isinstance(one, dict) and str(one.get("body") or "").strip()]
+    content = {"title": issue.get("title"), "body": body, "state": _state(issue), "labels": issue.get("labels")}
+    item = {**content, "comments": comments, "number": issue.get("number"), _RAW: {**issue, "body": body}}
+    name = name_of(issue, repository)
+    if made_of is None:
+        return name, item
+    return made_of, {**item, _RAW: {**issue, "body": marked(body, made_of)}}
+
+
+def _issue(name: str, item: dict[str, Any], ours: dict[str, Any] | None, at: str) -> dict[str, Any]:
+    """Spell an issue as the importer reads it, without what was said here first."""
+    known = {comment["body"] for comment in (ours or {}).get("comments", ())}
+    comments = [one for one in item.get("comments", ()) if one["body"] not in known]
+    content = _values_of(item)
+    if unmarked(item[_RAW].get("body") or "")[1] is not None:
+        content["body"] = marked(content["body"], name)
+    return {**item[_RAW], **content, "comments": comments, "updated_at": at}
+
+
+def _state(issue: dict[str, Any]) -> str:
+    state = str(issue.get("state")).lower()
+    return _GIVEN_UP if state != _OPEN and is_given_up(issue) else state
+
+
+def _values_of(item: dict[str, Any]) -> dict[str, Any]:
+    reason = "not_planned" if item["state"] == _GIVEN_UP else "completed"
+    state = {"state": _OPEN} if item["state"] == _OPEN else {"state": "closed", "state_reason": reason}
+    return {"title": item.get("title"), "body": item.get("body", ""), "labels": item.get("labels", []), **state}

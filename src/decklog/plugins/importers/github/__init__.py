@@ -1,1 +1,0 @@
-"""GitHub: issues with their comments, as `gh` and the API write them."""

@@ -1,1 +1,0 @@
-"""Hermes Kanban: the tasks of every board, their links, comments, events and runs."""

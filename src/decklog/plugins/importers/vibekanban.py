@@ -1,0 +1,235 @@
+"""Import Vibe Kanban's database: each project is a run, its tasks are tasks, and agents' work becomes entries."""
+
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar
+from uuid import UUID
+
+from decklog.core.errors import Invalid, NotFound
+from decklog.importing.row import EPOCH, Row, parsed_json, plain
+from decklog.importing.source import SqliteSource
+from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, Link, NestedRow, Table, TableTracker, set_time
+from decklog.importing.writer import PendingEntry, PendingRecord, describes
+from decklog.stores.tasks.task import LinkKind, TaskState
+
+_TIMES = ("created_at", "updated_at")
+_OF_PROCESS = ("execution_process_id", "execution_processes")
+_OF_WORKSPACE = ("workspace_id", "workspaces")
+
+LAYOUT = {
+    "tasks": Table(
+        (
+            *("id", "project_id", "title", "description", "status", "parent_workspace_id", "parent_task_attempt", *_TIMES),
+            *("image_ids", "shared_task_id"),
+        ),
+        at="created_at",
+        clock="updated_at",
+    ),
+    "workspaces": Table(
+        (
+            *("id", "task_id", "branch", "container_ref", "archived", "pinned", "name", "worktree_deleted", *_TIMES),
+            *("agent_working_dir", "setup_completed_at"),
+        ),
+        at="created_at",
+        of=("task_id", "tasks"),
+    ),
+    # Before December 2025 an attempt was one table, and so was a session.
+    "task_attempts": Table(
+        (
+            *("id", "task_id", "branch", "target_branch", "base_branch", "executor", "container_ref", "worktree_deleted"),
+            *("setup_completed_at", "merge_commit", "pr_url", "pr_number", "pr_status", "pr_merged_at", *_TIMES),
+        ),
+        at="created_at",
+        of=("task_id", "tasks"),
+    ),
+    "sessions": Table(
+        ("id", "workspace_id", "executor", "name", "agent_working_dir", *_TIMES), at="created_at", of=_OF_WORKSPACE
+    ),
+    "execution_processes": Table(
+        (
+            *("id", "session_id", "task_attempt_id", "run_reason", "executor_action", "status", "exit_code", "started_at"),
+            *("completed_at", "dropped", "after_head_commit", "before_head_commit", *_TIMES),
+        ),
+        at="started_at",
+        of=("session_id", "sessions"),
+    ),
+    "coding_agent_turns": Table(
+        ("id", "execution_process_id", "agent_session_id", "agent_message_id", "prompt", "summary", "seen", *_TIMES),
+        at="created_at",
+        of=_OF_PROCESS,
+    ),
+    "executor_sessions": Table(
+        ("id", "task_attempt_id", "execution_process_id", "session_id", "prompt", "summary", *_TIMES),
+        at="created_at",
+        of=_OF_PROCESS,
+    ),
+    "execution_process_repo_states": Table(
+        ("id", "execution_process_id", "repo_id", "before_head_commit", "after_head_commit", "merge_commit", *_TIMES),
+        at="created_at",
+        of=_OF_PROCESS,
+    ),
+    "execution_process_logs": Table(
+        ("execution_id", "execution_process_id", "logs", "byte_size", "inserted_at"),
+        ("execution_id", "execution_process_id", "inserted_at"),
+        at="inserted_at",
+        of=("execution_id", "execution_processes"),
+    ),
+    "merges": Table(
+        (
+            *("id", "workspace_id", "task_attempt_id", "repo_id", "merge_type", "merge_commit", "target_branch_name"),
+            *("pr_number", "pr_url", "pr_status", "pr_merged_at", "pr_merge_commit_sha", "created_at"),
+        ),
+        at="created_at",
+        of=_OF_WORKSPACE,
+    ),
+    "pull_requests": Table(
+        (
+            *("id", "workspace_id", "repo_id", "pr_url", "pr_number", "pr_status", "target_branch_name", "merged_at"),
+            *("merge_commit_sha", "synced_at", *_TIMES),
+        ),
+        at="created_at",
+        of=_OF_WORKSPACE,
+    ),
+}
+# What else leads to the same, in files of other versions.
+ELSEWHERE = {
+    "execution_processes": ("task_attempt_id", "task_attempts"),
+    "execution_process_logs": ("execution_process_id", "execution_processes"),
+    "merges": ("task_attempt_id", "task_attempts"),
+    "executor_sessions": ("task_attempt_id", "task_attempts"),
+}
+# They say nothing of a task, or nothing that is not in these.
+IGNORED = (
+    *("_sqlx_migrations", "projects", "repos", "project_repos", "workspace_repos", "tags", "images", "task_images"),
+    *(
+        "scratch",
+        "batch",
+        "follow_up_drafts",
+        "task_templates",
+        "shared_tasks",
+        "shared_activity_cursors",
+        "migration_state",
+    ),
+)
+
+
+FILES = ("db.v2.sqlite", "db.sqlite")
+STATES = {
+    "todo": TaskState.PENDING,
+    "inprogress": TaskState.PAUSED,
+    "inreview": TaskState.PAUSED,
+    "done": TaskState.DONE,
+    "cancelled": TaskState.ABANDONED,
+}
+_UUID_BYTES = 16
+# The subtype of a row's entry, and the columns for its body.
+_EVENTS_OF = {
+    "workspaces": ("attempt", ("name", "branch")),
+    "task_attempts": ("attempt", ("branch", "executor")),
+    "sessions": ("session", ("name", "executor")),
+    "execution_processes": ("process", ("run_reason", "status")),
+    "coding_agent_turns": ("turn", ("summary", "prompt")),
+    "executor_sessions": ("turn", ("summary", "prompt")),
+    "execution_process_repo_states": ("commits", ("after_head_commit", "before_head_commit")),
+    "execution_process_logs": ("log", ("logs",)),
+    "merges": ("merge", ("merge_commit", "pr_url")),
+    "pull_requests": ("pull request", ("pr_url",)),
+}
+
+
+class VibeKanbanImport(TableTracker):
+    """One database; its ids are UUIDs of 16 bytes."""
+
+    system = "vibekanban"
+    items = "tasks"
+    goal = "A project of Vibe Kanban"
+    layout: ClassVar[dict[str, Table]] = LAYOUT
+    led_to_otherwise = frozenset(("workspaces", "task_attempts", *(table for _, table in ELSEWHERE.values())))
+    tables: ClassVar = {name: table.columns for name, table in LAYOUT.items()}
+    ignored = IGNORED
+
+    def databases(self) -> dict[str, str]:
+        """Find the database: as it is named, or in the program's folder."""
+        if not os.path.isdir(self.path):
+            return {"": self.path}
+        found = next((path for name in FILES if os.path.isfile(path := os.path.join(self.path, name))), None)
+        if found is None:
+            raise NotFound(f"there is no {FILES[0]} in {self.path}", hint="Name the file itself.", path=self.path)
+        return {"": found}
+
+    def check(self, source: SqliteSource) -> None:
+        """Refuse what is not Vibe Kanban's; read what its projects are called."""
+        missing = [table for table in ("projects", "tasks", "execution_processes") if table not in source]
+        if missing:
+            raise Invalid(f"{source.path} is no database of Vibe Kanban's: it has no {', '.join(missing)}", path=source.path)
+        for row in source.rows("projects"):
+            self.titles[str(self.spelled("id", row.get("id")))] = str(row.get("name") or self.goal)
+
+    def spelled(self, _name: str, value: Any) -> Any:
+        """Spell ids as people do."""
+        return str(UUID(bytes=value)) if isinstance(value, bytes) and len(value) == _UUID_BYTES else plain(value)
+
+    def place_of(self, _table: str, columns: dict[str, Any], _database: str) -> str:
+        """Name the project of a task, and its run."""
+        project = str(columns.get("project_id"))
+        self.places[project] = f"{self.run_id}-{project[:8]}"
+        return project
+
+    def _owner(self, layout: Table, columns: dict[str, Any]) -> str | None:
+        """Name the task that a row belongs to, whichever version wrote it."""
+        found = super()._owner(layout, columns)
+        other = next((ELSEWHERE[table] for table, its in LAYOUT.items() if its is layout and table in ELSEWHERE), None)
+        return found if found or other is None else self.owner(other[1], columns.get(other[0]))
+
+    def is_done(self, columns: dict[str, Any]) -> bool:
+        """Return whether a task is done."""
+        return columns.get("status") == "done"
+
+    @describes
+    def item(self, row: Row) -> PendingRecord:
+        """Describe a task; there are no priorities and no dependencies."""
+        row.stream = self.run_of(row.id)
+        row.pass_over(("id", "project_id"))
+        word = str(row.take("status", "todo")).lower()
+        if word not in STATES:
+            row.replace("status", "inprogress")
+        state = STATES.get(word, TaskState.PAUSED)
+        paused = WAS_RUNNING if word == "inprogress" else f"{word} in Vibe Kanban"
+        return self.task(
+            row,
+            title=row.text("title", ""),
+            objective=row.text("description", ""),
+            state=state,
+            reason=paused if state is TaskState.PAUSED else None,
+            created_at=set_time(row, "created_at") or EPOCH,
+            updated_at=set_time(row, "updated_at"),
+        )
+
+    def parts_of(self, item: Row) -> Iterator[NestedRow]:
+        """Yield what a task came of: an agent made it while it worked on another."""
+        for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
+            if (parent := item.columns.get(name)) is not None:
+                columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}
+                yield NestedRow(LINKS, f"{item.id}/{parent}", columns)
+
+    def link_of(self, row: Row) -> Link:
+        """Read a link."""
+        item, other = row.take(ITEM), row.take("other")
+        if other is None:
+            raise Invalid("the attempt that it came of is not in the source")
+        return Link(item, other, LinkKind.DISCOVERED_FROM)
+
+    def comment(self, row: Row) -> Any:
+        """Refuse: nothing is said of tasks there."""
+        raise Invalid(f"{row} has no place")
+
+    @describes
+    def happened(self, row: Row) -> PendingEntry:
+        """Describe the entry that an attempt, a session, a process, a turn of an agent or a merge becomes."""
+        subtype, texts = _EVENTS_OF[row.table]
+        if (parsed := parsed_json(row.columns.get("executor_action"))) is not NotImplemented:
+            row.left["executor_action"] = parsed
+        said = next((name for name in texts if isinstance(row.columns.get(name), str) and row.columns[name].strip()), None)
+        body = row.text(said, "") if said else subtype
+        when = next((name for name in ("started_at", "created_at", "inserted_at") if name in row.columns), "created_at")
+        return self.event_entry(row, subtype=subtype, body=body, at=row.time(when), agent=row.text("executor"))

@@ -1,1 +1,0 @@
-"""Vibe Kanban: the tasks of every project, and what agents did for them."""

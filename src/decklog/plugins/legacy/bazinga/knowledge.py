@@ -1,0 +1,453 @@
+"""Context packages, their consumption, error patterns and strategies."""
+
+import os
+from typing import Any
+
+from decklog import redaction
+from decklog.journal.entry import EntryKind
+from decklog.plugins.legacy.bazinga.base import (
+    MOST_ROWS,
+    BazingaBase,
+    CallRefused,
+    answers,
+    check,
+    filled,
+    given,
+    one_of,
+    reports,
+    stamp,
+)
+from decklog.plugins.legacy.bazinga.rules import (
+    AGENTS,
+    CONSUMING_AGENTS,
+    TOPICS,
+    validate_scope_global_or_group,
+    validate_scope_group_only,
+    validate_task_group_id,
+)
+from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+from decklog.stores.memory.strategies import MOST_CREDIT, Strategy, StrategyTopic
+from decklog.stores.workflow.context_package import (
+    ConsumingAgent,
+    ContextAgent,
+    ContextConsumption,
+    ContextPackage,
+    PackagePriority,
+    PackageType,
+)
+
+_TYPES = tuple(PackageType)
+_PRIORITIES = tuple(PackagePriority)
+
+
+class Packages(BazingaBase):
+    """Saves packages, offers them to those they are for, and marks them as read."""
+
+    @answers
+    def save_context_package(
+        self,
+        session_id: str,
+        group_id: str,
+        package_type: str,
+        file_path: str,
+        producer_agent: str,
+        consumers: list[Any],
+        priority: str,
+        summary: str,
+        size_bytes: int | None = None,
+        supersedes_id: int | None = None,
+    ) -> dict[str, Any]:
+        """Leave a file of bazinga/artifacts/SESSION/ for other agents; one that is superseded is offered no more."""
+        check(validate_scope_global_or_group(group_id))
+        one_of("package_type", package_type, _TYPES)
+        one_of("priority", priority, _PRIORITIES)
+        filled("summary", summary)
+        named = sorted({_agent("consumer", name) for name in _listed(consumers)})
+        producer = _agent("producer_agent", producer_agent)
+        path, real = self._artifact(session_id, file_path)
+        self.expect_session(session_id)
+        package = self.log.context.save(
+            session_id,
+            PackageType(package_type),
+            path,
+            ContextAgent(producer),
+            summary,
+            consumers=named,
+            group_id=group_id,
+            priority=PackagePriority(priority),
+            size_bytes=_size(real) if size_bytes is None else size_bytes,
+            supersedes=None if supersedes_id is None else str(supersedes_id),
+        )
+        return {"package_id": package.number, "file_path": package.file_path, "consumers_created": len(named)}
+
+    def _artifact(self, session_id: str, file_path: str) -> tuple[str, str]:
+        """Find a file below the session's artifacts, through links; give the path to store, and where it is."""
+        filled("file_path", file_path)
+        folder = os.path.join(self.project_root, "bazinga", "artifacts", session_id)
+        inside = os.path.realpath(folder)
+        # A relative path is the caller's, or else the project's.
+        for base in (os.getcwd(), self.project_root):
+            real = os.path.realpath(os.path.join(base, file_path))
+            if real.startswith(inside + os.sep):
+                rest = os.path.relpath(real, inside).replace(os.sep, "/")
+                return f"bazinga/artifacts/{session_id}/{rest}", real
+        raise CallRefused(f"file_path must lie inside bazinga/artifacts/{session_id}/, got {file_path!r}")
+
+    @answers
+    def get_context_packages(
+        self, session_id: str, group_id: str, agent_type: str, limit: int = 3, include_consumed: bool = False
+    ) -> list[dict[str, Any]]:
+        """List what is there for an agent, of its group and of the whole session, the most urgent first."""
+        check(validate_scope_global_or_group(group_id))
+        if type(limit) is not int or not 1 <= limit <= 50:
+            raise CallRefused(f"limit must be from 1 to 50, got {limit!r}")
+        agent = agent_type.strip().lower()
+        if agent not in AGENTS:
+            return []
+        offered = self.log.context.offer(
+            session_id, ContextAgent(agent), group_id=group_id, limit=limit, include_consumed=include_consumed
+        )
+        return [_package_row(package) for package in offered]
+
+    @answers
+    def mark_context_consumed(self, package_id: int, agent_type: str, iteration: int = 1) -> bool:
+        """Mark a package as read by one of those it is for; marking it again changes nothing."""
+        self.log.context.consume(str(package_id), ContextAgent(_agent("agent_type", agent_type)), iteration=iteration)
+        return True
+
+    @answers
+    def update_context_references(self, group_id: str, session_id: str, package_ids: list[int]) -> None:
+        """Set the packages that a group refers to."""
+        check(validate_task_group_id(group_id))
+        if not isinstance(package_ids, list) or not all(type(number) is int for number in package_ids):
+            raise CallRefused("package_ids must be a list of integers")
+        self.log.groups.update(session_id, group_id, context_references=[str(number) for number in package_ids])
+
+
+def _agent(name: str, given: object) -> str:
+    agent = given.strip().lower() if isinstance(given, str) else given
+    one_of(name, agent, AGENTS)
+    return str(agent)
+
+
+def _listed(consumers: object) -> list[Any]:
+    if not isinstance(consumers, list) or not consumers:
+        raise CallRefused("consumers must be a list of one or more agents")
+    return consumers
+
+
+def _size(path: str) -> int | None:
+    return os.path.getsize(path) if os.path.isfile(path) else None
+
+
+def _package_row(package: ContextPackage) -> dict[str, Any]:
+    return {
+        "id": package.number,
+        "package_type": str(package.package_type),
+        "priority": str(package.priority),
+        "summary": package.summary,
+        "file_path": package.file_path,
+        "size_bytes": package.size_bytes,
+        "group_id": package.group_id,
+    }
+
+
+_USED = "resource_consumed"
+
+
+class Consumptions(BazingaBase):
+    """Records what was used once, and lists it."""
+
+    @answers
+    def save_consumption(
+        self, session_id: str, group_id: str, agent_type: str, iteration: int, package_id: int
+    ) -> dict[str, Any]:
+        """Record that an agent used a package; recording it again inserts nothing."""
+        check(validate_scope_group_only(group_id))
+        one_of("agent_type", agent_type, CONSUMING_AGENTS)
+        if type(iteration) is not int or iteration < 0:
+            raise CallRefused(f"iteration must be an integer of 0 or more, got {iteration!r}")
+        self.expect_session(session_id)
+        used = self.log.context.record_consumption(session_id, group_id, ConsumingAgent(agent_type), iteration, str(package_id))
+        return {
+            "success": True,
+            "inserted": not used.already,
+            "scope_id": used.scope_id,
+            "session_id": session_id,
+            "group_id": group_id,
+            "agent_type": agent_type,
+            "iteration": iteration,
+            "package_id": package_id,
+        }
+
+    @answers
+    def get_consumption(
+        self, session_id: str, group_id: str | None = None, agent_type: str | None = None, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """List what was used, newest first."""
+        if group_id is not None:
+            check(validate_scope_global_or_group(group_id))
+        if (agent_type is not None and agent_type not in CONSUMING_AGENTS) or group_id == "global":
+            return []
+        found = self.log.context.consumptions(
+            session_id,
+            group_id=group_id,
+            agent=None if agent_type is None else ConsumingAgent(agent_type),
+            limit=min(max(limit, 1), MOST_ROWS),
+        )
+        numbers = {package: self.log.context.get(package).number for package in {use.package_id for use in found}}
+        return [_consumption_row(use, numbers[use.package_id]) for use in found]
+
+    def use_resource(self, session_id: str, agent: str, kind: str, name: str, tokens: int | None) -> dict[str, Any]:
+        """Record that an agent used something that is not a package, as an event."""
+        payload = {"resource_type": kind, "resource_id": name, "tokens": tokens}
+        entry = self.log.journal.append(
+            session_id, f"Event: {_USED}", kind=EntryKind.EVENT, subtype=_USED, agent=agent, group_id="global", payload=payload
+        )
+        return {
+            "success": True,
+            "inserted": True,
+            "event_id": self.number(session_id, entry.seq),
+            "session_id": session_id,
+            "agent_type": agent,
+            **payload,
+        }
+
+    def used_resources(self, session_id: str, agent: str | None, kind: str | None, limit: int) -> list[dict[str, Any]]:
+        """List what was recorded with `use_resource`, newest first."""
+        found = self.log.journal.find(session_id, kind=EntryKind.EVENT, subtype=_USED, limit=MOST_ROWS)
+        rows = [
+            {
+                "id": self.number(session_id, entry.seq),
+                "session_id": session_id,
+                "agent_type": entry.agent,
+                **(entry.payload if isinstance(entry.payload, dict) else {}),
+                "consumed_at": stamp(entry.at),
+            }
+            for entry in found
+        ]
+        return [row for row in rows if agent in (None, row["agent_type"]) and kind in (None, row["resource_type"])][:limit]
+
+
+def _consumption_row(use: ContextConsumption, package: int) -> dict[str, Any]:
+    return {
+        "scope_id": use.scope_id,
+        "session_id": use.run_id,
+        "group_id": use.group_id,
+        "agent_type": str(use.agent),
+        "iteration": use.iteration,
+        "package_id": package,
+        "consumed_at": stamp(use.consumed_at),
+    }
+
+
+class BazingaPatterns(BazingaBase):
+    """Counts errors, and how sure their solutions are."""
+
+    @answers
+    def save_error_pattern(
+        self,
+        project_id: str,
+        error_type: str,
+        error_message: str,
+        solution: str,
+        lang: str | None = None,
+        context_hints: list[str] | None = None,
+        stack_pattern: list[str] | None = None,
+    ) -> dict[str, Any]:
+        """Save an error and its solution; seen again, it is counted."""
+        filled("project_id", project_id)
+        filled("solution", solution)
+        pattern = self.log.patterns.record(
+            project_id,
+            error_type,
+            error_message,
+            solution,
+            lang=given(lang),
+            context_hints=context_hints,
+            stack_pattern=stack_pattern,
+            classic=True,
+        )
+        texts = [error_type, error_message, solution, *(context_hints or []), *(stack_pattern or [])]
+        return _saved(pattern, redacted=any(redaction.scan(text)[1] for text in texts))
+
+    @answers
+    def get_error_patterns(
+        self,
+        project_id: str,
+        lang: str | None = None,
+        min_confidence: float = 0.7,
+        limit: int = 5,
+        error_type: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """List a project's patterns, the surest first."""
+        if limit < 1:
+            raise CallRefused(f"limit must be 1 or more, got {limit}")
+        wanted = MOST_ROWS if error_type is not None else min(limit, MOST_ROWS)
+        found = self.log.patterns.find(
+            project_id, lang=given(lang), min_confidence=min_confidence, include_expired=True, limit=wanted
+        )
+        fitting = [one for one in found if error_type in (None, one.signature.get("error_type"))]
+        return [_pattern_row(pattern) for pattern in fitting[:limit]]
+
+    @reports
+    def update_error_pattern_confidence(self, pattern_hash: str, project_id: str, success: bool) -> dict[str, Any]:
+        """Return whether a pattern's solution worked."""
+        with self.log.transaction():
+            before = self.log.patterns.get(pattern_hash, project_id)
+            after = self.log.patterns.judge(
+                pattern_hash, project_id, PatternOutcome.SUCCESS if success else PatternOutcome.FAILURE
+            )
+        return {
+            "success": True,
+            "pattern_hash": pattern_hash,
+            "previous_confidence": before.confidence,
+            "new_confidence": after.confidence,
+            "injectable": after.is_injectable,
+        }
+
+    @answers
+    def cleanup_expired_patterns(self, project_id: str | None = None) -> int:
+        """Remove the patterns that expired; say how many there were."""
+        return self.log.patterns.cleanup(project=given(project_id))
+
+    @answers
+    def cleanup_older_patterns(self, days: int, project_id: str | None = None) -> int:
+        """Remove the patterns that were not seen for some days; return how many."""
+        from datetime import timedelta
+
+        from decklog.stores.intake import Intake
+
+        oldest = self.log.clock.now() - timedelta(days=days)
+        sql = "delete from patterns where last_seen_at < :oldest and (project = :project or :any_project = 1) returning *"
+        intake, project = Intake(self.log.parts), given(project_id)
+        removed = self.log.db.write(
+            lambda: intake.remove(
+                ErrorPattern,
+                sql,
+                note=f"not seen for {days} days",
+                oldest=oldest,
+                project=project or "",
+                any_project=project is None,
+            )
+        )
+        return len(removed)
+
+
+def project_of(db: BazingaBase, session_id: str) -> str:
+    """Name the project of a session: the one its metadata say, or the session itself."""
+    from decklog.core.errors import NotFound
+
+    try:
+        return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
+    except NotFound:
+        return session_id
+
+
+def _saved(pattern: ErrorPattern, *, redacted: bool) -> dict[str, Any]:
+    saved: dict[str, Any] = {"success": True, "pattern_hash": pattern.pattern_hash}
+    if pattern.occurrences > 1:
+        return {**saved, "operation": "updated", "occurrences": pattern.occurrences, "redacted": redacted}
+    return {**saved, "operation": "created", "occurrences": 1, "confidence": pattern.confidence, "redacted": redacted}
+
+
+def _pattern_row(pattern: ErrorPattern) -> dict[str, Any]:
+    return {
+        "pattern_hash": pattern.pattern_hash,
+        "solution": pattern.solution,
+        "confidence": pattern.confidence,
+        "occurrences": pattern.occurrences,
+        "lang": pattern.lang,
+        "last_seen": stamp(pattern.last_seen_at),
+        "signature": pattern.signature,
+    }
+
+
+class BazingaStrategies(BazingaBase):
+    """Saves insights, counts how often they helped, and extracts new ones."""
+
+    @answers
+    def save_strategy(
+        self,
+        project_id: str,
+        topic: str,
+        insight: str,
+        lang: str | None = None,
+        framework: str | None = None,
+        strategy_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Save an insight; said again, it counts as more helpful. A topic that is not known becomes general."""
+        filled("project_id", project_id)
+        filled("insight", insight)
+        saved = self.log.strategies.record(
+            project_id,
+            StrategyTopic(topic if topic in TOPICS else "general"),
+            insight,
+            lang=given(lang),
+            framework=given(framework),
+            strategy_id=given(strategy_id),
+        )
+        return {"success": True, "strategy_id": saved.id, "project_id": saved.project, "topic": str(saved.topic)}
+
+    @answers
+    def get_strategies(
+        self,
+        project_id: str,
+        lang: str | None = None,
+        framework: str | None = None,
+        topic: str | None = None,
+        limit: int = 5,
+    ) -> list[dict[str, Any]]:
+        """List a project's strategies, the most helpful first; a topic that is not known has none."""
+        if topic is not None and topic not in TOPICS:
+            return []
+        found = self.log.strategies.find(
+            project_id,
+            lang=given(lang),
+            framework=given(framework),
+            topic=None if topic is None else StrategyTopic(topic),
+            limit=min(max(limit, 1), 100),
+        )
+        return [_strategy_row(strategy) for strategy in found]
+
+    @reports
+    def update_strategy_helpfulness(self, strategy_id: str, increment: int = 1) -> dict[str, Any]:
+        """Say that a strategy helped."""
+        by = min(max(increment, 0), MOST_CREDIT)
+        credited = self.log.strategies.credit(strategy_id, by=by)
+        return {
+            "success": True,
+            "strategy_id": strategy_id,
+            "previous_helpfulness": credited.helpfulness - by,
+            "new_helpfulness": credited.helpfulness,
+        }
+
+    @answers
+    def extract_strategies(
+        self, session_id: str, group_id: str, project_id: str, lang: str | None = None, framework: str | None = None
+    ) -> dict[str, Any]:
+        """Make strategies of the newest reasoning of a group; an entry counts once."""
+        check(validate_scope_group_only(group_id))
+        self.expect_session(session_id)
+        found = self.log.strategies.extract(session_id, group_id, project_id, lang=given(lang), framework=given(framework))
+        return {
+            "success": True,
+            "extracted_count": len(found),
+            "session_id": session_id,
+            "group_id": group_id,
+            "project_id": project_id,
+        }
+
+
+def _strategy_row(strategy: Strategy) -> dict[str, Any]:
+    return {
+        "strategy_id": strategy.id,
+        "project_id": strategy.project,
+        "topic": str(strategy.topic),
+        "insight": strategy.insight,
+        "helpfulness": strategy.helpfulness,
+        "lang": strategy.lang,
+        "framework": strategy.framework,
+        "last_seen": stamp(strategy.last_seen_at),
+        "created_at": stamp(strategy.created_at),
+    }

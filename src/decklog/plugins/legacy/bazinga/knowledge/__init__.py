@@ -1,1 +1,0 @@
-"""Context packages, consumption, error patterns and strategies."""

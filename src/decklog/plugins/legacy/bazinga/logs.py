@@ -1,0 +1,533 @@
+"""Interactions, events, reasoning, tokens and skill outputs of a session."""
+
+import json
+from itertools import islice
+from typing import Any
+
+from decklog.importing.exports import every
+from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.plugins.legacy.bazinga.base import (
+    MOST_ROWS,
+    BazingaBase,
+    CallRefused,
+    answers,
+    check,
+    filled,
+    from_json_text,
+    given,
+    json_text,
+    moment,
+    one_of,
+    reports,
+    stamp,
+)
+from decklog.plugins.legacy.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
+from decklog.stores.artifacts.outputs import SkillOutput
+
+UNKNOWN_MODEL = "unknown"
+GROUPINGS = ("agent_type", "agent_id")
+
+
+class Tokens(BazingaBase):
+    """Counts the tokens that agents used, and adds them up."""
+
+    @answers
+    def log_tokens(
+        self, session_id: str, agent_type: str, tokens: int, agent_id: str | None = None, model: str | None = None
+    ) -> None:
+        """Count tokens that an agent used. They are spent already, so no budget refuses them; budgets show them."""
+        if type(tokens) is not int or tokens < 0:
+            raise CallRefused(f"tokens must be an integer of 0 or more, got {tokens!r}")
+        charge(self, session_id, filled("agent_type", agent_type), tokens, agent_id, model)
+
+    @answers
+    def get_token_summary(self, session_id: str, by: str = "agent_type") -> dict[str, int]:
+        """Add tokens up by agent_type or agent_id, with a total.
+
+        The total's name is kept for it: an agent of that name is listed as `agent:total`.
+        """
+        one_of("grouping", by, GROUPINGS)
+        from decklog.stores.money.ledger import SpendBy
+
+        summed: Any = self.log.ledger.summary(by=SpendBy.AGENT if by == "agent_type" else SpendBy.AGENT_ID, run_id=session_id)
+        sums = {_key(row["key"]): _tokens(row) for row in summed["rows"]}
+        return {name: sums[name] for name in sorted(sums)} | {"total": sum(sums.values())}
+
+
+def charge(
+    db: BazingaBase,
+    session_id: str,
+    agent: str,
+    tokens: int,
+    agent_id: str | None = None,
+    model: str | None = None,
+    *,
+    call_site: str | None = None,
+) -> None:
+    """Charge tokens of which nobody said what kind they are; they count as input."""
+    db.expect_session(session_id)
+    db.log.ledger.charge(
+        given(model) or UNKNOWN_MODEL,
+        input_tokens=tokens,
+        run_id=session_id,
+        agent=agent,
+        agent_id=given(agent_id),
+        call_site=call_site,
+        enforce=False,
+    )
+
+
+def _key(name: str | None) -> str:
+    if name is None:
+        return "null"
+    return f"agent:{name}" if name in ("total", "null") else name
+
+
+def _tokens(row: dict[str, Any]) -> int:
+    from decklog.stores.money.records import TOKENS
+
+    return sum(int(row[name]) for name in TOKENS)
+
+
+KINDS = ("interaction", "reasoning", "event")
+
+
+class Logs(BazingaBase):
+    """Writes what agents said, and reads it back in the order in which it happened."""
+
+    # The number in its session of what was logged last.
+    _last = 0
+
+    @reports
+    def log_interaction(
+        self, session_id: str, agent_type: str, content: str, iteration: int | None = None, agent_id: str | None = None
+    ) -> dict[str, Any]:
+        """Log what an agent said."""
+        filled("session_id", session_id)
+        filled("agent_type", agent_type)
+        filled("content", content)
+        entry = self.log.journal.append(session_id, content, agent=agent_type, agent_id=agent_id or None, iteration=iteration)
+        self._last = entry.seq
+        return {
+            "success": True,
+            "log_id": self.number(session_id, entry.seq),
+            "session_id": session_id,
+            "agent_type": agent_type,
+            "content_length": len(content),
+            "timestamp": stamp(entry.at),
+            "iteration": iteration,
+            "agent_id": entry.agent_id,
+        }
+
+    @answers
+    def get_logs(
+        self,
+        session_id: str,
+        limit: int = 50,
+        offset: int = 0,
+        agent_type: str | None = None,
+        since: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """List log rows, newest first."""
+        return [log_row(self, entry) for entry in self._newest(session_id, limit, offset, agent_type, since)]
+
+    @answers
+    def stream_logs(self, session_id: str, limit: int = 50, offset: int = 0) -> str:
+        """Write the newest entries as Markdown, oldest first."""
+        entries = self._newest(session_id, limit, offset)
+        return "\n".join(_log_section(entry) for entry in reversed(entries)) if entries else "No logs found."
+
+    def _newest(
+        self, session_id: str, limit: int, offset: int = 0, agent: str | None = None, since: str | None = None
+    ) -> list[Entry]:
+        begin = None if since is None else moment(since)
+        return newest(self, session_id, KINDS, limit, offset, agent=agent, since=begin)
+
+
+def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
+    """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
+    skipped = max(offset, 0)
+    wanted = None if limit < 0 else skipped + limit
+    found: list[Entry] = []
+    after = None
+    while wanted is None or len(found) < wanted:
+        size = MOST_ROWS if wanted is None else min(MOST_ROWS, 2 * (wanted - len(found)) + 20)
+        page = db.log.journal.find(session_id, limit=size, after=after, **filters)
+        found += [entry for entry in page if entry.kind in kinds and entry.subtype not in BOOKKEEPING]
+        after = page.next
+        if after is None:
+            break
+    return found[skipped:wanted]
+
+
+def log_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    """Return an entry as a row of bazinga's table of logs."""
+    return {
+        "id": db.number(entry.stream, entry.seq),
+        "session_id": entry.stream,
+        "timestamp": stamp(entry.at),
+        "iteration": entry.iteration,
+        "agent_type": entry.agent,
+        "agent_id": entry.agent_id,
+        "content": entry.body,
+        "log_type": str(entry.kind),
+        "reasoning_phase": entry.phase and str(entry.phase),
+        "confidence_level": entry.confidence and str(entry.confidence),
+        "references_json": json_text(entry.refs),
+        "redacted": int(db.is_redacted(entry)),
+        "group_id": entry.group_id,
+        "event_subtype": entry.subtype,
+        "event_payload": json_text(entry.payload),
+        "idempotency_key": None if (entry.key or "").startswith(IMPORT_KEY) else entry.key,
+    }
+
+
+def _log_section(entry: Entry) -> str:
+    iteration = entry.iteration or "?"
+    return f"## [{stamp(entry.at)}] Iteration {iteration} - {(entry.agent or '?').upper()}\n\n{entry.body or ''}\n\n---"
+
+
+class Events(BazingaBase):
+    """Saves events and lists them."""
+
+    @reports
+    def save_event(
+        self,
+        session_id: str,
+        event_subtype: str,
+        payload: str | dict[str, Any] | list[Any],
+        idempotency_key: str | None = None,
+        group_id: str = "global",
+    ) -> dict[str, Any]:
+        """Save an event; with a key that is known for its subtype and group, the first event stays and comes back."""
+        filled("event_subtype", event_subtype)
+        check(validate_scope_global_or_group(group_id))
+        entry = self.log.journal.append(
+            session_id,
+            f"Event: {event_subtype}",
+            kind=EntryKind.EVENT,
+            subtype=event_subtype,
+            agent="system",
+            group_id=group_id,
+            payload=payload_of(payload),
+            key=idempotency_key or None,
+        )
+        number = self.number(entry.stream, entry.seq)
+        saved = {"success": True, "event_id": number, "session_id": session_id, "event_subtype": event_subtype}
+        if entry.already:
+            return {**saved, "idempotent": True, "message": "An event with this key is saved already; it was kept."}
+        return {**saved, "redacted": entry.redacted}
+
+    @answers
+    def get_events(
+        self, session_id: str, event_subtype: str | None = None, limit: int = 50, group_id: str | None = None
+    ) -> list[dict[str, Any]]:
+        """List events, newest first."""
+        if limit < 1:
+            raise CallRefused(f"limit must be 1 or more, got {limit}")
+        if group_id is not None:
+            check(validate_scope_global_or_group(group_id))
+        wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
+        return [event_row(self, entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
+
+
+def payload_of(payload: str | dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
+    """Read a payload, which is a JSON object or list."""
+    value = from_json_text("payload", payload) if isinstance(payload, str) else payload
+    if not isinstance(value, (dict, list)):
+        raise CallRefused("payload must be a JSON object or list")
+    return value
+
+
+def event_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    return {
+        "id": db.number(entry.stream, entry.seq),
+        "session_id": entry.stream,
+        "timestamp": stamp(entry.at),
+        "event_subtype": entry.subtype,
+        "event_payload": entry.payload,
+        "group_id": entry.group_id,
+    }
+
+
+class BazingaOutputs(BazingaBase):
+    """Keeps every output of every skill, numbered by skill, agent and group."""
+
+    @answers
+    def save_skill_output(
+        self, session_id: str, skill_name: str, output_data: Any, agent_type: str | None = None, group_id: str | None = None
+    ) -> int:
+        """Save what a skill gave back; give its iteration."""
+        filled("skill_name", skill_name)
+        group_id = given(group_id)
+        if group_id is not None:
+            check(validate_scope_global_or_group(group_id))
+        saved = self.log.outputs.save(session_id, skill_name, output_data, agent=given(agent_type), group_id=group_id)
+        return saved.iteration
+
+    @answers
+    def get_skill_output(
+        self, session_id: str, skill_name: str, agent_type: str | None = None, group_id: str | None = None
+    ) -> Any:
+        """Return the newest output of a skill; None when there is none."""
+        found = self.log.outputs.latest(session_id, skill_name, agent=given(agent_type), group_id=given(group_id))
+        return None if found is None else found.document
+
+    @answers
+    def get_skill_output_all(
+        self, session_id: str, skill_name: str | None = None, agent_type: str | None = None, group_id: str | None = None
+    ) -> list[dict[str, Any]]:
+        """List the outputs of a skill, or of all of them, newest first."""
+        wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
+        found = every(lambda **page: self.log.outputs.find(session_id, **wanted, **page))
+        return [_output_row(output, with_skill=skill_name is None) for output in found]
+
+    @answers
+    def check_skill_evidence(
+        self, session_id: str, mandatory_skills: list[str], agent_type: str | None = None, since_minutes: int = 30
+    ) -> dict[str, Any]:
+        """Return which of the skills gave an output in the last minutes."""
+        if type(since_minutes) is not int or since_minutes < 1:
+            raise CallRefused(f"since_minutes must be a positive integer, got {since_minutes!r}")
+        if not self.is_session(session_id):
+            names = [name.strip() for name in mandatory_skills if name.strip()]
+            return _evidence([], names, since_minutes)
+        found = self.log.outputs.check_evidence(
+            session_id, mandatory_skills, agent=given(agent_type), since_minutes=since_minutes
+        )
+        return dict(found)
+
+
+def _evidence(found: list[str], mandatory: list[str], minutes: int) -> dict[str, Any]:
+    return {
+        "complete": not mandatory,
+        "missing": mandatory,
+        "found": found,
+        "mandatory": mandatory,
+        "recency_window_minutes": minutes,
+    }
+
+
+def _output_row(output: SkillOutput, *, with_skill: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"skill_name": output.skill} if with_skill else {}
+    return {
+        **row,
+        "iteration": output.iteration,
+        "agent_type": output.agent,
+        "group_id": output.group_id,
+        "timestamp": stamp(output.saved_at),
+        "output_data": output.document,
+    }
+
+
+SHOWN = 5
+LONGEST = 300
+
+
+def summary(entries: list[Entry]) -> str:
+    """Write the newest entries, which come first, as a table for a prompt."""
+    if not entries:
+        return "No previous reasoning found for this context."
+    lines = [
+        "## Previous Agent Reasoning",
+        "",
+        "| Agent | Phase | Confidence | Key Points |",
+        "|---|---|---|---|",
+        *(_summary_line(entry) for entry in entries[:SHOWN]),
+    ]
+    if len(entries) > SHOWN:
+        lines += ["", f"*{len(entries) - SHOWN} more entries are in the log.*"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "- Build on what was found out before; do not find it out again.",
+            "- Say so when you decide otherwise, and why.",
+            "- Take up the risks and blockers that are still open.",
+        ]
+    )
+
+
+def _summary_line(entry: Entry) -> str:
+    points = " ".join((entry.body or "").splitlines())
+    if len(points) > LONGEST:
+        points = points[: LONGEST - 3] + "..."
+    points = points.replace("|", "\\|")
+    return f"| {entry.agent} | {entry.phase} | {entry.confidence or '-'} | {points} |"
+
+
+def timeline(session_id: str, entries: list[Entry]) -> str:
+    """Write entries, oldest first, as Markdown with a heading for every change of group."""
+    lines = [f"# Reasoning Timeline: {session_id}", ""]
+    group: str | None = None
+    for entry in entries:
+        if entry.group_id != group:
+            group = entry.group_id
+            lines += [f"## Group: {group}", ""]
+        lines += _timeline_entry(entry)
+    if not entries:
+        lines.append("No reasoning found.")
+    return "\n".join(lines)
+
+
+def _timeline_entry(entry: Entry) -> list[str]:
+    name = f"{entry.agent} ({entry.agent_id})" if entry.agent_id else f"{entry.agent}"
+    confidence = f" [{entry.confidence}]" if entry.confidence else ""
+    lock = " \U0001f512" if entry.redacted else ""
+    content = entry.body or ""
+    if len(content) > LONGEST:
+        content = content[:LONGEST] + "..."
+    # A fence inside the text would end ours.
+    content = content.replace("```", "`\u200b`\u200b`")
+    return [f"### [{stamp(entry.at)}] {name} - {entry.phase}{confidence}{lock}", "", "```text", content, "```", "", "---", ""]
+
+
+FORMATS = ("json", "prompt-summary")
+TIMELINE_FORMATS = ("json", "markdown")
+
+
+class Reasoning(BazingaBase):
+    """Keeps reasoning entries, and reports which mandatory phases are documented."""
+
+    @reports
+    def save_reasoning(
+        self,
+        session_id: str,
+        group_id: str,
+        agent_type: str,
+        reasoning_phase: str,
+        content: str,
+        agent_id: str | None = None,
+        iteration: int | None = None,
+        confidence: str | None = None,
+        references: list[str] | None = None,
+        tokens: int | None = None,
+    ) -> dict[str, Any]:
+        """Save what an agent thought, and count the tokens it took; secrets are taken out on the way."""
+        check(validate_scope_global_or_group(group_id))
+        one_of("reasoning_phase", reasoning_phase, PHASES)
+        one_of("confidence", confidence, (None, *CONFIDENCES))
+        filled("agent_type", agent_type)
+        with self.log.transaction():
+            entry = self.log.journal.append(
+                filled("session_id", session_id),
+                filled("content", content),
+                kind=EntryKind.REASONING,
+                agent=agent_type,
+                agent_id=agent_id,
+                group_id=group_id,
+                iteration=iteration,
+                phase=ReasoningPhase(reasoning_phase),
+                confidence=None if confidence is None else Confidence(confidence),
+                refs=_references(references),
+            )
+            if tokens is not None:
+                charge(self, session_id, agent_type, tokens, agent_id, call_site="save-reasoning")
+        return {
+            "success": True,
+            "log_id": self.number(entry.stream, entry.seq),
+            "session_id": session_id,
+            "group_id": group_id,
+            "agent_type": agent_type,
+            "reasoning_phase": reasoning_phase,
+            "content_length": len(content),
+            "timestamp": stamp(entry.at),
+            "redacted": entry.redacted,
+        }
+
+    @answers
+    def get_reasoning(
+        self,
+        session_id: str,
+        group_id: str | None = None,
+        agent_type: str | None = None,
+        phase: str | None = None,
+        limit: int = 50,
+        output_format: str = "json",
+    ) -> list[dict[str, Any]] | str:
+        """List reasoning, newest first, or write a summary of it for a prompt."""
+        if group_id is not None:
+            check(validate_scope_global_or_group(group_id))
+        if phase is not None:
+            one_of("phase", phase, PHASES)
+        one_of("format", output_format, FORMATS)
+        entries = self._reasoned(session_id, limit=limit, group_id=group_id, agent=agent_type, phase=phase)
+        if output_format == "json":
+            return [reasoning_row(self, entry) for entry in entries]
+
+        return summary(entries)
+
+    @answers
+    def reasoning_timeline(self, session_id: str, group_id: str | None = None, output_format: str = "json") -> str:
+        """Write all reasoning of a session, oldest first, as JSON or as Markdown."""
+        if group_id is not None:
+            check(validate_scope_global_or_group(group_id))
+        one_of("format", output_format, TIMELINE_FORMATS)
+        entries = self._reasoned(session_id, group_id=group_id, oldest_first=True)
+        if output_format == "markdown":
+            return timeline(session_id, entries)
+        return json.dumps([_timeline_row(self, entry) for entry in entries], indent=2)
+
+    @answers
+    def check_mandatory_phases(self, session_id: str, group_id: str, agent_type: str) -> dict[str, Any]:
+        """Return which mandatory phases an agent documented for a group."""
+        check(validate_scope_global_or_group(group_id))
+        seen = self.log.db.read(lambda: [phase for phase in sorted(PHASES) if self._has(session_id, group_id, agent_type, phase)])
+        missing = [phase for phase in MANDATORY_PHASES if phase not in seen]
+        return {
+            "complete": not missing,
+            "missing": missing,
+            "documented": [phase for phase in MANDATORY_PHASES if phase in seen],
+            "all_documented": seen,
+            "session_id": session_id,
+            "group_id": group_id,
+            "agent_type": agent_type,
+        }
+
+    def _has(self, session_id: str, group_id: str, agent: str, phase: str) -> bool:
+        found = self.log.journal.find(
+            session_id,
+            kind=EntryKind.REASONING,
+            group_id=group_id,
+            agent=agent,
+            phase=ReasoningPhase(phase),
+            limit=1,
+        )
+        return bool(found)
+
+    def _reasoned(self, session_id: str, *, limit: int | None = None, **filters: Any) -> list[Entry]:
+        """Read reasoning entries, page by page where there are more than one page holds."""
+        if limit is not None and limit < 1:
+            raise CallRefused(f"limit must be 1 or more, got {limit}")
+        found = every(lambda **page: self.log.journal.find(session_id, kind=EntryKind.REASONING, **filters, **page))
+        return list(islice(found, limit))
+
+
+def _references(references: object) -> list[str] | None:
+    if references is None:
+        return None
+    if not isinstance(references, list) or not all(isinstance(item, str) for item in references):
+        raise TypeError("references must be a list of strings")
+    return references
+
+
+def reasoning_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    row = _timeline_row(db, entry)
+    row["redacted"] = bool(row["redacted"])
+    return {**row, "references": entry.refs or []}
+
+
+def _timeline_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    return {
+        "id": db.number(entry.stream, entry.seq),
+        "session_id": entry.stream,
+        "group_id": entry.group_id,
+        "agent_type": entry.agent,
+        "agent_id": entry.agent_id,
+        "iteration": entry.iteration,
+        "reasoning_phase": entry.phase and str(entry.phase),
+        "confidence_level": entry.confidence and str(entry.confidence),
+        "content": entry.body,
+        "redacted": int(db.is_redacted(entry)),
+        "timestamp": stamp(entry.at),
+    }

@@ -1,1 +1,0 @@
-"""Interactions, events, reasoning, tokens and skill outputs."""

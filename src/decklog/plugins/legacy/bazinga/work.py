@@ -1,0 +1,364 @@
+"""Task groups, success criteria and development plans of a session."""
+
+from typing import Any
+
+from decklog.core.errors import NotFound
+from decklog.importing.exports import every
+from decklog.journal.rows import number_of
+from decklog.plugins.legacy.bazinga.base import (
+    BazingaBase,
+    CallRefused,
+    answers,
+    check,
+    filled,
+    given,
+    json_text,
+    one_of,
+    reports,
+    stamp,
+)
+from decklog.plugins.legacy.bazinga.rules import CRITERION_STATUSES, TIERS, validate_complexity, validate_task_group_id
+from decklog.stores.intake import Intake
+from decklog.stores.tasks.criteria import Criterion, CriterionStatus
+from decklog.stores.tasks.groups import Group
+from decklog.stores.tasks.plans import PhaseStatus, PlanPhase
+
+_BLANK_MEANS_NONE = ("status", "assigned_to", "name", "last_review_status", "initial_tier", "component_path")
+_MAY_FALL_BELOW_ZERO = ("no_progress_count", "blocking_issues_count")
+
+
+class BazingaGroups(BazingaBase):
+    """Creates groups, changes what is given of them, and lists them."""
+
+    @reports
+    def create_task_group(
+        self,
+        group_id: str,
+        session_id: str,
+        name: str,
+        status: str | None = "pending",
+        assigned_to: str | None = None,
+        specializations: list[str] | None = None,
+        item_count: int | None = None,
+        component_path: str | None = None,
+        initial_tier: str | None = None,
+        complexity: int | None = None,
+        security_sensitive: bool | None = None,
+    ) -> dict[str, Any]:
+        """Create a group, or change what is given of one that is there; what is not given keeps its value.
+
+        A status of pending is the default of a new group and takes nothing back from one that is there.
+        """
+        fields = _fields(locals(), "name", "status", "assigned_to", "specializations", "item_count", "component_path")
+        fields |= _fields(locals(), "initial_tier", "complexity", "security_sensitive")
+        return self._create(session_id, group_id, fields)
+
+    def _create(self, session_id: str, group_id: str, fields: dict[str, Any]) -> dict[str, Any]:
+        problem = validate_task_group_id(group_id)
+        if problem is not None:
+            return {"success": False, "error": problem}
+        if fields.get("status") == "pending":
+            del fields["status"]
+        return {"success": True, "task_group": group_row(self.log.groups.add(session_id, group_id, **fields))}
+
+    @reports
+    def update_task_group(
+        self,
+        group_id: str,
+        session_id: str,
+        status: str | None = None,
+        assigned_to: str | None = None,
+        revision_count: int | None = None,
+        last_review_status: str | None = None,
+        auto_create: bool = True,
+        name: str | None = None,
+        specializations: list[str] | None = None,
+        item_count: int | None = None,
+        security_sensitive: int | bool | None = None,
+        qa_attempts: int | None = None,
+        tl_review_attempts: int | None = None,
+        component_path: str | None = None,
+        initial_tier: str | None = None,
+        complexity: int | None = None,
+        review_iteration: int | None = None,
+        no_progress_count: int | None = None,
+        blocking_issues_count: int | None = None,
+        speckit_task_ids: list[str] | None = None,
+    ) -> dict[str, Any]:
+        """Change what is given of a group; one that is missing is made with all of it, unless auto_create is off."""
+        given_fields = {name: value for name, value in locals().items() if name not in _NOT_FIELDS}
+        problem = validate_task_group_id(group_id)
+        if problem is not None:
+            return {"success": False, "error": problem}
+        return self._update(session_id, group_id, _fields(given_fields, *given_fields), auto_create)
+
+    def _update(self, session_id: str, group_id: str, fields: dict[str, Any], auto_create: bool) -> dict[str, Any]:
+        if not fields:
+            return {"success": True, "task_group": group_row(self.log.groups.get(session_id, group_id))}
+        try:
+            group = self.log.groups.update(session_id, group_id, **fields)
+        except NotFound as problem:
+            if "id" not in problem.details:
+                raise
+            if not auto_create:
+                return {"success": False, "error": f"Task group not found: {group_id}"}
+            group = self.log.groups.add(session_id, group_id, **fields)
+        return {"success": True, "task_group": group_row(group)}
+
+    @answers
+    def get_task_groups(self, session_id: str, status: str | None = None) -> list[dict[str, Any]]:
+        """List a session's groups in the order in which they were made."""
+        return [group_row(group) for group in groups_of(self, session_id, given(status))]
+
+
+_NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
+
+
+def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
+    """Read all groups of a session, of one status or of all."""
+    wanted: Any = status
+    return list(every(lambda **page: db.log.groups.find(session_id, status=wanted, **page)))
+
+
+def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Pick what was given, checked as bazinga checks it."""
+    fields = {name: values[name] for name in names if values[name] is not None}
+    for name in _BLANK_MEANS_NONE:
+        if name in fields and not str(fields[name]).strip():
+            del fields[name]
+    check(validate_complexity(fields.get("complexity")))
+    if "initial_tier" in fields:
+        one_of("initial_tier", fields["initial_tier"], TIERS)
+    if fields.get("item_count", 1) < 1:
+        raise CallRefused(f"item_count must be 1 or more, got {fields['item_count']}")
+    if "security_sensitive" in fields:
+        fields["security_sensitive"] = bool(fields["security_sensitive"])
+    for name in _MAY_FALL_BELOW_ZERO:
+        if name in fields:
+            fields[name] = max(fields[name], 0)
+    return fields
+
+
+def group_row(group: Group) -> dict[str, Any]:
+    """Return a group as a row of bazinga's table of task groups."""
+    row: dict[str, Any] = {"id": group.group_id, "session_id": group.run_id}
+    for name in _COLUMNS:
+        value = getattr(group, name)
+        row[name] = str(value) if isinstance(value, str) else value
+    references = group.context_references
+    row["context_references"] = json_text(None if references is None else [_number(item) for item in references])
+    row["specializations"] = json_text(group.specializations)
+    row["security_sensitive"] = int(group.security_sensitive)
+    row["speckit_task_ids"] = json_text(group.speckit_task_ids)
+    return {**row, "created_at": stamp(group.created_at), "updated_at": stamp(group.updated_at)}
+
+
+_COLUMNS = (
+    *("name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch", "merge_status", "complexity"),
+    *("initial_tier", "context_references", "specializations", "item_count", "security_sensitive", "qa_attempts"),
+    *("tl_review_attempts", "component_path", "review_iteration", "no_progress_count", "blocking_issues_count"),
+    "speckit_task_ids",
+)
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+_KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
+
+
+class BazingaCriteria(BazingaBase):
+    """Saves criteria and their status."""
+
+    @answers
+    def save_success_criteria(self, session_id: str, criteria: list[dict[str, Any]]) -> None:
+        """Replace a session's criteria by the list, all or none: others are removed.
+
+        What it does not say of one that is there is cleared; the journal keeps what was.
+        """
+        wanted = [_read_criterion(item) for item in _listed(criteria)]
+        with self.log.transaction():
+            saved = self._record(session_id, wanted)
+            for known, item in zip(saved, wanted, strict=True):
+                if known.already:
+                    self._renew(known, item)
+            self._remove_others(session_id, {criterion.number for criterion in saved})
+
+    def _remove_others(self, session_id: str, kept: set[int]) -> None:
+        for criterion in self._all(session_id):
+            if criterion.number not in kept:
+                Intake(self.log.parts).remove(
+                    Criterion,
+                    "delete from criteria where run_id = :run_id and number = :number returning *",
+                    note="not in the new list",
+                    run_id=session_id,
+                    number=criterion.number,
+                )
+
+    def _record(self, session_id: str, wanted: list[dict[str, Any]]) -> list[Criterion]:
+        present = {criterion.criterion: criterion for criterion in self._all(session_id)}
+        # Whether it is required is changed by an update alone, so what is there is recorded as it is.
+        kept = [
+            {**item, "required_for_completion": present[item["criterion"]].required} if item["criterion"] in present else item
+            for item in wanted
+        ]
+        return self.log.criteria.record(session_id, kept)
+
+    def _renew(self, known: Criterion, item: dict[str, Any]) -> None:
+        texts = {name: item.get(name) for name in ("actual", "evidence")}
+        self.log.criteria.update(
+            known.run_id,
+            known.criterion,
+            status=CriterionStatus(item.get("status") or CriterionStatus.PENDING),
+            required=item.get("required_for_completion", True),
+            clear=[name for name, text in texts.items() if text is None],
+            **texts,
+        )
+
+    def _all(self, session_id: str) -> list[Criterion]:
+        return list(every(lambda **page: self.log.criteria.find(session_id, **page)))
+
+    @answers
+    def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
+        """List a session's criteria in the order in which they were saved."""
+        return [criterion_row(self, criterion) for criterion in self._all(session_id)]
+
+    @answers
+    def update_success_criterion(
+        self,
+        session_id: str,
+        criterion: str,
+        status: str | None = None,
+        actual: str | None = None,
+        evidence: str | None = None,
+    ) -> None:
+        """Change what is given of a criterion, named by its exact text."""
+        filled("criterion", criterion)
+        if status is not None:
+            one_of("status", status, CRITERION_STATUSES)
+        if status is None and actual is None and evidence is None:
+            raise CallRefused("nothing to change was given: status, actual or evidence")
+        self.log.criteria.update(
+            session_id,
+            criterion,
+            status=None if status is None else CriterionStatus(status),
+            actual=actual,
+            evidence=evidence,
+        )
+
+
+def _listed(criteria: object) -> list[Any]:
+    if not isinstance(criteria, list) or not criteria:
+        raise CallRefused("criteria must be a list of one or more objects")
+    return criteria
+
+
+def _read_criterion(item: object) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise CallRefused(f"each criterion is an object with the key criterion, got {item!r}")
+    filled("criterion", item.get("criterion"))
+    if item.get("status") is not None:
+        one_of("status", item["status"], CRITERION_STATUSES)
+    fields = {name: item[name] for name in _KEYS if item.get(name) is not None}
+    if "required_for_completion" in fields:
+        fields["required_for_completion"] = bool(fields["required_for_completion"])
+    return fields
+
+
+def criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
+    """Return a criterion as a row of bazinga's table."""
+    key = {"session_id": criterion.run_id, "criterion": criterion.criterion}
+    return {
+        "id": db.id_where("success_criteria", criterion.number, **key),
+        "session_id": criterion.run_id,
+        "criterion": criterion.criterion,
+        "status": str(criterion.status),
+        "actual": criterion.actual,
+        "evidence": criterion.evidence,
+        "required_for_completion": int(criterion.required),
+        "created_at": stamp(criterion.created_at),
+        "updated_at": stamp(criterion.updated_at),
+    }
+
+
+_STATUSES = tuple(PhaseStatus)
+
+
+class BazingaPlans(BazingaBase):
+    """Saves a session's plan and follows its phases."""
+
+    @answers
+    def save_development_plan(
+        self,
+        session_id: str,
+        original_prompt: str,
+        plan_text: str,
+        phases: list[dict[str, Any]],
+        current_phase: int | None,
+        total_phases: int,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Save a session's plan, or replace it with what is given; when it was first made stays."""
+        given: dict[str, Any] = {"current_phase": current_phase, "metadata": metadata}
+        with self.log.transaction():
+            self.log.plans.record(session_id, original_prompt, plan_text, _anew(phases), total_phases=total_phases, **given)
+            self.log.plans.update(session_id, total_phases=total_phases, clear=[name for name in given if given[name] is None])
+
+    @answers
+    def get_development_plan(self, session_id: str) -> dict[str, Any] | None:
+        """Return a session's plan with its phases; None when there is none."""
+        try:
+            return self.log.db.read(lambda: self._plan(session_id))
+        except NotFound:
+            return None
+
+    def _plan(self, session_id: str) -> dict[str, Any]:
+        plan, phases = self.log.plans.get(session_id), self.log.plans.phases(session_id)
+        return {
+            # A session has one plan, so the session's own number names it where readers have none.
+            "id": self.id_where("development_plans", number_of(self.log.db, session_id), session_id=session_id),
+            "session_id": session_id,
+            "original_prompt": plan.original_prompt,
+            "plan_text": plan.plan_text,
+            "phases": [phase_row(phase) for phase in phases],
+            "current_phase": plan.current_phase,
+            "total_phases": plan.total_phases,
+            "created_at": stamp(plan.created_at),
+            "updated_at": stamp(plan.updated_at),
+            "metadata": plan.metadata,
+        }
+
+    @answers
+    def update_plan_progress(
+        self, session_id: str, phase_id: int | str, status: str, progress_percent: int | None = None
+    ) -> None:
+        """Mark a phase, named by its number or its name; one in progress becomes the plan's current phase.
+
+        Those who mark different phases never undo each other.
+        """
+        if status not in _STATUSES:
+            raise CallRefused(f"Invalid status: {status!r}. Must be one of: {', '.join(_STATUSES)}")
+        with self.log.transaction():
+            phase = self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
+            if phase.status is PhaseStatus.IN_PROGRESS:
+                self.log.plans.update(session_id, current_phase=phase.number)
+
+
+def _anew(phases: Any) -> Any:
+    """Give phases so that one of which nothing is said begins anew, instead of going on with what it had."""
+    if not isinstance(phases, list):
+        return phases
+    fresh = {"status": "pending", "progress_percent": 0}
+    return [{**fresh, **phase} if isinstance(phase, dict) and phase.get("status") is None else phase for phase in phases]
+
+
+def phase_row(phase: PlanPhase) -> dict[str, Any]:
+    """Return a phase as an item of the plan's list, with its present status."""
+    row: dict[str, Any] = {"phase": phase.number, "name": phase.name, **phase.extra, "status": str(phase.status)}
+    row["progress_percent"] = phase.progress_percent
+    if phase.started_at is not None:
+        row["started_at"] = stamp(phase.started_at)
+    if phase.completed_at is not None:
+        row["completed_at"] = stamp(phase.completed_at)
+    return row

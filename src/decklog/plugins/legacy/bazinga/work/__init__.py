@@ -1,1 +1,0 @@
-"""Sessions, task groups, plans, criteria, states and the dashboard's snapshot."""
