@@ -20,7 +20,9 @@ _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock tim
 _TOO_MANY = {"53300", "53400"}  # connections, configuration limit
 # Ended by an administrator, crashed, starting or stopping, dropped, idle for too long (in a transaction or not).
 IDLE = "25P03"
-_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", IDLE, "25P04"}
+# A session without the statements that were prepared in it is another one, or was reset.
+_FORGOTTEN = "26000"
+_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", IDLE, "25P04", _FORGOTTEN}
 
 
 def is_lost(problem: psycopg.Error) -> bool:
