@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]
 
 
+# A position is the stream's number times this, and the entry's number within the stream.
+STREAM_SIZE = 2**32
+_HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
 PARAMETER = prepared(r"(?<![:\w]):([a-z_]\w*)")
 
 
@@ -31,9 +34,6 @@ class Database(ABC):
     target: str
     # Whether kind, agent and phase are found through `search`, for want of an index of their own.
     finds_tags_by_search: bool
-    # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
-    # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
-    append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
     # Whether dropping the words of single entries from the text index takes far longer than indexing them.
     forgets_words_slowly: bool = False
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
@@ -142,19 +142,11 @@ class Database(ABC):
 
     @abstractmethod
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        """Insert a great many rows, each with its values in the order of the names."""
+        """Insert rows, each with its values in the order of the names; a server may get them with the next statement."""
 
     def insert_of(self, table: str, names: "tuple[str, ...]") -> str:
         """Write the statement that inserts one row, with a parameter for each of its columns."""
         return f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
-
-    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:
-        """Insert one row by the statement of `insert_of`, its values in the order of the names; tell how many were."""
-        return self.count(sql, dict(zip(names, row, strict=True)))
-
-    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:
-        """Insert one row of which nobody waits to hear: a server is told of it with the next statement, or with the commit."""
-        self.insert_one(sql, names, row)
 
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
@@ -168,12 +160,9 @@ class Database(ABC):
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
         """Lock the stream of a record that is known by its id before the next statement runs."""
 
-    def head_at_hand(self, stream: str) -> "Row | None":  # noqa: ARG002 - a file is asked when it is needed
-        """Give position, hash and time of a stream's last entry as it was locked, all None where it has none.
-
-        None itself where that did not come with the lock.
-        """
-        return None
+    def head_of(self, stream: str, number: int) -> "Row | None":  # noqa: ARG002 - by its number
+        """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
+        return self.one(_HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
 
     @abstractmethod
     def announce(self, stream: str) -> None:

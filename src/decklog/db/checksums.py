@@ -5,6 +5,6 @@ CHECKSUMS = {
         "0001_first": "00add92153c0649f27006675cc6d8287849a9958df1377d4ab631f2da6d655e0",
     },
     "postgres": {
-        "0001_first": "7edcdb5ec7a59033f21aa45aabc371be5a74027e8596ebad46ffe1f256b2efde",
+        "0001_first": "bae304610ea3fb13e99a6e349d715444ead49ff88fe840ec4481e79b73a29dc2",
     },
 }

@@ -121,7 +121,9 @@ class Journal:
             "confidence": confidence, "redacted": 0, "key": key, "record_table": None, "record_id": None, "refs": refs,
             "body_digest": None, "payload_digest": None, "body": body, "payload": payload,
         }  # fmt: skip
-        return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
+        row = self._writer.prepared(given).values()
+        entry: Entry = within_lease(self._db, lambda: self._writer.append_many([row])[0])
+        return entry
 
     @prepares_to_write
     def append_many(self, entries: NewEntries) -> "WrittenEntries":

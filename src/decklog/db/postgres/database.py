@@ -19,7 +19,7 @@ from decklog.records.values import Values
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from decklog.db.base import Row, T
     from decklog.db.postgres.session import Statement, Take
     from decklog.db.search.entries import Found, Search
-
-# In the order of the function's own parameters.
-_APPEND = """
-select (select max(version) from schema_steps), new_pos, new_hash
-  from append_entry(
-    :before, :after, :stream, :at, :kind, :subtype, :agent, :agent_id, :group_id, :task_id, :iteration, :phase, :confidence,
-    :redacted, :key, :record_table, :record_id, :refs, :body_digest, :payload_digest, :body, :payload, :channel
-  )
-"""
-
 
 # The first half of the advisory locks of streams that have no entry yet.
 _BEGINNING = 0x6465636B
@@ -209,10 +199,12 @@ class PostgresDatabase(Database):
         self._flush()
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        if len(rows) < _WORTH_A_COPY:
-            self.many(self.insert_of(table, names), [dict(zip(names, row, strict=True)) for row in rows])
-        else:
+        if len(rows) >= _WORTH_A_COPY:
             self._copy(table, names, rows)
+            return
+        sql = self.insert_of(table, names)
+        for row in rows:
+            self._queue(sql, dict(zip(names, row, strict=True)))
 
     def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
         if len(rows) < _WORTH_A_COPY:
@@ -275,19 +267,11 @@ class PostgresDatabase(Database):
             # A listener that comes later looks at the heads first, and again soon.
             memo["announced", name] = True
 
-    def head_at_hand(self, stream: str) -> "Row | None":
-        head: Row | None = self.memo.get(("locked at", stream))
-        return head
-
-    def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
-        row = self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL})
-        if row is None:
-            return ()
-        self._transactions.check_version(row[0])
-        return row[1:]
-
-    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:
-        self._queue(sql, dict(zip(names, row, strict=True)))
+    def head_of(self, stream: str, number: int) -> "Row | None":
+        head = self.memo.get(("locked at", stream))
+        if head is None:
+            return super().head_of(stream, number)
+        return None if head[0] is None else head
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:

@@ -75,6 +75,8 @@ class Session:
         # Whether the server may know other statements than these.
         self._is_stale = False
         self._waiting: list[Statement] = []
+        # How many of them begin the transaction.
+        self._opening = 0
         # Identifies the open transaction.
         self.transaction: object = None
         # Whether the server has begun it, and whether it was checked that its schema is the one that is known here.
@@ -98,7 +100,13 @@ class Session:
             self._is_stale = False
             self._prepared.clear()
             self.queue(b"deallocate all")
+        self._opening = len(self._waiting)
         self.transaction, self.has_begun, self.is_checked = object(), False, False
+
+    @property
+    def is_unused(self) -> bool:
+        """Return whether nothing was run or queued in the transaction."""
+        return not self.has_begun and len(self._waiting) == self._opening
 
     def end(self) -> None:
         """Forget the transaction, and what was not sent of it."""

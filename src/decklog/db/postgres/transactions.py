@@ -164,8 +164,8 @@ class PostgresTransactions:
     def _commit(self, connection: "Connection", *, is_read: bool) -> None:
         """End a transaction; when the connection is lost at this moment, only the server knows how."""
         session = connection.session
-        if not session.has_begun:
-            return  # no statement was run
+        if session.is_unused:
+            return
         if not is_read:
             self._check_schema(session)
         session.queue(b"commit")

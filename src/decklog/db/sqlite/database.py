@@ -63,6 +63,7 @@ class SqliteDatabase(Database):
         # Called by every verb, so without a step in between.
         self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
+        self._inserts: dict[tuple[str, tuple[str, ...]], str] = {}
         self._watching: Watcher | None = None
         self._opening_watcher = Lock()
         forks.follow(self._transactions)
@@ -161,14 +162,6 @@ class SqliteDatabase(Database):
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         return self._count(text, ordered(parameters))
 
-    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:  # noqa: ARG002 - they are in order
-        text, _ = self._spelled.get(sql) or self._spell(sql)
-        return self._count(text, row)
-
-    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:  # noqa: ARG002 - they are in order
-        text, _ = self._spelled.get(sql) or self._spell(sql)
-        self._run(text, row)
-
     def _count(self, text: str, bound: "Sequence[Any]") -> int:
         return self._run(text, bound).connection.changes()
 
@@ -229,9 +222,11 @@ class SqliteDatabase(Database):
         return f"insert into {table} ({columns}) values ({places})"
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        text, _ = self._spell(self.insert_of(table, names))
+        text = self._inserts.get((table, names))
+        if text is None:
+            text = self._inserts[table, names] = self._spell(self.insert_of(table, names))[0]
         try:
-            self.connections.writing().executemany(text, rows)
+            self.connections.running().executemany(text, rows)
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
