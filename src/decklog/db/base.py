@@ -8,14 +8,13 @@ from decklog.core.lazy_regex import prepared
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any, TypeVar
 
     from decklog.core.clock import Clock
     from decklog.db.callers import Deputy
     from decklog.db.search.entries import Found, Search
-    from decklog.db.side_by_side import Part
 
     T = TypeVar("T")
     Row = tuple[Any, ...]
@@ -72,16 +71,9 @@ class Database(ABC):
         whatever is bound, because what an index is made for stands in their text.
         """
 
-    def read_shared(self, parts: "Sequence[Part]", job: "Callable[[list[Any]], T]") -> "T":
-        """Run a job in one read, given what came of its parts, which other processes have looked at, at the same moment.
-
-        Of a part that the job has to look at itself it is given None; of all of them, where no other process can be had.
-        """
-        return self.read(lambda: job([None] * len(parts)))
-
     def within(self, seconds: float) -> "AbstractContextManager[None]":
         """Return the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""
-        from decklog.db.deadlines import within
+        from decklog.db.callers import within
 
         return within(seconds)
 
@@ -261,13 +253,6 @@ class Database(ABC):
     @abstractmethod
     def check_text(self) -> "Iterator[dict[str, Any]]":
         """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
-
-    def sound_text(self) -> "list[Callable[[], bool]]":
-        """Return what `check_text` looks for as checks that can be made apart from each other, each telling whether all is well.
-
-        None at all where it can only be looked for at once.
-        """
-        return []
 
     @abstractmethod
     def forget_all_text(self) -> None:

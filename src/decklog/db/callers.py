@@ -1,19 +1,66 @@
-"""Who is calling: a thread, or the task of asyncio or trio that runs in it. A transaction belongs to the one that opened it.
-
-A thread's tasks take turns wherever one awaits. What one of them has open must not be written to, committed or rolled back by
-another, which may have been told that its own write is safe.
-"""
+"""Callers: threads and tasks, the transactions they hold, what is undone with one, and deadlines of reads."""
 
 import sys
+import time
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from threading import get_ident
+from threading import get_ident, local
 from typing import TYPE_CHECKING
 
-from decklog.core.errors import Busy
+from decklog.core.errors import Busy, TimedOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+
+class Undoing:
+    """What one open transaction would take back, in the order in which it was done."""
+
+    def __init__(self) -> None:
+        self.acts: list[Callable[[], None]] = []
+
+    def add(self, act: "Callable[[], None]") -> None:
+        self.acts.append(act)
+
+    def savepoint(self) -> int:
+        """Return the place from which on a part of the transaction may be undone alone."""
+        return len(self.acts)
+
+    def undo(self, savepoint: int = 0) -> None:
+        """Take everything back that was done since a savepoint, the last first."""
+        while len(self.acts) > savepoint:
+            self.acts.pop()()
+
+    def keep(self) -> None:
+        """Let everything stay as it is."""
+        self.acts.clear()
+
+
+_told = local()
+
+
+@contextmanager
+def within(seconds: float) -> "Iterator[None]":
+    """Return the reads of a block so many seconds altogether."""
+    before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _told.at = before
+
+
+def deadline() -> float | None:
+    """Return when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
+    at: float | None = getattr(_told, "at", None)
+    if at is not None and time.monotonic() >= at:
+        raise overdue()
+    return at
+
+
+def overdue() -> TimedOut:
+    """Say that a read was stopped."""
+    return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
+
 
 _stands_for: "ContextVar[object | None]" = ContextVar("decklog_stands_for", default=None)
 _blocks: "ContextVar[tuple[object, ...]]" = ContextVar("decklog_blocks", default=())

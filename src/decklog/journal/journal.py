@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Database, Row
     from decklog.journal.verify import Audit, Verification, Verifier
+    from decklog.journal.writer import Writer, WrittenEntries
     from decklog.records.operations import WaitStep
     from decklog.stores.results.journal import StreamChanges, StreamHead
 
     R = TypeVar("R", bound=Record)
-    from decklog.journal.writer import Writer, WrittenEntries
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}

@@ -4,7 +4,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
-from decklog.db.base import STREAM_SIZE
+from decklog.db.base import STREAM_SIZE as STREAM_SIZE
 from decklog.db.where import cursor_of
 from decklog.journal.blobs import kept_text
 from decklog.journal.entry import Entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict
 from decklog.db.sqlite.backup import publish
-from decklog.transfer.move.move import Move, is_same
+from decklog.transfer.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
 

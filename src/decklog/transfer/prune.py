@@ -11,8 +11,7 @@ from decklog.db.where import enum_of
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
 from decklog.journal.rows import STREAM_SIZE, number_of
-from decklog.transfer.pace import Pace
-from decklog.transfer.progress import Progress, silent
+from decklog.transfer.progress import Pace, Progress, silent
 from decklog.transfer.reading import NAMED
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, look
 from decklog.db.sqlite.holders import holders_of
-from decklog.transfer.move.move import is_same
+from decklog.transfer.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
 

@@ -13,9 +13,9 @@ from psycopg_pool import ConnectionPool
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Closed, ReadOnly
+from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
 from decklog.db.postgres.session import Session
-from decklog.db.undoing import Undoing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -324,9 +324,9 @@ class PostgresDatabase(Database):
 
     def check_text(self) -> "Iterator[dict[str, Any]]":
         from decklog.db.postgres import search
-        from decklog.db.search import entries_check
+        from decklog.db.search.entries import findings
 
-        return entries_check.findings(self, search.flaws(self))
+        return findings(self, search.flaws(self))
 
     def forget_all_text(self) -> None:
         from decklog.db.postgres import search

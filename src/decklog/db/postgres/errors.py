@@ -14,7 +14,7 @@ from decklog.core.errors import (
     Unavailable,
     Unreachable,
 )
-from decklog.db.deadlines import overdue
+from decklog.db.callers import overdue
 
 _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock timeout
 _TOO_MANY = {"53300", "53400"}  # connections, configuration limit

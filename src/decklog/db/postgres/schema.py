@@ -10,7 +10,7 @@ from decklog.core.clock import to_text
 from decklog.core.errors import SchemaTooNew
 from decklog.db import schema
 from decklog.db.postgres import errors
-from decklog.db.search.vector_index import is_ours
+from decklog.db.search.vectors import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,7 @@ from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
-from decklog.db.callers import CallerBlock, caller, own_context
-from decklog.db.deadlines import deadline
+from decklog.db.callers import CallerBlock, caller, deadline, own_context
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, PostgresConnections
 from decklog.db.postgres.session import NotBegun, NotSent

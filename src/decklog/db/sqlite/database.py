@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
     from decklog.db.search.entries import Found, Search
-    from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
@@ -78,16 +77,6 @@ class SqliteDatabase(Database):
 
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         return self._transactions.read(job, same_plans=same_plans)
-
-    def read_shared(self, parts: "Sequence[Part]", job: "Callable[[list[Any]], T]") -> "T":
-        from decklog.db.sqlite.same_moment import read_shared
-
-        return read_shared(self, parts, job)
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether the caller is inside of a transaction or a read."""
-        return self._transactions.is_mine() or self._transactions.is_reading()
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
@@ -353,13 +342,13 @@ class SqliteDatabase(Database):
         return os.path.getsize(self.target)
 
     def check_wal(self) -> tuple[list[str], list[str]]:
-        from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.damage import Cause, damage_of
         from decklog.db.sqlite.holders import holders_of
 
-        damage = wal.damage_of(self.target)
+        damage = damage_of(self.target)
         if damage is None:
             return [], []
-        if damage.cause is not wal.Cause.KILLED:
+        if damage.cause is not Cause.KILLED:
             return [damage.what], []
         # A large transaction that is still open looks the same.
         is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
@@ -372,15 +361,10 @@ class SqliteDatabase(Database):
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
     def check_text(self) -> "Iterator[dict[str, Any]]":
-        from decklog.db.search import entries_check
+        from decklog.db.search.entries import findings
         from decklog.db.sqlite import search
 
-        return entries_check.findings(self, search.flaws(self))
-
-    def sound_text(self) -> "list[Callable[[], bool]]":
-        from decklog.db.sqlite import search
-
-        return search.sound_parts(self)
+        return findings(self, search.flaws(self))
 
     def forget_all_text(self) -> None:
         from decklog.db.sqlite import search

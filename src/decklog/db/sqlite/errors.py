@@ -18,7 +18,7 @@ from decklog.core.errors import (
     TooLarge,
     Unavailable,
 )
-from decklog.db.deadlines import overdue
+from decklog.db.callers import overdue
 
 # Failures to write, which say nothing about what is on the disk.
 _WRITING = {

@@ -33,9 +33,9 @@ def prepare(connections: "SqliteConnections", state: "file.FileState", clock: "C
 
 def _check_unused(path: str) -> None:
     if file.has_wal(path):
-        from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.damage import check_unused
 
-        wal.check_unused(path)
+        check_unused(path)
 
 
 def _looked_over(connections: "SqliteConnections", latest: int) -> int:

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 import apsw
 
 from decklog.core.errors import Busy, Conflict, SchemaTooNew
-from decklog.db.callers import CallerBlock
-from decklog.db.deadlines import deadline
+from decklog.db.callers import CallerBlock, Undoing, deadline
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
-from decklog.db.undoing import Undoing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from decklog.db.base import T
-    from decklog.db.sqlite.readers import ReadConnection
+    from decklog.db.sqlite.connections import ReadConnection
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
 # A read that has little time looks at the clock so often.

@@ -67,7 +67,7 @@ class LessonEmbedding(LessonWriter):
 
         Vectors can't be written while the index is made, which takes minutes for 100,000. SQLite needs none, and refuses.
         """
-        from decklog.db.search.vector_index import VectorIndex
+        from decklog.db.search.vectors import VectorIndex
 
         if self._db.engine == "sqlite":
             raise Invalid("in a SQLite file vectors are compared by the process that asks, and need no index")
@@ -86,7 +86,7 @@ class LessonEmbedding(LessonWriter):
         return self._by_name[key]
 
     def _made_neighbours(self, embedder: "Embedder") -> "Neighbours | NeighboursOnServer":
-        from decklog.db.search.vector_index import VectorIndex
+        from decklog.db.search.vectors import VectorIndex
 
         if self._db.read(VectorIndex(self._db, embedder.name, embedder.dimensions).is_there):
             from decklog.stores.memory.neighbours.on_server import NeighboursOnServer

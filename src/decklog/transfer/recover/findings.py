@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from decklog.db.packing import unpacked
 from decklog.db.sqlite.scratch import Scratch
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
-from decklog.transfer.recover.pages import Pages
-from decklog.transfer.recover.payload import UNREADABLE, types_at, values_of
+from decklog.transfer.recover.pages import UNREADABLE, Pages, types_at, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,8 +4,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from decklog.core import fork_safety as forks
-from decklog.db.search.vector_index import VectorIndex
-from decklog.db.search.vectors import LessonVectors
+from decklog.db.search.vectors import LessonVectors, VectorIndex
 from decklog.records.values import from_json
 from decklog.stores.memory.neighbours.nearest import changed_lessons, in_general
 from decklog.stores.memory.neighbours.rows import ExactRows
