@@ -67,12 +67,12 @@ class Database(ABC):
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         """Run a job whose statements all see one consistent moment.
 
-        With `same_plans` a server makes no plan of its own for each set of values: for statements whose best plan is the same
-        whatever is bound, because what an index is made for stands in their text.
+        With `same_plans` a server plans a statement once and not for each set of values: for statements whose best plan does
+        not depend on the parameters.
         """
 
     def within(self, seconds: float) -> "AbstractContextManager[None]":
-        """Return the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""
+        """Limit the reads of a block to a number of seconds; one that takes longer is stopped with `TimedOut`."""
         from decklog.db.callers import within
 
         return within(seconds)
@@ -101,7 +101,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def is_reading(self) -> bool:
-        """Whether the caller is inside of a `read`, which sees one moment whatever is written meanwhile."""
+        """Whether the caller is inside of a `read`, which sees one moment of the log."""
 
     @abstractmethod
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
@@ -110,7 +110,7 @@ class Database(ABC):
     def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
         """Run a statement together with the next one; what comes back gives its column names and all its rows.
 
-        A server is asked for several things on one way. A file answers at once.
+        A server gets both in one round trip. A file is read at once.
         """
         found = self.rows(sql, parameters)
         return lambda: found
@@ -243,7 +243,7 @@ class Database(ABC):
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
 
     def check_indexes(self, most: int) -> "list[dict[str, Any]]":  # noqa: ARG002 - a server's indexes are the server's
-        """Look for rows that an index does not lead to, or leads to under another key; name so many at most, as problems."""
+        """Look for rows that an index does not lead to, or leads to under another key; return at most `most` problems."""
         return []
 
     def each_as_is(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
@@ -278,7 +278,7 @@ class Database(ABC):
     def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
         """Keep all others from writing a table until this transaction ends."""
 
-    def compact(self) -> None:  # noqa: B027 - a server does so by itself
+    def compact(self) -> None:  # noqa: B027 - a server does this without us
         """Give the space of what was dropped back to the system, and leave no trace of it in the file."""
 
     def free_pages(self) -> int:
@@ -288,7 +288,7 @@ class Database(ABC):
     def give_back(self, pages: int) -> None:  # noqa: B027 - a server keeps its own files
         """Give free pages back to the system, inside of a transaction."""
 
-    def checkpoint(self) -> None:  # noqa: B027 - a server does so by itself
+    def checkpoint(self) -> None:  # noqa: B027 - a server does this without us
         """Copy the write-ahead log back into the file, as far as nobody has to wait for it."""
 
     def file_bytes(self) -> int:
@@ -304,11 +304,11 @@ class Database(ABC):
         sql = "update entries set body = null, payload = null, body_digest = :body, payload_digest = :payload where pos = :pos"
         self.many(sql, given)
 
-    def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words of its own
+    def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words
         """Drop the words of entries from the text index, after their texts were dropped."""
 
     def made_at(self) -> str:
-        """Return when the log was made, to the microsecond: it tells one log from another that is put in its place."""
+        """Return when the log was made, to the microsecond: it distinguishes a log from another one at the same place."""
         found = self.read(lambda: self.one("select applied_at from schema_steps where version = 1", {}))
         return str(found[0]) if found else ""
 

@@ -41,7 +41,7 @@ _told = local()
 
 @contextmanager
 def within(seconds: float) -> "Iterator[None]":
-    """Return the reads of a block so many seconds altogether."""
+    """Limit the reads of a block to a number of seconds."""
     before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
     try:
         yield
@@ -58,7 +58,7 @@ def deadline() -> float | None:
 
 
 def overdue() -> TimedOut:
-    """Say that a read was stopped."""
+    """Build the error for a read that was stopped."""
     return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
 
 
@@ -108,7 +108,7 @@ def standing_in_for(other: object) -> "Iterator[None]":
 
 
 class Deputy:
-    """Stands for the task that makes it, in other threads; the task is in what is begun for it from when it `takes_over`."""
+    """Represents the task that creates it in other threads; after `takes_over`, the task holds what was begun for it."""
 
     def __init__(self) -> None:
         self._task = caller()
@@ -135,7 +135,7 @@ def own_context() -> Context:
 
 
 class CallerBlock:
-    """A transaction that a caller holds open for code of its own."""
+    """A transaction that a caller holds open for its code."""
 
     def __init__(self) -> None:
         self.holder = caller()
@@ -149,7 +149,7 @@ class CallerBlock:
         return self.holder == caller()
 
     def is_of_this_thread(self) -> bool:
-        # A thread that stands in for a task is free again when its verb is done; the task's own is not, while it waits.
+        # A thread that works for a task is free when its verb is done; the task's own thread is not, while it waits.
         return get_ident() == (getattr(self.holder, "thread", None) if self._is_by_proxy else self._thread)
 
     def check_free(self) -> None:

@@ -78,7 +78,7 @@ _PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
 
 
 class _Differs(TypeError):
-    """A text of a row is not what its digest says, or no text at all."""
+    """A text of a row does not match its digest, or is no text at all."""
 
 
 def _digest_of(name: str, text: "Any", digest: "Any") -> "Any":
@@ -106,7 +106,7 @@ def hashed(previous: str, row: "Sequence[Any]") -> str:
 
 
 def flaw(previous: str, row: "Row") -> str | None:
-    """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
+    """Name what keeps a row from following a hash: its `body` or `payload` does not match its digest, or its `hash` differs."""
     if type(row[SEQ]) is not int or type(row[AT]) is not str or (row[_REDACTED] != 0 and row[_REDACTED] != 1):
         return "hash"  # a damaged page gives rows of anything
     try:
@@ -158,7 +158,7 @@ class Stretch:
         self.stream = stream
         self.previous = previous
         self.rows = rows
-        # What records became, by the numbers of the entries that tell so. Read here, since whoever writes them has more to do.
+        # The images of records, by the numbers of their entries. Parsed here, since the writer has more to do.
         self.images = images
 
     @classmethod
@@ -197,7 +197,7 @@ def _refuse_broken(stream: str, previous: str, rows: "list[Row]") -> None:
 
 
 def image_of(row: "Row") -> "dict[str, Any]":
-    """Read what a record became from the entry that tells so."""
+    """Parse the image of a record from its entry."""
     try:
         image = from_json(row[PAYLOAD])
     except (TypeError, ValueError):

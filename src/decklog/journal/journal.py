@@ -187,7 +187,7 @@ class Journal:
             phase=phase and enum_of(ReasoningPhase, phase, "phase").value,
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
-            where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
+            where.add("kind <> 'change'")  # lets the planner use the partial indexes on agent and subtype
         search = _Search(_query(text), oldest_first, page_size(limit), position_of(self._db, after))
         if search.query is not None and not search.query.terms:
             return Page()
@@ -400,7 +400,7 @@ class Journal:
         return undo.run(self._stream_of(table, record_id), record_id, reason, entry)
 
     def _stream_of(self, table: str, record_id: str) -> str:
-        """Name the stream that tells of a record; refuse one that none tells of."""
+        """Return the stream of a record; refuse one without entries."""
         row = self._db.one(
             "select stream from entries where record_table = :table and record_id = :id limit 1",
             {"table": table, "id": record_id},

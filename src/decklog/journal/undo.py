@@ -1,4 +1,4 @@
-"""Taking the last change of a record back: it becomes what its entry before the last one says."""
+"""Undoing the last change of a record: it becomes what it was at its entry before the last one."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Proving a log: the chains link, every row is what its newest entry says, and what is derived is what it is derived from."""
+"""Verifies a log: the chains link, every row matches its newest entry, and derived data matches its source."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -76,7 +76,7 @@ class Verifier:
         """Check in one consistent read, which goes on where something can't be read."""
 
         def check() -> None:
-            # A read whose server went away is asked again, from its beginning.
+            # A read whose server went away is repeated from its beginning.
             self.begin()
             with resumable(self.db):
                 job()
@@ -125,7 +125,7 @@ class Verifier:
         return streams, unreadable
 
     def _check_stream(self, name: str, anchors: "Anchors | None") -> None:
-        """Walk one stream, and compare the records that it tells of."""
+        """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
             from decklog.db.near_ids import meant
@@ -136,7 +136,7 @@ class Verifier:
         if anchors is not None:
             self._check_anchors(anchors)
 
-    # What no entry tells: the schema, the indexes, the words that entries are found by, and what the stores derive
+    # What is in no entry: the schema, the indexes, the text index, and what the stores derive
 
     def checks(self) -> "dict[str, Check]":
         """List all checks but that of the chains, by what they look at."""
@@ -157,7 +157,7 @@ class Verifier:
 
     def _check_indexes(self) -> None:
         with self.result.checking(self.db, "the indexes"):
-            # Rows are looked up by their keys: an index that says another key than the row does would hide what became of it.
+            # Rows are looked up by their keys: an index with another key than the row would hide its changes.
             for problem in self.db.check_indexes(MOST_PROBLEMS):
                 self.result.bad(**problem)
 

@@ -1,4 +1,4 @@
-"""Walking the chains: every entry follows from the one before it, stands where it should, and belongs to a stream that is known.
+"""Walks the chains: every entry follows from the one before it, is in its place, and belongs to a known stream.
 
 All streams are walked in one read of the table, in its order: a query for each stream costs a server more than walking most of
 them. `sound` takes few steps an entry and only returns whether all is well; where it is not, `Walk` names all that is wrong.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Named = tuple[int, str, str, str, object]
 
     class Stream(NamedTuple):
-        """What a stream's own row says."""
+        """A stream's own row."""
 
         name: str
         number: int

@@ -237,7 +237,7 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
 
 
 def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, Any]":
-    """Return an entry with whoever acts, where it does not say so itself."""
+    """Fill in the acting agent, task and group where an entry does not name them."""
     return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 

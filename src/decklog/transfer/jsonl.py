@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SUFFIX = ".jsonl"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-@.")
 _LONGEST = 180
-# Names that some systems keep for devices, whatever follows the first dot.
+# Names that some systems reserve for devices, with any ending.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 
 
@@ -315,7 +315,7 @@ def _lines(file: "IO[bytes]", name: str) -> "Iterator[Line]":
 
 
 def _read(raw: bytes) -> "dict[str, Any]":
-    """Read one line and check what each column may hold; ValueError says what is wrong."""
+    """Read one line and check what each column may hold; ValueError names what is wrong."""
     if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
         raise ValueError("a merge conflict stands here; two logs wrote to this stream")
     entry = json.loads(raw)

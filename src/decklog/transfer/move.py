@@ -54,7 +54,7 @@ class MoveProof:
         return result.entries
 
     def compare(self, heads: "list[StreamHead]") -> None:
-        """Compare the heads; where every entry was walked, a head's hash stands for all of them."""
+        """Compare the heads; where every entry was walked, a head's hash covers all of them."""
         there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
         for head in heads:
             if there.get(head["stream"]) != head["hash"]:
@@ -177,7 +177,7 @@ class Move:
     def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
         """Have each batch written while the next one is read and checked; say how many entries came with it.
 
-        It is the writing that goes to another thread: whoever reads may be inside of a transaction of their own.
+        It is the writing that goes to another thread: the reader may be inside of its own transaction.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
             pending: Future[int] | None = None

@@ -79,7 +79,7 @@ class Prune:
         self._db = log.db
         self._kind = kind
         self._progress = progress
-        # Streams that were told what goes, and streams that named the blobs that go.
+        # Streams with an entry about what goes, and streams that named the blobs that go.
         self._told: set[str] = set()
         self._owners: set[str] = set()
         self._bound: dict[str, Any] = {"before": to_text(log.clock.now() - older_than), "kind": kind}
@@ -95,7 +95,7 @@ class Prune:
         return number * STREAM_SIZE, (number + 1) * STREAM_SIZE
 
     def run(self, *, apply: bool = False) -> Pruned:
-        """Return what would go; with `apply`, drop it. Each stream gets an entry that says so before its first text goes."""
+        """Return what would go; with `apply`, drop it. Each stream gets an entry about it before its first text goes."""
         heads = self._log.journal.heads()
         result = Pruned(before=self._bound["before"], applied=apply)
         self._count(heads, result)

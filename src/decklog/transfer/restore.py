@@ -38,7 +38,7 @@ class Restored:
 
 
 def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Progress = silent) -> Restored:
-    """Replace a log by a backup. The log that is there is kept beside it; a backup that does not verify changes nothing."""
+    """Replace a log by a backup. The present log is kept next to it; a backup that does not verify changes nothing."""
     backup, path = os.path.abspath(backup), os.path.abspath(path)
     if look(backup) is not FileState.DATABASE:
         raise NotFound(f"there is no backup at {backup}", path=backup)

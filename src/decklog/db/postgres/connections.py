@@ -36,7 +36,7 @@ VERB_SECONDS = 0.5
 BLOCK_SECONDS = 1.5
 _SECONDS_BETWEEN_PINGS = 0.06
 _SECONDS_UNUSED = 2.0
-# A handler of its own, so that Python does not print for want of one that every connection of a lost server is lost.
+# Without a handler, Python would print a warning for every connection of a lost server.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
@@ -176,7 +176,7 @@ class PostgresConnections:
             if self._pool is None:
                 self._reached = [self._connected()]
                 pool = self._make_pool()
-                # Whoever asks before the first connection is in it makes it open a second one.
+                # A request before the first connection is in the pool would open a second one.
                 pool.wait(self.busy_seconds)
                 self._pool = pool
             return self._pool

@@ -228,7 +228,7 @@ class PostgresDatabase(Database):
                 copy.write_row(row)
 
     def hold(self, table: str) -> None:
-        # Whoever wrote to the table waits for nobody: this waits until they have committed, and what they wrote can be seen.
+        # This waits until the writers of the table have committed, and sees what they wrote.
         self.rows(f"lock table {table} in exclusive mode", {})
 
     def lock_stream(self, stream: str) -> int | None:
@@ -309,7 +309,7 @@ class PostgresDatabase(Database):
     # Schema
 
     def prepare(self, *, migrate: bool) -> None:
-        """Make sure of the schema; change it only when `migrate` says so."""
+        """Check the schema; change it only with `migrate`."""
         if migrate:
             self.migrate()
         self.read(self._look_at_schema)

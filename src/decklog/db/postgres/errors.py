@@ -1,4 +1,4 @@
-"""Says in our words what PostgreSQL's error codes mean."""
+"""Translates PostgreSQL's error codes into Decklog errors."""
 
 import psycopg
 
@@ -46,7 +46,7 @@ def translate(problem: psycopg.Error) -> DecklogError:
         hint = "Nothing of it was kept. Begin it anew."
         return Busy("the server ended this transaction: the process was frozen, or did nothing for too long", hint=hint)
     if is_lost(problem):
-        # Why a connection was not made, the server tells in words alone.
+        # A connection that was not made has no error code.
         hint = "Try again; if it stays so, check the address, that the server runs, and its max_connections."
         return Unreachable(f"the database can't be reached: {text}", hint=hint)
     match state:

@@ -100,7 +100,7 @@ def facts(database: "Database") -> "dict[str, Any]":
     }
 
 
-# Each with the schema's own name taken out of it. What extensions and others keep beside a log's tables is theirs.
+# Each with the schema's own name taken out of it. Objects of extensions and of others are ignored.
 _OBJECTS = """
 with place as (
   select n.oid, quote_ident(n.nspname) || '.' as prefix from pg_namespace n where n.oid = {place}
@@ -165,7 +165,7 @@ _SETTING = ("setting", "", "session_replication_role")
 
 
 def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
-    """Name what is not as the migrations made it. A role that may not make a schema to compare with is told so."""
+    """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
     tables = {table for _, table, _ in expected}
@@ -181,7 +181,7 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
 
 
 def _expected_objects(url: str) -> "Objects":
-    """Return what the migrations make on this server: they are applied to a schema of its own, which is never committed."""
+    """Return what the migrations make on this server: they are applied to a new schema, which is rolled back."""
     # Databases of one server are made alike, so that what one role was shown in one of them holds for the others.
     place = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items() if name != "dbname"))
     if place not in _known:

@@ -267,7 +267,8 @@ def _exchanging(pgconn: "PGconn", batch: list[Statement]) -> "PQGen[list[PGresul
     """Send statements and yield to psycopg until all results are there; several go in pipeline mode."""
     if len(batch) == 1:
         batch[0].send()
-        return (yield from generators.execute(pgconn))
+        single: list[PGresult] = yield from generators.execute(pgconn)
+        return single
     pgconn.enter_pipeline_mode()
     for statement in batch:
         statement.send()

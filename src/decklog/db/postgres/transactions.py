@@ -1,4 +1,4 @@
-"""Transactions on PostgreSQL: each has a connection of its own, for as long as it lasts."""
+"""Transactions on PostgreSQL: each has its own connection."""
 
 import random
 import time

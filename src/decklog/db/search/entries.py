@@ -163,7 +163,7 @@ def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
 
 
 def misplaced_marks(db: "Database") -> "Iterator[Finding]":
-    """Name the marks that lie outside of their streams; what was indexed up to each is held against the entries."""
+    """Name the marks that lie outside of their streams; what was indexed up to each is compared with the entries."""
     sql = f"""
         select stream_no, m.pos,
                (select max(e.pos) from entries e where e.pos > stream_no * {SIZE} and e.pos < (stream_no + 1) * {SIZE})

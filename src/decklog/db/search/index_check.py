@@ -64,7 +64,7 @@ def words_of(block: bytes) -> "Iterator[bytes]":
 
 
 def _number(block: bytes, at: int) -> tuple[int, int]:
-    """Read a number; give it, and where the next byte stands."""
+    """Read a number; return it and the place of the next byte."""
     value = block[at]
     at += 1
     if value < _MORE:
@@ -154,9 +154,9 @@ def _numbers(block: bytes) -> "Iterator[int]":
 
 
 _MOST = 20
-# What SQLite says when it merges pages that hold anything: that they can't be read, or that something is there twice.
+# Errors of SQLite when it merges damaged pages.
 _DAMAGE = (Damaged, Conflict, Invalid)
-# How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
+# How the number of a page is made: of its segment, its level in a tree, and its place.
 _PAGE_BITS, _SEGMENT_BITS = 37, 16
 # A row of our own, with a word: an index that is in one piece already is not merged, and is written in another way.
 _LAST_ROW = 2**63 - 1

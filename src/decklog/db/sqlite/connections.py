@@ -29,7 +29,7 @@ class ReadConnection:
         self.connection = connection
         self.lock = Lock()
         self.reading = False
-        # Nobody has read with it, but whoever looked the file over before it was opened.
+        # It was only used to check the file when the log was opened.
         self.is_new = True
         self.is_closed = False
         self._seen: int | None = None
@@ -122,7 +122,7 @@ class Readers:
         """Close in a forked child what its parent goes on reading with.
 
         Left open, it would make SQLite believe that this process has the locks of its parent: nobody would see this one at work,
-        and whoever closed the file would take its write-ahead log away.
+        and closing the file would remove its write-ahead log.
         """
         for reader in self._all:
             if not reader.is_closed:
@@ -143,7 +143,7 @@ _BYTES_KEPT = 32 * 1024 * 1024
 _MANY_BYTES = 48 * 1024 * 1024
 # Looking at the file after each commit would cost some hundredths of a small one.
 _COMMITS_BETWEEN_LOOKS = 64
-# Long enough for a read that is under way to end, and short enough for whoever is writing. In several tries: SQLite waits for the
+# Long enough for a read that is under way to end, and short enough for a writer. In several tries: SQLite waits for the
 # place at which a reader of an older state was, and who reads next may take that same place, and the next after that.
 _TRIES = 5
 _WAIT_MILLISECONDS = 20
@@ -173,7 +173,7 @@ class WalCheckpoints:
                 self._begin_anew()
                 self._next_try = _MANY_BYTES
         except apsw.Error:
-            # Somebody reads for long. The commit stands, and waiting for them at each one would help nobody.
+            # A read takes long. The commit is done, and waiting for the read at each one would not help.
             self._next_try = size + size // 4
         except FileNotFoundError:
             return
@@ -196,7 +196,7 @@ class WalCheckpoints:
 _STATEMENTS_KEPT = 300
 _SECONDS_BETWEEN_LOOKS = 0.5
 # Files in which a transaction was open when this process was forked, by device and inode. SQLite keeps its locks in one list for
-# the whole process: to a child that list says for ever that the file is being written.
+# the whole process: in a child that list marks the file as being written for ever.
 _held_by_parent: set[tuple[int, int]] = set()
 
 
@@ -213,7 +213,7 @@ class SqliteConnections:
         self.is_writable = not read_only
         self._identity: tuple[int, int] | None = None
         self._looked_at = 0.0
-        # True where the write-ahead log holds what SQLite does not read: whoever closes the file last would remove it.
+        # True where the write-ahead log holds what SQLite does not read: closing the file last would remove it.
         self.keeps_wal = False
         self._forgotten: list[object] = []
         self.reset()
@@ -324,7 +324,7 @@ class SqliteConnections:
         if not looks_damaged(self.path, self._frames()) or (damage := damage_of(self.path)) is None:
             return
         self.keeps_wal = True
-        # Whoever chose not to wait for the disk has accepted that a power cut takes some commits.
+        # Relaxed durability accepts that a power cut loses some commits.
         if damage.cause is Cause.DAMAGE and self._synchronous == "full":
             raise damaged(self.path, damage.what)
 

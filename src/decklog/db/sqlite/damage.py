@@ -25,7 +25,7 @@ _WORD = 4
 _HEAD_WORDS, _PAGE_WORD = 2, FRAME_HEADER_SIZE // _WORD
 # A part has twice the bits that a sum has. Two words make the sums at most 2.7 times as large, so that these many steps fit.
 _STEPS_WITHIN_A_PART = 20
-# Few are told sooner one by one; more at once would not stay in the cache.
+# A few are faster one by one; more at once would not stay in the cache.
 _FEW, _MOST = 8, 4_096
 # Where a word lies in a part, by the order in which this machine keeps its bytes.
 _LOW = 0 if sys.byteorder == "little" else 1
@@ -91,7 +91,7 @@ def _as_sums(number: int, count: int) -> "list[int]":
 
 
 def _words(content: bytes, order: str) -> memoryview:
-    """Read bytes as words of the order that the log says."""
+    """Read bytes as words in the byte order of the log."""
     if order == sys.byteorder:
         return memoryview(content).cast("I")
     turned = bytearray(len(content))
@@ -124,14 +124,14 @@ class Frame:
         self.start = start
         self.is_commit = is_commit
         self.is_current = is_current
-        # Whether it follows from the frame before it as that stands there; False where that can't be told, or in former rounds.
+        # Whether it follows from the frame before it; False where that is unknown, or in former rounds.
         self.follows = follows
 
 
 class Cause(StrEnum):
     """What may have left a write-ahead log as it is; the one that does least harm."""
 
-    # A process ended in the middle of its last write, or the end was cut off; nothing tells which.
+    # A process ended in the middle of its last write, or the end was cut off; both look the same.
     KILLED = "a commit that a crash cut short, or damage"
     # The disk had written a later page of the last commit and not an earlier one.
     POWER_CUT = "a commit that a power cut cut short, or damage"
@@ -148,7 +148,7 @@ class Damage:
 
 
 class WriteAheadLog:
-    """The content of one, in whatever state it is."""
+    """The content of one, damaged or not."""
 
     def __init__(self, content: bytes, page_size: int | None = None) -> None:
         self._content = memoryview(content)
@@ -224,7 +224,7 @@ class WriteAheadLog:
 
     @property
     def committed(self) -> int:
-        """Count the frames up to the last that a commit stands behind, read by SQLite or not.
+        """Count the frames up to the last committed one, read by SQLite or not.
 
         A place that holds nothing may have held a commit.
         """
@@ -327,13 +327,13 @@ def damaged(path: str, what: str) -> Damaged:
 def check_unused(path: str) -> None:
     """Refuse to begin a log where one has lost its file and kept its write-ahead log, which SQLite would remove."""
     slots = WriteAheadLog(_content(f"{path}-wal")).slots
-    # Whoever makes the log at this moment writes the file before its write-ahead log: it is looked at after that.
+    # A process that creates the log writes the file before its write-ahead log: it is looked at after that.
     if slots and not _has_content(path):
         raise damaged(path, f"the file is gone or empty, and {slots} pages wait for it in its write-ahead log")
 
 
 def looks_damaged(path: str, read: int) -> bool:
-    """Say, by a few bytes, whether a closer look is needed when SQLite reads so many frames of the write-ahead log."""
+    """Return, by a few bytes, whether a closer look is needed when SQLite reads `read` frames of the write-ahead log."""
     try:
         with open(f"{path}-wal", "rb") as file:
             head = file.read(HEADER_SIZE)

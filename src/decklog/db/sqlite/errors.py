@@ -1,4 +1,4 @@
-"""Says in our words what SQLite's error codes mean. It decides by code, never by the text of a message."""
+"""Translates SQLite's error codes into Decklog errors. It decides by code, never by the text of a message."""
 
 import os
 

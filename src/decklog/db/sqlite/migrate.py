@@ -119,7 +119,7 @@ def migrate(connections: "SqliteConnections", clock: "Clock") -> list[str]:
 
 
 def _back_up(connection: apsw.Connection, target: str, version: int) -> None:
-    """Copy the log beside itself; a copy of the same schema from an earlier, failed try is replaced by this newer one."""
+    """Copy the log next to itself; a copy of the same schema from an earlier, failed try is replaced by this newer one."""
     copy = f"{target}.schema-{version}.bak"
     partial = copy + ".partial"
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))

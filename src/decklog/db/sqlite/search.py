@@ -56,7 +56,7 @@ def search(database: "Database", select: str, asked: "Search") -> "Found":
 def _expand(database: "Database", prefix: str) -> list[str] | None:
     """List the words that begin with a prefix, or None if there are too many.
 
-    FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads no more than needed.
+    FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads only what is needed.
     """
     words: list[str] = []
     start = prefix

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TIME, _HASH = 67, 141
 _STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 _TABLE, _RECORD = COLUMNS.index("record_table"), COLUMNS.index("record_id")
-# A stream's own row says once what its entries say each.
+# A stream's own row counts more than one entry.
 _VOTES_OF_A_STREAM = 2
 _SCHEMA = """
     create table found (
@@ -189,7 +189,7 @@ class RecoveredRows:
 
 
 class Version:
-    """One version of an entry in a place, by its bytes. A doubtful one is believed only when its hash says so."""
+    """One version of an entry in a place, by its bytes. A doubtful one counts only when its hash fits."""
 
     def __init__(self, stream: str, seq: int, payload: bytes, is_doubtful: bool) -> None:
         self._stream = stream

@@ -70,7 +70,7 @@ def spans_of(payload: bytes) -> list[tuple[int, int, int]]:
 
 
 def value_of(kind: int, data: bytes, *, errors: str = "strict") -> "Any":
-    """Read one value; `errors` says what becomes of text that is no UTF-8."""
+    """Read one value; `errors` is as in `bytes.decode`."""
     if kind >= 12:
         return data.decode(errors=errors) if kind & 1 else data
     if kind in _INTEGERS:
@@ -96,7 +96,7 @@ _ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x0
 class Cell:
     """One row as it was found: its row id, its bytes, and the first of the other pages that it lies on."""
 
-    # None where it can't be told.
+    # None where it is unknown.
     rowid: int | None
     payload: bytes
     overflow: int = 0
@@ -104,7 +104,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class DatabasePage:
-    """One page as it was found. `is_newest` when no later version of it was; its number is 0 where that can't be told."""
+    """One page as it was found. `is_newest` when no later version of it was; its number is 0 where it is unknown."""
 
     index: int
     number: int
@@ -113,7 +113,7 @@ class DatabasePage:
 
 
 class Pages:
-    """All pages of a file and of the write-ahead log beside it, in whatever state they are."""
+    """All pages of a file and of its write-ahead log, damaged or not."""
 
     def __init__(self, path: str) -> None:
         contents = [content for content in map(_read, (path, f"{path}-wal")) if len(content)]
@@ -136,7 +136,7 @@ class Pages:
                 yield content, (number - 1) * self.size, number, True
 
     def _places_in_logs(self) -> "Iterator[tuple[bytes, int, int, bool]]":
-        """Yield the frames that a commit stands behind, those of earlier rounds first, and those that can't be told."""
+        """Yield the committed frames, those of earlier rounds first, and those whose page is unknown."""
         for content in self._logs:
             log = WriteAheadLog(content, self.size)
             frames = log.frames
@@ -239,7 +239,7 @@ class Pages:
             self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
 
     def stray_entries(self, page: DatabasePage) -> "Iterator[Cell]":
-        """Look for entries in a page by their looks, whatever the page itself says that it holds."""
+        """Look for entries in a page by their pattern, ignoring the page's own list."""
         if page.number in self._claimed:
             return
         for match in _ENTRY.finditer(page.content):

@@ -46,7 +46,7 @@ class Parents:
         self._known: dict[str, list[Reference]] = {}
 
     def image_of(self, values: "Values") -> "Values | None":
-        """Read what an entry says that a record became; None when it says nothing of the kind, or that it is gone."""
+        """Read the image of a record from an entry; None when it has none, or when the record was removed."""
         record_class = self._classes.get(values["record_table"] or "")
         try:
             image = from_json(values["payload"] or "")
@@ -57,7 +57,7 @@ class Parents:
         return record_class.upcast(image)
 
     def belongs(self, values: "Values", stream: str) -> bool:
-        """Return whether the record that an entry tells of is one of its stream."""
+        """Return whether the record of an entry belongs to its stream."""
         image = self.image_of(values)
         return image is None or self._classes[values["record_table"]].stream_of(image) == stream
 
@@ -129,7 +129,7 @@ class StreamReport:
 
 
 class Rebuild:
-    """Writes a stream anew: as it was up to the first gap, and from there in a chain of its own.
+    """Writes a stream anew: as it was up to the first gap, and from there in a new chain.
 
     After a gap no old hash can be continued. Each stretch of entries behind one begins with an event `recovered` that
     names the numbers that are missing, the old number of the first entry, and the old hashes of all.
@@ -283,7 +283,7 @@ class Rebuild:
     # Records
 
     def _supply(self, values: "Values") -> None:
-        """Put what an entry refers to and is not there, because the entries that told of it are lost."""
+        """Put what an entry refers to and is not there, because its entries are lost."""
         for parent in self._parents.lost(values):
             if parent in self._supplying:
                 continue
@@ -295,7 +295,7 @@ class Rebuild:
             self._supplying.discard(parent)
 
     def _put_lost(self, record_class: "type[Record]", record_id: str) -> bool:
-        """Put a record as the first entry that is left of it says, or else as its row does; say whether there was any."""
+        """Put a record by its first remaining entry, or else by its row; return whether there was any."""
         for version in self._findings.of_record(self._stream, record_class.table, record_id):
             values = version.values()
             if values is not None and version.seq > self._old_seq and self._parents.image_of(values) is not None:
@@ -318,7 +318,7 @@ class Rebuild:
                 self._add_record(record_class, record_id, image, FROM_TABLE)
 
     def _is_newer(self, record_class: "type[Record]", row: "Values", known: "Values | None") -> bool:
-        """Return whether a row tells of a change that no entry does. What differs in its time alone was damaged, not changed."""
+        """Return whether a row has a change that no entry has. What differs in its time alone was damaged, not changed."""
         if known is None or known.get("removed"):
             return True
         said = record_class.upcast(known)

@@ -37,7 +37,7 @@ _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class Salvage:
-    """A folder of its own with copies to work on; it goes when the work is done."""
+    """A folder with copies to work on, removed at the end."""
 
     def __init__(self, path: str, near: str, progress: Progress) -> None:
         if not os.path.isfile(path) and not os.path.isfile(f"{path}-wal"):
@@ -85,7 +85,7 @@ class Salvage:
         from decklog.log import Decklog
 
         self._progress("looking for damage", 0, 0)
-        # SQLite takes what is empty for a new database, and removes the log beside it.
+        # SQLite takes what is empty for a new database, and removes its write-ahead log.
         if self.unreadable_bytes or not os.path.isfile(self._raw) or os.path.getsize(self._raw) < _SMALLEST:
             return False
         opened = self.place_for("opened.db")
@@ -182,7 +182,7 @@ class Recovered:
     blobs: int = 0
     missing_blobs: int = 0
     unreadable_bytes: int = 0
-    # What `verify` says of the new log: nothing, unless a proof of the manager's was among what is lost.
+    # The problems that `verify` finds in the new log: none, unless a signature of the owner was lost.
     problems: list[str] = field(default_factory=list)
     streams: list[StreamReport] = field(default_factory=list)
 

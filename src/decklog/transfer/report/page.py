@@ -141,7 +141,7 @@ def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrit
 
 
 class RunPage:
-    """What a page tells of one run, read from the log once."""
+    """The data of one run's page, read from the log once."""
 
     def __init__(self, log: "Decklog", run: "Run") -> None:
         self._log = log
@@ -262,7 +262,7 @@ def is_met(criterion: "Criterion") -> bool:
 
 
 def toned(word: str) -> "Any":
-    """Return a word with the tone that it has for whoever answers for the run."""
+    """Return a word with its tone for the owner of the run."""
     return (_TONES.get(word, ""), word)
 
 

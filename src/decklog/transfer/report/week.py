@@ -43,7 +43,7 @@ class RunWeek:
 
 @dataclass(frozen=True, kw_only=True)
 class Week:
-    """A week, from Monday on in UTC, and what is to be told of it."""
+    """A week from Monday on in UTC, with its runs and figures."""
 
     start: datetime
     end: datetime
