@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from decklog.core.lazy_regex import prepared
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 # A position is the stream's number times this, and the entry's number within the stream.
 STREAM_SIZE = 2**32
 _HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
-PARAMETER = prepared(r"(?<![:\w]):([a-z_]\w*)")
 
 
 class Database(ABC):

@@ -8,13 +8,13 @@ import psycopg
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
-from decklog.db.base import PARAMETER, Database, upsert_of
+from decklog.db.base import Database, upsert_of
 from decklog.db.postgres import errors, schema
 from decklog.db.postgres.connections import CHANNEL, PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
-from decklog.db.statements import Statements
+from decklog.db.statements import PARAMETER, Statements
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
