@@ -213,3 +213,20 @@ def test_a_transaction_of_queued_statements_alone_is_committed(target: str) -> N
         row = ("run_1", "2026-11-18T00:00:00.000000Z", 1)
         log.db.write(lambda: log.db.insert("streams", ("name", "created_at", "in_order"), [row]))
         assert log.db.read(lambda: log.db.one("select name from streams", {})) == ("run_1",)
+
+
+def test_a_statement_that_was_queued_and_dropped_is_prepared_later(target: str) -> None:
+    with Decklog.open(target) as log:
+        row = ("run_1", "2026-11-18T00:00:00.000000Z", 1)
+
+        def dropped() -> None:
+            log.db.rows("select 1", {})
+            for _ in range(3):
+                log.db.insert("streams", ("name", "created_at", "in_order"), [row])
+            raise ZeroDivisionError
+
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                log.db.write(dropped)
+        log.db.write(lambda: log.db.insert("streams", ("name", "created_at", "in_order"), [row]))
+        assert log.db.read(lambda: log.db.one("select count(*) from streams", {})) == (1,)

@@ -93,7 +93,7 @@ class Session:
 
     def begin(self, commands: "Sequence[bytes]") -> None:
         """Begin a transaction with the next statement."""
-        self._waiting = []
+        self._drop(0)
         for command in commands:
             self.queue(command)
         if self._is_stale or len(self._prepared) > _MOST_PREPARED:
@@ -110,7 +110,7 @@ class Session:
 
     def end(self) -> None:
         """Forget the transaction, and what was not sent of it."""
-        self._waiting = []
+        self._drop(0)
         self.transaction = None
 
     def queue(
@@ -129,8 +129,23 @@ class Session:
     def unqueue(self, sql: bytes) -> bool:
         """Drop a statement and all behind it from the queue; return False if it was sent before."""
         places = [place for place, statement in enumerate(self._waiting) if statement.sql == sql]
-        del self._waiting[places[0] if places else 0 :]
+        self._drop(places[0] if places else 0)
         return bool(places)
+
+    @property
+    def last_queued(self) -> Statement | None:
+        return self._waiting[-1] if self._waiting else None
+
+    def _drop(self, place: int) -> None:
+        """Drop statements from the queue."""
+        self._forget_prepared(self._waiting[place:])
+        del self._waiting[place:]
+
+    def _forget_prepared(self, batch: list[Statement]) -> None:
+        """Forget all names where one of these may not have been prepared."""
+        if any(statement.sql == _PREPARE for statement in batch):
+            self._prepared.clear()
+            self._is_stale = True
 
     def run(self, sql: bytes, parameters: "Sequence[Any]" = ()) -> "PGresult":
         """Run what is queued and then a statement."""
@@ -181,10 +196,7 @@ class Session:
                         raise error_from_result(result, connection.info.encoding)
                     statement.result = result
             except psycopg.Error as problem:
-                if any(statement.sql == _PREPARE for statement in batch):
-                    # Some may not have been prepared.
-                    self._prepared.clear()
-                    self._is_stale = True
+                self._forget_prepared(batch)
                 self._give_up_lost(problem)
                 raise
             finally:

@@ -167,11 +167,14 @@ class PostgresTransactions:
             return
         if not is_read:
             self._check_schema(session)
+        last = session.last_queued
         session.queue(b"commit")
         try:
             session.flush()
         except psycopg.Error as problem:
-            if not errors.is_lost(problem) or isinstance(problem, NotSent):
+            # A statement that the server refused before it came to the commit: nothing is committed.
+            was_ended = problem.sqlstate is not None and last is not None and last.result is None
+            if not errors.is_lost(problem) or was_ended or isinstance(problem, NotSent):
                 raise
             if not is_read:
                 raise OutcomeUnknown(
