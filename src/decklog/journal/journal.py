@@ -122,7 +122,7 @@ class Journal:
             "body_digest": None, "payload_digest": None, "body": body, "payload": payload,
         }  # fmt: skip
         row = self._writer.prepared(given).values()
-        entry: Entry = within_lease(self._db, lambda: self._writer.append_many([row])[0])
+        entry: Entry = within_lease(self._db, lambda: self._writer.write([row])[0])
         return entry
 
     @prepares_to_write
@@ -135,9 +135,7 @@ class Journal:
         for given in entries:
             if not known.issuperset(given) or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return within_lease(
-            self._db, partial(self._writer.append_many, self._writer.prepared_many([dict(given) for given in entries]))
-        )
+        return within_lease(self._db, partial(self._writer.write, self._writer.prepared_many([dict(given) for given in entries])))
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:

@@ -93,7 +93,7 @@ class Writer:
 
     # Writing
 
-    def append_many(self, rows: "Iterable[Iterable[Any]]", *, new_stream: bool = False) -> "WrittenEntries":
+    def write(self, rows: "Iterable[Iterable[Any]]", *, new_stream: bool = False) -> "WrittenEntries":
         """Append entries, given as rows without position, number and hash. There is no other way into the journal.
 
         A row without a time gets the present one. For a key that is known, the first entry with it is returned in its place.
@@ -195,14 +195,6 @@ class Writer:
         if not number % STREAMS_BETWEEN_STEPS:
             self._db.index_soon(number)
         return number
-
-    def change(self, columns: "list[Any]", new_stream: bool = False) -> None:
-        """Append what one record became."""
-        self.append_many([columns], new_stream=new_stream)
-
-    def write(self, batch: "list[list[Any]]") -> None:
-        """Append what several records became."""
-        self.append_many(batch)
 
 
 class WrittenEntries(Sequence):  # type: ignore[type-arg]
