@@ -21,7 +21,7 @@ from decklog import Decklog, ManualClock
 from decklog.core.clock import to_text
 from decklog.core.errors import Unavailable
 from decklog.db.search.lessons import lesson_search
-from decklog.db.search.vector_index import VectorIndex
+from decklog.db.search.vectors import VectorIndex
 from decklog.stores.memory import similarity
 from decklog.stores.memory.semantic.arrays import numpy
 from decklog.stores.memory.semantic.model import kept_model

@@ -15,7 +15,7 @@ import apsw
 from benchmarks.figures import Figure
 from benchmarks.measure import Row, in_turns, row, write
 from decklog import Decklog
-from decklog.transfer.jsonl.export import JsonlExport
+from decklog.transfer.jsonl import JsonlExport
 
 BODY = (
     "Ran the tests after the change: 41 passed, one still fails in the ledger module because the rounding of the last line "
@@ -42,7 +42,7 @@ NOTES = (
 MOVE = """
 import os, resource, sys, time
 from decklog import Decklog
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 with Decklog.open(sys.argv[1], read_only=True) as source, Decklog.open(sys.argv[2], migrate=True) as target:
     begin = time.perf_counter()
     Move(source, target).run(prove=False)
@@ -58,7 +58,7 @@ print(copied, proven, peak)
 IMPORT = """
 import sys, time
 from decklog import Decklog
-from decklog.transfer.jsonl.load import JsonlImport
+from decklog.transfer.jsonl import JsonlImport
 with Decklog.open(sys.argv[2]) as log:
     begin = time.perf_counter()
     JsonlImport(log, sys.argv[1]).run()

@@ -47,7 +47,7 @@ from benchmarks.web_served import (
     writers,
 )
 from decklog import Decklog
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from decklog.web.rendering import environment
 from decklog.web.safety import App
 from decklog.web.sessions import COOKIE

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 from psycopg import Connection, pq
 
-from decklog.db.postgres.connections import PatientConnection
-from decklog.db.postgres.wire import PipelineConnection
+from decklog.db.postgres.connections import LogConnection
+from decklog.db.postgres.session import Session
 
 # A log that is at work alone rarely has more; those above it end with it.
 _MOST_KEPT = 2
@@ -30,12 +30,12 @@ class Spare(NamedTuple):
     """A connection, and what the last log knew to be prepared there."""
 
     pgconn: Any
-    wire: PipelineConnection
+    session: Session
 
-    def serve(self, connection: PatientConnection) -> None:
+    def serve(self, connection: LogConnection) -> None:
         """Let the next log know it too."""
-        for name in ("_known", "_number", "_spent"):
-            setattr(connection.wire, name, getattr(self.wire, name))
+        for name in ("_prepared", "_numbers", "_is_stale"):
+            setattr(connection.session, name, getattr(self.session, name))
 
 
 class Kept:
@@ -63,7 +63,7 @@ class Kept:
         """Whether this is not a forked process, whose connections are still those of its parent."""
         return os.getpid() == self._process
 
-    def keep(self, made_with: str, pgconn: Any, wire: PipelineConnection) -> bool:
+    def keep(self, made_with: str, pgconn: Any, session: Session) -> bool:
         """Take a connection back as if it were new, but for what is prepared; say whether that was possible."""
         if not self._is_here() or pgconn.transaction_status != pq.TransactionStatus.IDLE:
             return False
@@ -72,11 +72,12 @@ class Kept:
             if len(spares) >= _MOST_KEPT:
                 return False
             renewed = pgconn.exec_(_RENEW)
-            prepared = sum(isinstance(known, bytes) for known in wire._known.values()) + len(wire._spent)
             # A test may have had the server forget some.
-            if renewed.status != pq.ExecStatus.TUPLES_OK or int(renewed.get_value(0, 0)) != prepared:
+            prepared = sum(name is not None for name in session._prepared.values())
+            is_stale = session._is_stale or int(renewed.get_value(0, 0)) != prepared
+            if renewed.status != pq.ExecStatus.TUPLES_OK or is_stale:
                 return False
-            spares.append(Spare(pgconn, wire))
+            spares.append(Spare(pgconn, session))
             return True
 
     def processes(self) -> list[int]:
@@ -97,7 +98,7 @@ def kept_for(databases: set[str], server: str) -> Iterator[Kept]:
     kept = Kept()
     with Connection.connect(server) as connection:
         finished = connection.pgconn
-    reach, close = PatientConnection._connect_gen.__func__, PatientConnection.close  # type: ignore[attr-defined]
+    reach, close = LogConnection._connect_gen.__func__, LogConnection.close  # type: ignore[attr-defined]
 
     def reach_or_take(cls: Any, made_with: str = "") -> Any:
         spare = kept.take(made_with)
@@ -109,12 +110,12 @@ def kept_for(databases: set[str], server: str) -> Iterator[Kept]:
 
     def close_or_keep(self: Any) -> None:
         ours = self.pgconn
-        if not self.closed and ours.db.decode() in databases and kept.keep(self.made_with, ours, self.wire):
+        if not self.closed and ours.db.decode() in databases and kept.keep(self.made_with, ours, self.session):
             self.pgconn = finished
         close(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PatientConnection, "_connect_gen", classmethod(reach_or_take))
-        patch.setattr(PatientConnection, "close", close_or_keep)
+        patch.setattr(LogConnection, "_connect_gen", classmethod(reach_or_take))
+        patch.setattr(LogConnection, "close", close_or_keep)
         yield kept
     kept.close()

@@ -6,7 +6,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.status import run_status
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from tests.conductor.plans import Work, piece
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]

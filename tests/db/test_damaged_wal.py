@@ -15,7 +15,7 @@ import pytest
 from decklog import Decklog
 from decklog.cli import run
 from decklog.core.errors import Damaged
-from decklog.db.sqlite.damage.wal import check_unused
+from decklog.db.sqlite.damage import check_unused
 
 HEADER, FRAME = 32, 24 + 4096
 # More than the cache holds is written before the commit.

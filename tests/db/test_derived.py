@@ -11,9 +11,8 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.journal.replication import Replication
 from decklog.journal.verify import Problem, Verification
-from decklog.transfer.jsonl.export import JsonlExport
-from decklog.transfer.jsonl.load import JsonlImport
-from decklog.transfer.move.move import Move
+from decklog.transfer.jsonl import JsonlExport, JsonlImport
+from decklog.transfer.move import Move
 from decklog.transfer.prune import Prune
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.db.whole_log import Digests

@@ -14,9 +14,9 @@ from tests.project.altered import Altered
 PROGRAM = """
 from decklog import Decklog
 from decklog.transfer.backup import back_up
-from decklog.transfer.jsonl.export import JsonlExport
-from decklog.transfer.jsonl.load import JsonlImport
-from decklog.transfer.move.move import Move
+from decklog.transfer.jsonl import JsonlExport
+from decklog.transfer.jsonl import JsonlImport
+from decklog.transfer.move import Move
 from decklog.transfer.restore import restore
 
 def whole(log):

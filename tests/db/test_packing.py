@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Damaged, Decklog
 from decklog.db.packing import beginning, packed, unpacked
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from tests.every import every
 
 OUTPUT = "".join(

@@ -8,8 +8,7 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from decklog.db.search import index_structure
-from decklog.db.search.index_check import IndexCheck
+from decklog.db.search.index_check import STRUCTURE_ID, IndexCheck, read_structure
 
 ROUNDS = 60
 
@@ -43,8 +42,8 @@ class Index:
 
     @property
     def merging(self) -> int:
-        [(block,)] = self.connection.execute("select block from small_data where id = ?", (index_structure.ID,)).fetchall()
-        structure = index_structure.read(block)
+        [(block,)] = self.connection.execute("select block from small_data where id = ?", (STRUCTURE_ID,)).fetchall()
+        structure = read_structure(block)
         assert structure is not None
         return structure.merging
 
@@ -88,8 +87,8 @@ NEVER_WRITTEN = {
     "a text that is not in it": "insert into texts (no, words) values (1, 'lost')",
     "averages": "update small_data set block = x'0101' where id = 1",
     "no averages": "delete from small_data where id = 1",
-    "a list of segments": f"update small_data set block = block || x'00' where id = {index_structure.ID}",
-    "no list of segments": f"delete from small_data where id = {index_structure.ID}",
+    "a list of segments": f"update small_data set block = block || x'00' where id = {STRUCTURE_ID}",
+    "no list of segments": f"delete from small_data where id = {STRUCTURE_ID}",
     "a page": "insert into small_data (id, block) values (137438953473, x'0000001503306869010202010574686572650102030407')",
     "a page that is listed": "insert into small_idx (segid, term, pgno) values (1, x'', 2)",
     "a row": "insert into small_docsize (id, sz, origin) values (1, x'01', 1)",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from decklog.db.sqlite.damage import sums
-from decklog.db.sqlite.damage.wal import WriteAheadLog
+from decklog.db.sqlite import damage as sums
+from decklog.db.sqlite.damage import WriteAheadLog
 
 
 @pytest.mark.parametrize("order", ["little", "big"])

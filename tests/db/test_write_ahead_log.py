@@ -8,7 +8,7 @@ from threading import Event, Thread
 import pytest
 
 from decklog import Decklog
-from decklog.db.sqlite import checkpoints
+from decklog.db.sqlite import connections as checkpoints
 from tests.searches import FULL
 
 # As many commits of a quarter of the bytes, with bounds of a quarter.

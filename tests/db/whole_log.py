@@ -9,7 +9,7 @@ from typing import Any
 from decklog import Decklog, ManualClock
 from decklog.stores.approvals.self_edits import PASSES
 from decklog.stores.runs.timeline import EVERY
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from decklog.transfer.prune import Prune
 from tests.db.saved_logs import fill as fill_some
 from tests.stores.approvals.trust.trust_desk import Key

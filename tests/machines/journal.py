@@ -14,9 +14,8 @@ from hypothesis.stateful import precondition, rule
 
 from decklog import Conflict, Decklog, Entry, NotFound, Run
 from decklog.transfer.backup import back_up
-from decklog.transfer.jsonl.export import JsonlExport
-from decklog.transfer.jsonl.load import JsonlImport
-from decklog.transfer.move.move import Move
+from decklog.transfer.jsonl import JsonlExport, JsonlImport
+from decklog.transfer.move import Move
 from decklog.transfer.prune import Prune
 from decklog.transfer.restore import restore
 from tests.machines.base import WHICH, LogMachine, pick

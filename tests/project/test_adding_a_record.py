@@ -90,7 +90,7 @@ PROPERTY = '''\
 PROGRAM = """
 import sys
 from decklog import Decklog
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 target, other = sys.argv[1:]
 with Decklog.open(target, migrate=True) as log:
     log.runs.start("Make the parser faster", run_id="run_1")
@@ -152,7 +152,7 @@ FIELD_MIGRATION = "alter table runs add column budget_code {text} not null defau
 USE_FIELD = """
 import sys
 from decklog import Decklog
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 target, other = sys.argv[1:]
 with Decklog.open(target, migrate=True) as log:
     assert log.runs.get("old").budget_code == "none"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.transfer.jsonl.export import JsonlExport
+from decklog.transfer.jsonl import JsonlExport
 
 LONG = "a line of tool output\n" * 5000
 

@@ -12,7 +12,7 @@ from decklog.db.search.marks import entries_in, not_indexed
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.replication import Replication
 from decklog.records.record import Page
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from decklog.transfer.prune import Prune, age_of
 from tests.transfer.conftest import LONG, fill
 

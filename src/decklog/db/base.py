@@ -4,24 +4,24 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from decklog.core.lazy_regex import prepared
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import TypeVar
 
     from decklog.core.clock import Clock
     from decklog.db.callers import Deputy
     from decklog.db.search.entries import Found, Search
-    from decklog.db.side_by_side import Part
 
     T = TypeVar("T")
 
 Row = tuple[Any, ...]
 
-PARAMETER = prepared(r"(?<![:\w]):([a-z_]\w*)")
+# A position is the stream's number times this, and the entry's number within the stream.
+STREAM_SIZE = 2**32
+_HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
 
 
 class Database(ABC):
@@ -31,9 +31,6 @@ class Database(ABC):
     target: str
     # Whether kind, agent and phase are found through `search`, for want of an index of their own.
     finds_tags_by_search: bool
-    # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
-    # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
-    append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
     # Whether dropping the words of single entries from the text index takes far longer than indexing them.
     forgets_words_slowly: bool = False
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
@@ -68,20 +65,13 @@ class Database(ABC):
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         """Run a job whose statements all see one consistent moment.
 
-        With `same_plans` a server makes no plan of its own for each set of values: for statements whose best plan is the same
-        whatever is bound, because what an index is made for stands in their text.
+        With `same_plans` a server plans a statement once and not for each set of values: for statements whose best plan does
+        not depend on the parameters.
         """
-
-    def read_shared(self, parts: "Sequence[Part]", job: "Callable[[list[Any]], T]") -> "T":
-        """Run a job in one read, given what came of its parts, which other processes have looked at, at the same moment.
-
-        Of a part that the job has to look at itself it is given None; of all of them, where no other process can be had.
-        """
-        return self.read(lambda: job([None] * len(parts)))
 
     def within(self, seconds: float) -> "AbstractContextManager[None]":
-        """Return the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""
-        from decklog.db.deadlines import within
+        """Limit the reads of a block to a number of seconds; one that takes longer is stopped with `TimedOut`."""
+        from decklog.db.callers import within
 
         return within(seconds)
 
@@ -109,7 +99,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def is_reading(self) -> bool:
-        """Whether the caller is inside of a `read`, which sees one moment whatever is written meanwhile."""
+        """Whether the caller is inside of a `read`, which sees one moment of the log."""
 
     @abstractmethod
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
@@ -118,7 +108,7 @@ class Database(ABC):
     def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
         """Run a statement together with the next one; what comes back gives its column names and all its rows.
 
-        A server is asked for several things on one way. A file answers at once.
+        A server gets both in one round trip. A file is read at once.
         """
         found = self.rows(sql, parameters)
         return lambda: found
@@ -142,19 +132,11 @@ class Database(ABC):
 
     @abstractmethod
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        """Insert a great many rows, each with its values in the order of the names."""
+        """Insert rows, each with its values in the order of the names; a server may get them with the next statement."""
 
     def insert_of(self, table: str, names: "tuple[str, ...]") -> str:
         """Write the statement that inserts one row, with a parameter for each of its columns."""
         return f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
-
-    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:
-        """Insert one row by the statement of `insert_of`, its values in the order of the names; tell how many were."""
-        return self.count(sql, dict(zip(names, row, strict=True)))
-
-    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:
-        """Insert one row of which nobody waits to hear: a server is told of it with the next statement, or with the commit."""
-        self.insert_one(sql, names, row)
 
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
@@ -168,12 +150,9 @@ class Database(ABC):
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
         """Lock the stream of a record that is known by its id before the next statement runs."""
 
-    def head_at_hand(self, stream: str) -> "Row | None":  # noqa: ARG002 - a file is asked when it is needed
-        """Give position, hash and time of a stream's last entry as it was locked, all None where it has none.
-
-        None itself where that did not come with the lock.
-        """
-        return None
+    def head_of(self, stream: str, number: int) -> "Row | None":  # noqa: ARG002 - by its number
+        """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
+        return self.one(_HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
 
     @abstractmethod
     def announce(self, stream: str) -> None:
@@ -262,7 +241,7 @@ class Database(ABC):
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
 
     def check_indexes(self, most: int) -> "list[dict[str, Any]]":  # noqa: ARG002 - a server's indexes are the server's
-        """Look for rows that an index does not lead to, or leads to under another key; name so many at most, as problems."""
+        """Look for rows that an index does not lead to, or leads to under another key; return at most `most` problems."""
         return []
 
     def each_as_is(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
@@ -272,13 +251,6 @@ class Database(ABC):
     @abstractmethod
     def check_text(self) -> "Iterator[dict[str, Any]]":
         """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
-
-    def sound_text(self) -> "list[Callable[[], bool]]":
-        """Return what `check_text` looks for as checks that can be made apart from each other, each telling whether all is well.
-
-        None at all where it can only be looked for at once.
-        """
-        return []
 
     @abstractmethod
     def forget_all_text(self) -> None:
@@ -304,7 +276,7 @@ class Database(ABC):
     def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
         """Keep all others from writing a table until this transaction ends."""
 
-    def compact(self) -> None:  # noqa: B027 - a server does so by itself
+    def compact(self) -> None:  # noqa: B027 - a server does this without us
         """Give the space of what was dropped back to the system, and leave no trace of it in the file."""
 
     def free_pages(self) -> int:
@@ -314,7 +286,7 @@ class Database(ABC):
     def give_back(self, pages: int) -> None:  # noqa: B027 - a server keeps its own files
         """Give free pages back to the system, inside of a transaction."""
 
-    def checkpoint(self) -> None:  # noqa: B027 - a server does so by itself
+    def checkpoint(self) -> None:  # noqa: B027 - a server does this without us
         """Copy the write-ahead log back into the file, as far as nobody has to wait for it."""
 
     def file_bytes(self) -> int:
@@ -330,11 +302,11 @@ class Database(ABC):
         sql = "update entries set body = null, payload = null, body_digest = :body, payload_digest = :payload where pos = :pos"
         self.many(sql, given)
 
-    def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words of its own
+    def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words
         """Drop the words of entries from the text index, after their texts were dropped."""
 
     def made_at(self) -> str:
-        """Return when the log was made, to the microsecond: it tells one log from another that is put in its place."""
+        """Return when the log was made, to the microsecond: it distinguishes a log from another one at the same place."""
         found = self.read(lambda: self.one("select applied_at from schema_steps where version = 1", {}))
         return str(found[0]) if found else ""
 

@@ -1,19 +1,66 @@
-"""Who is calling: a thread, or the task of asyncio or trio that runs in it. A transaction belongs to the one that opened it.
-
-A thread's tasks take turns wherever one awaits. What one of them has open must not be written to, committed or rolled back by
-another, which may have been told that its own write is safe.
-"""
+"""Callers: threads and tasks, the transactions they hold, what is undone with one, and deadlines of reads."""
 
 import sys
+import time
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from threading import get_ident
+from threading import get_ident, local
 from typing import TYPE_CHECKING
 
-from decklog.core.errors import Busy
+from decklog.core.errors import Busy, TimedOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+
+class Undoing:
+    """What one open transaction would take back, in the order in which it was done."""
+
+    def __init__(self) -> None:
+        self.acts: list[Callable[[], None]] = []
+
+    def add(self, act: "Callable[[], None]") -> None:
+        self.acts.append(act)
+
+    def savepoint(self) -> int:
+        """Return the place from which on a part of the transaction may be undone alone."""
+        return len(self.acts)
+
+    def undo(self, savepoint: int = 0) -> None:
+        """Take everything back that was done since a savepoint, the last first."""
+        while len(self.acts) > savepoint:
+            self.acts.pop()()
+
+    def keep(self) -> None:
+        """Let everything stay as it is."""
+        self.acts.clear()
+
+
+_told = local()
+
+
+@contextmanager
+def within(seconds: float) -> "Iterator[None]":
+    """Limit the reads of a block to a number of seconds."""
+    before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _told.at = before
+
+
+def deadline() -> float | None:
+    """Return when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
+    at: float | None = getattr(_told, "at", None)
+    if at is not None and time.monotonic() >= at:
+        raise overdue()
+    return at
+
+
+def overdue() -> TimedOut:
+    """Build the error for a read that was stopped."""
+    return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
+
 
 _stands_for: "ContextVar[object | None]" = ContextVar("decklog_stands_for", default=None)
 _blocks: "ContextVar[tuple[object, ...]]" = ContextVar("decklog_blocks", default=())
@@ -61,7 +108,7 @@ def standing_in_for(other: object) -> "Iterator[None]":
 
 
 class Deputy:
-    """Stands for the task that makes it, in other threads; the task is in what is begun for it from when it `takes_over`."""
+    """Represents the task that creates it in other threads; after `takes_over`, the task holds what was begun for it."""
 
     def __init__(self) -> None:
         self._task = caller()
@@ -88,7 +135,7 @@ def own_context() -> Context:
 
 
 class CallerBlock:
-    """A transaction that a caller holds open for code of its own."""
+    """A transaction that a caller holds open for its code."""
 
     def __init__(self) -> None:
         self.holder = caller()
@@ -102,7 +149,7 @@ class CallerBlock:
         return self.holder == caller()
 
     def is_of_this_thread(self) -> bool:
-        # A thread that stands in for a task is free again when its verb is done; the task's own is not, while it waits.
+        # A thread that works for a task is free when its verb is done; the task's own thread is not, while it waits.
         return get_ident() == (getattr(self.holder, "thread", None) if self._is_by_proxy else self._thread)
 
     def check_free(self) -> None:

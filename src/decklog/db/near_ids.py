@@ -1,4 +1,4 @@
-"""The id that was meant by one that there is not, for whoever mistyped it or gave only its beginning."""
+"""Suggests an existing id for one that was mistyped or given only in part."""
 
 import re
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from decklog.db.base import Database
 
-# So many ids are looked at before and behind the place where it would stand.
+# How many ids are compared before and after its place in the order.
 _AROUND = 20
 _SHORTEST_BEGINNING = 4
 _ALIKE = 0.75

@@ -1,6 +1,6 @@
 """Long values as a SQLite file keeps them: compressed where that makes them shorter by a fifth.
 
-PostgreSQL does so by itself. Beside the bytes stands how many they are; where fewer are kept, they are compressed. So what was
+PostgreSQL compresses without us. The size is stored with the bytes; where fewer are stored, they are compressed. So what was
 written before anything was compressed reads as it did.
 """
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-# Shorter ones share their page with others, whatever their length.
+# Shorter ones share their page with others anyway.
 SHORTEST = 512
-# So much of a value tells whether the rest is worth a try: pictures and archives are not.
+# This much of a value shows whether the rest is worth a try: pictures and archives are not.
 _SAMPLE = 16_384
 # The fastest: what is left after it takes two thirds as much at four times the price.
 _LEVEL = 1
-# Behind the compressed bytes stands a checksum of them: a few of their bits mean nothing, and would be changed unseen.
+# A checksum follows the compressed bytes: a few of their bits mean nothing, and would be changed unseen.
 _CHECKSUM_BYTES = 4
 
 
@@ -36,7 +36,7 @@ def _is_worth(short: bytes, size: int) -> bool:
 
 
 def unpacked(kept: bytes, size: object) -> bytes:
-    """Give bytes as they were, of which there were so many; what is not of ours comes back as it is."""
+    """Return the original bytes, given their size; bytes that we did not compress come back unchanged."""
     if not isinstance(kept, bytes) or not isinstance(size, int) or len(kept) >= size:
         return kept
     from zlib import crc32, decompressobj, error

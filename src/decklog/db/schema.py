@@ -54,7 +54,7 @@ _SPELLINGS = {
 @cache
 def steps(engine: str) -> "tuple[MigrationStep, ...]":  # noqa: ARG001 - both have the same steps, of other texts
     """List the steps of one engine in order."""
-    # Which files a step has is asked when it is read: hardly any call that opens a log does.
+    # The files of a step are listed when it is read: hardly any call that opens a log does.
     names = sorted(name for name in os.listdir(FOLDER) if name[:4].isdigit())
     return tuple(MigrationStep(int(name[:4]), name.partition(".")[0], f"{FOLDER}{os.sep}{name}") for name in names)
 

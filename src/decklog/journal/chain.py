@@ -73,15 +73,12 @@ STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
 _REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
 KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
-# The fields of a row before and after its number, each with its start in the canonical text.
-_BEFORE_SEQ, _AFTER_SEQ = (
-    tuple((f'"{name}":', COLUMNS.index(name)) for name in names)
-    for names in (FIELDS[: FIELDS.index("seq")], FIELDS[FIELDS.index("seq") + 1 :])
-)
+# The fields of a row, each with its start in the canonical text.
+_PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
 
 
 class _Differs(TypeError):
-    """A text of a row is not what its digest says, or no text at all."""
+    """A text of a row does not match its digest, or is no text at all."""
 
 
 def _digest_of(name: str, text: "Any", digest: "Any") -> "Any":
@@ -94,50 +91,22 @@ def _digest_of(name: str, text: "Any", digest: "Any") -> "Any":
     return found
 
 
-def halves(row: "Sequence[Any]") -> tuple[str, str]:
-    """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
+def hashed(previous: str, row: "Sequence[Any]") -> str:
+    """Hash a row onto the one before it, as `link` does."""
     values = [*row]
     values[BODY] = _digest_of("body", row[BODY], row[BODY_DIGEST])
     values[PAYLOAD] = _digest_of("payload", row[PAYLOAD], row[PAYLOAD_DIGEST])
     values[_REDACTED] = row[_REDACTED] or None
-    return f'{{{_fields(_BEFORE_SEQ, values)},"seq":', f",{_fields(_AFTER_SEQ, values)}}}"
-
-
-def _fields(fields: "tuple[tuple[str, int], ...]", values: "list[Any]") -> str:
-    return ",".join(
-        [
-            start + (_quote(value) if type(value) is str else str(value))
-            for start, place in fields
-            if (value := values[place]) is not None
-        ]
-    )
-
-
-def hashed(previous: str, row: "Sequence[Any]") -> str:
-    """Hash a row onto the one before it."""
-    before, after = halves(row)
-    return sha256(f"{previous}{before}{row[SEQ]}{after}".encode()).hexdigest()
-
-
-def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "tuple[tuple[Any, ...], bool]":
-    """Number and hash rows that follow the head of their stream. A row without a time gets this one.
-
-    Return the new head (position, hash and time), and whether any row is older than the one before it.
-    """
-    position, previous, latest = head
-    goes_back = False
-    for row in rows:
-        position += 1
-        at = row[AT] or now
-        row[0], row[SEQ], row[AT] = position, position % STREAM_SIZE, at
-        previous = row[HASH] = hashed(previous, row)
-        goes_back = goes_back or at < latest
-        latest = at
-    return (position, previous, latest), goes_back
+    fields = [
+        start + (_quote(value) if type(value) is str else str(value))
+        for start, place in _PLACES
+        if (value := values[place]) is not None
+    ]
+    return sha256(f"{previous}{{{','.join(fields)}}}".encode()).hexdigest()
 
 
 def flaw(previous: str, row: "Row") -> str | None:
-    """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
+    """Name what keeps a row from following a hash: its `body` or `payload` does not match its digest, or its `hash` differs."""
     if type(row[SEQ]) is not int or type(row[AT]) is not str or (row[_REDACTED] != 0 and row[_REDACTED] != 1):
         return "hash"  # a damaged page gives rows of anything
     try:
@@ -189,7 +158,7 @@ class Stretch:
         self.stream = stream
         self.previous = previous
         self.rows = rows
-        # What records became, by the numbers of the entries that tell so. Read here, since whoever writes them has more to do.
+        # The images of records, by the numbers of their entries. Parsed here, since the writer has more to do.
         self.images = images
 
     @classmethod
@@ -228,7 +197,7 @@ def _refuse_broken(stream: str, previous: str, rows: "list[Row]") -> None:
 
 
 def image_of(row: "Row") -> "dict[str, Any]":
-    """Read what a record became from the entry that tells so."""
+    """Parse the image of a record from its entry."""
     try:
         image = from_json(row[PAYLOAD])
     except (TypeError, ValueError):

@@ -40,7 +40,7 @@ class Problem:
 class Verification:
     """What was checked, and what was found wrong; `first` is the first bad thing.
 
-    `unchecked` says what this caller may not look at. With `since_anchor`, only entries behind the anchors were read.
+    `unchecked` lists what this caller may not look at. With `since_anchor`, only entries behind the anchors were read.
     """
 
     streams: int = 0

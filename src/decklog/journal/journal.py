@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Database, Row
     from decklog.journal.verify import Audit, Verification, Verifier
+    from decklog.journal.writer import Writer, WrittenEntries
     from decklog.records.operations import WaitStep
     from decklog.stores.results.journal import StreamChanges, StreamHead
 
     R = TypeVar("R", bound=Record)
-    from decklog.journal.writer import Writer, WrittenEntries
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
@@ -121,7 +121,9 @@ class Journal:
             "confidence": confidence, "redacted": 0, "key": key, "record_table": None, "record_id": None, "refs": refs,
             "body_digest": None, "payload_digest": None, "body": body, "payload": payload,
         }  # fmt: skip
-        return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
+        row = self._writer.prepared(given).values()
+        entry: Entry = within_lease(self._db, lambda: self._writer.write([row])[0])
+        return entry
 
     @prepares_to_write
     def append_many(self, entries: NewEntries) -> "WrittenEntries":
@@ -133,9 +135,7 @@ class Journal:
         for given in entries:
             if not known.issuperset(given) or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return within_lease(
-            self._db, partial(self._writer.append_many, self._writer.prepared_many([dict(given) for given in entries]))
-        )
+        return within_lease(self._db, partial(self._writer.write, self._writer.prepared_many([dict(given) for given in entries])))
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:
@@ -185,7 +185,7 @@ class Journal:
             phase=phase and enum_of(ReasoningPhase, phase, "phase").value,
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
-            where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
+            where.add("kind <> 'change'")  # lets the planner use the partial indexes on agent and subtype
         search = _Search(_query(text), oldest_first, page_size(limit), position_of(self._db, after))
         if search.query is not None and not search.query.terms:
             return Page()
@@ -398,7 +398,7 @@ class Journal:
         return undo.run(self._stream_of(table, record_id), record_id, reason, entry)
 
     def _stream_of(self, table: str, record_id: str) -> str:
-        """Name the stream that tells of a record; refuse one that none tells of."""
+        """Return the stream of a record; refuse one without entries."""
         row = self._db.one(
             "select stream from entries where record_table = :table and record_id = :id limit 1",
             {"table": table, "id": record_id},

@@ -41,14 +41,14 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
 
 def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
     """Return a checked entry's columns, in their order, with every secret replaced."""
-    # Whoever gives all of them gives them in their order.
+    # A caller that gives all of them gives them in their order.
     columns = given if len(given) == len(NOTHING) else {**NOTHING, **given}
     columns["redacted"] = int(values.bind_into(columns, given))
     return columns
 
 
 def row_of(values: "Values", given: "dict[str, Any]") -> "Collection[Any]":
-    """Check and redact one of many entries, an interaction unless it says so, and give its columns."""
+    """Check and redact one of many entries, an interaction by default, and return its columns."""
     columns = {**_INTERACTION, **given}
     if columns["body"] is None or not _UNCHECKED.issuperset(given):
         checked(columns)

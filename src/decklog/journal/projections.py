@@ -1,4 +1,4 @@
-"""Comparing the tables with the journal: every row is what its newest entry says."""
+"""Compares the tables with the journal: every row matches its newest entry."""
 
 from dataclasses import fields
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     # The value of a primary key, or the values of one with several parts.
     Key = Any
-    # A record's id, the stream and number of its newest entry, and what that says.
+    # A record's id, the stream and number of its newest entry, and its image.
     _Newest = tuple[str, str, int, str | None]
 
 _TOGETHER = 500
@@ -187,9 +187,9 @@ class Projections:
 
 
 class Image:
-    """What the newest entry of a record says that it is. `values` and `key` are None when that can't be read.
+    """The image of a record in its newest entry. `values` and `key` are None when that can't be read.
 
-    Most rows, written down as an entry has them, are word for word what their entry says: only where one is not, and where the
+    Most rows, written down as an entry has them, match their entry word for word: only where one does not, and where the
     key has several parts, the image is read. To write takes less than to read and compare.
     """
 
@@ -227,7 +227,7 @@ class Image:
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     def says(self, names: "tuple[str, ...]", row: "Row") -> bool:
-        """Return whether a row is just what the image says; False also when that takes a closer look."""
+        """Return whether a row equals the image; False also when that takes a closer look."""
         try:
             if self._record_class.image_of(names, row) == self._payload:
                 return True
@@ -243,7 +243,7 @@ class Image:
 
 @lru_cache
 def _has_text_key(record_class: type[Record]) -> bool:
-    """Return whether the id by which entries know a record is its key as it stands in the row."""
+    """Return whether the id of a record in its entries is the key in its row."""
     types = {field.name: field.type for field in fields(record_class)}
     name, *more = record_class.identity
     return not more and isinstance(kind := types[name], type) and issubclass(kind, str)

@@ -208,7 +208,7 @@ class Replication:
             self._db.put(record_class.table, names, record_class.identity, whole)
 
     def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
-        """List the digests of kept texts and bytes in their order, all of them or so many after one."""
+        """List the digests of kept texts and bytes in their order, all of them or `limit` after one."""
         most = "" if limit is None else f"limit {limit}"
         sql = f"select digest from blobs where digest > :after order by digest {most}"
         _, rows = self._db.read(lambda: self._db.rows(sql, {"after": after}))
@@ -257,7 +257,7 @@ class Replication:
 
 
 def linked(previous: str, values: "dict[str, Any]") -> str:
-    """Hash an entry as it came; a text that has a digest beside it must match it."""
+    """Hash an entry as it came; a text with a digest must match it."""
     digests = {}
     for name in ("body", "payload"):
         text, kept = values[name], values[f"{name}_digest"]

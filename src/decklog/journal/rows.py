@@ -4,6 +4,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
+from decklog.db.base import STREAM_SIZE as STREAM_SIZE
 from decklog.db.where import cursor_of
 from decklog.journal.blobs import kept_text
 from decklog.journal.entry import Entry
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Streams that belong to no run.
 RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger", "@edits"})
-# A position is the stream's number times this, and the entry's number within the stream.
-STREAM_SIZE = 2**32
 COLUMNS = (
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
     *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),

@@ -122,7 +122,7 @@ select s.no, s.name, {_HEAD}
 
 
 def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
-    """Write a cursor that stands at the last entry of every stream, or of those that go on."""
+    """Build a cursor at the last entry of every stream, or of those that go on."""
     if going_on:
         known = db.rows("select coalesce(max(no), 0) from streams", {})[1][0][0]
         rows = db.rows(_GOING_ON, {"known": known})[1]

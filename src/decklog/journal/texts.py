@@ -111,7 +111,7 @@ class Texts:
 
 
 def _covers(event: "tuple[int, Any]", seq: int, at: str, kind: str) -> bool:
-    """Return whether an event of pruning says that texts such as this entry's were dropped."""
+    """Return whether an event of pruning covers texts such as this entry's."""
     told_at, said = event
     before, only = said.get("before"), said.get("kind")
     return told_at > seq and isinstance(before, str) and at < before and only in (None, kind)

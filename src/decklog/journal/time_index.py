@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 # Halves the positions between a stream's first entry and the place behind its last, until one is left: a few dozen look-ups in
-# one statement, so that a server is asked once.
+# one statement, so that it takes one round trip.
 _HALVED = """
 with recursive halves (low, high) as (
   select cast(:start as bigint) + 1,
@@ -43,13 +43,13 @@ class Times:
         if since is not None:
             where.add("pos >= :since", since=self._first_at_or_after(number, to_text(since)))
         if until is not None:
-            # Texts of times have a fixed length, so one more character stands right behind the time itself.
+            # Texts of times have a fixed length, so one more character sorts right after the time itself.
             where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
 
     def last_until(self, number: int, moment: "datetime") -> int:
-        """Return the position up to which a stream tells what records were at a time; its start when that is nothing.
+        """Return the position up to which a stream shows the records at a time; its start when there is none.
 
-        Where times do not only grow, only changes count: an entry that tells of days ago was not there then.
+        Where times do not only grow, only changes count: an entry with an earlier time was not there then.
         """
         start, time = number * STREAM_SIZE, to_text(moment)
         if self._in_order(number):

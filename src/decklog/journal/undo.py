@@ -1,4 +1,4 @@
-"""Taking the last change of a record back: it becomes what its entry before the last one says."""
+"""Undoing the last change of a record: it becomes what it was at its entry before the last one."""
 
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,7 @@ class Undo:
         note = f"undone ({', '.join(back)}): {reason}"
         told = self._writer.changed(record_class, names, row, "changed", note=note, redacted=False)
         told[STREAM] = stream
-        self._writer.change(told, new_stream=False)
+        self._writer.write([told])
         return record_class.from_row(names, row)
 
     def _never(self, record_id: str) -> DecklogError:

@@ -1,24 +1,22 @@
-"""Proving a log: the chains link, every row is what its newest entry says, and what is derived is what it is derived from."""
+"""Verifies a log: the chains link, every row matches its newest entry, and derived data matches its source."""
 
 from functools import partial
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Denied, NotFound, ReadOnly
 from decklog.journal.anchors import Anchors
-from decklog.journal.findings import MOST_PROBLEMS, Problem, Verification, passing_over, resumable
+from decklog.journal.findings import MOST_PROBLEMS, Problem, Verification, resumable
 from decklog.journal.projections import Projections
 from decklog.journal.rows import STREAM_SIZE, heads, number_of
 from decklog.journal.texts import Texts
-from decklog.journal.walk import ALL, Stream, Walk, joined_up, ranges, sound, streams_of
+from decklog.journal.walk import ALL, Stream, Walk, joined_up, sound, streams_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.side_by_side import Part
     from decklog.journal.findings import Sound
-    from decklog.journal.walk import Range
     from decklog.records.record import Record
     from decklog.stores.results.journal import StreamHead
 
@@ -30,8 +28,6 @@ __all__ = ["Problem", "Verification", "Verifier"]
 
 # What is said of a head that was kept when it was verified, and is not there any more as it was.
 CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is not the one that was anchored"
-# Several for each process that may walk them: one that has had more else to do takes fewer.
-_RANGES = 12
 
 
 class Verifier:
@@ -80,7 +76,7 @@ class Verifier:
         """Check in one consistent read, which goes on where something can't be read."""
 
         def check() -> None:
-            # A read whose server went away is asked again, from its beginning.
+            # A read whose server went away is repeated from its beginning.
             self.begin()
             with resumable(self.db):
                 job()
@@ -88,33 +84,8 @@ class Verifier:
         self.db.read(check)
 
     def _read_all(self, checks: "list[Check]", anchors: "Anchors | None" = None) -> None:
-        """Check one thing after the other, the chains first, in one consistent read of one process or of several.
-
-        What others found sound is sound. Where anything is not, it is looked at once more, to name all that is wrong with it.
-        """
-        chains, *others = checks
-        cuts = self._cuts()
-        if len(cuts) == 1:
-            self._read(lambda: self._check_one_by_one(checks, anchors))
-            return
-        plan = [(one, self._parts_of(one)) for one in others]
-        # What takes long comes first, so that nobody has to wait for it; the ranges, of which there are many, fill the rest.
-        parts: list[Part] = [part for _, its in reversed(plan) for part in its]
-        count = len(parts)
-        parts += [partial(self._sound_range, *cut) for cut in cuts]
-
-        def check(found: "list[Any]") -> None:
-            self.begin()
-            with resumable(self.db):
-                if not joined_up(self.db, found[count:], self.result):
-                    chains(self)
-                for one, its in plan:
-                    came = [found[parts.index(part)] for part in its]
-                    one(self) if None in came else self.result.add(came)
-                if anchors is not None:
-                    self._check_anchors(anchors)
-
-        self.db.read_shared(parts, check)
+        """Check one thing after the other in one consistent read."""
+        self._read(lambda: self._check_one_by_one(checks, anchors))
 
     def _check_one_by_one(self, checks: "list[Check]", anchors: "Anchors | None") -> None:
         for check in checks:
@@ -122,38 +93,12 @@ class Verifier:
         if anchors is not None:
             self._check_anchors(anchors)
 
-    def _cuts(self) -> "list[tuple[int, int]]":
-        """Cut the chains into ranges; one where that is not worth it, or can't be."""
-
-        def cut() -> "list[tuple[int, int]]":
-            with resumable(self.db), passing_over(self.db):
-                return ranges(self.db, _RANGES)
-            return [ALL]
-
-        return self.db.read(cut)
-
-    def _parts_of(self, check: "Check") -> "list[Callable[[], Sound | None]]":
-        """Return a check as parts that only tell whether all is well."""
-        if check is Verifier._check_text and (its := self.db.sound_text()):
-            return [partial(self._sound_text, part) for part in its]
-        return [partial(self.sound, check)]
-
     def sound(self, check: "Check") -> "Sound | None":
         """Look at one thing, in a read; None where anything is not as it should be."""
         alone = Verifier(self.db, self.classes, self._audits)
         with resumable(self.db):
             check(alone)
         return (alone.result.records, alone.result.unchecked) if alone.result.ok else None
-
-    def _sound_text(self, part: "Callable[[], bool]") -> "Sound | None":
-        is_sound = False
-        with resumable(self.db), passing_over(self.db):
-            is_sound = part()
-        return (0, []) if is_sound else None
-
-    def _sound_range(self, start: int, last: int) -> "Range | None":
-        with resumable(self.db):
-            return sound(self.db, start, last)
 
     def _check_chains(self) -> None:
         if joined_up(self.db, [sound(self.db, *ALL)], self.result):
@@ -180,7 +125,7 @@ class Verifier:
         return streams, unreadable
 
     def _check_stream(self, name: str, anchors: "Anchors | None") -> None:
-        """Walk one stream, and compare the records that it tells of."""
+        """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
             from decklog.db.near_ids import meant
@@ -191,7 +136,7 @@ class Verifier:
         if anchors is not None:
             self._check_anchors(anchors)
 
-    # What no entry tells: the schema, the indexes, the words that entries are found by, and what the stores derive
+    # What is in no entry: the schema, the indexes, the text index, and what the stores derive
 
     def checks(self) -> "dict[str, Check]":
         """List all checks but that of the chains, by what they look at."""
@@ -212,7 +157,7 @@ class Verifier:
 
     def _check_indexes(self) -> None:
         with self.result.checking(self.db, "the indexes"):
-            # Rows are looked up by their keys: an index that says another key than the row does would hide what became of it.
+            # Rows are looked up by their keys: an index with another key than the row would hide its changes.
             for problem in self.db.check_indexes(MOST_PROBLEMS):
                 self.result.bad(**problem)
 

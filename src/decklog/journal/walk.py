@@ -1,8 +1,7 @@
-"""Walking the chains: every entry follows from the one before it, stands where it should, and belongs to a stream that is known.
+"""Walks the chains: every entry follows from the one before it, is in its place, and belongs to a known stream.
 
-All streams are walked in one read of the table, in the order it lies in: asking for each by itself would cost a server more
-than walking most of them. `sound` does so in few steps an entry, range by range, and only says whether all is as it should be;
-where it is not, `Walk` names everything that is wrong.
+All streams are walked in one read of the table, in its order: a query for each stream costs a server more than walking most of
+them. `sound` takes few steps an entry and only returns whether all is well; where it is not, `Walk` names all that is wrong.
 """
 
 from itertools import chain as joined
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     Named = tuple[int, str, str, str, object]
 
     class Stream(NamedTuple):
-        """What a stream's own row says."""
+        """A stream's own row."""
 
         name: str
         number: int
@@ -59,22 +58,6 @@ select s.no, (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and
 """
 # What the first entry of a stream follows from.
 _NOTHING = chain.START, 0, ""
-# A smaller range would take longer to hand out than it is worth.
-_LEAST_ENTRIES = 5_000
-
-
-def ranges(db: "Database", count: int) -> "list[tuple[int, int]]":
-    """Cut all positions into about so many ranges with as many entries each, or fewer; one where there are few entries."""
-    lasts = ends(db)
-    size = max(_LEAST_ENTRIES, sum(last - number * STREAM_SIZE for number, last in lasts) // count + 1)
-    cuts, room = [_FIRST], size
-    for number, last in lasts:
-        at = number * STREAM_SIZE
-        while last - at > room:
-            at, room = at + room, size
-            cuts.append(at + 1)
-        room -= last - at
-    return list(zip(cuts, (*(cut - 1 for cut in cuts[1:]), _LAST), strict=True))
 
 
 def joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list[Piece]]":

@@ -141,7 +141,7 @@ class Record:
     def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
         """Build the record from a row of its table. Times, enumerations and JSON are decoded on first access."""
         names = tuple(names)
-        keys = _keys_of(cls, names)
+        keys = _keys_of(cls, names)  # type: ignore[arg-type]
         if keys is None:
             columns = cls.upcast(dict(zip(names, row, strict=True)))
             return cls.from_row(columns, tuple(columns.values()))

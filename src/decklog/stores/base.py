@@ -220,7 +220,7 @@ class Store:
     ) -> list[R]:
         """Write an entry for each record that was changed."""
         if len(rows) == 1:
-            self._writer.change(self._writer.changed(record_class, names, rows[0], "changed", note, redacted))
+            self._writer.write([self._writer.changed(record_class, names, rows[0], "changed", note, redacted)])
             return [record_class.from_row(names, rows[0])]
         if rows:
             self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
@@ -279,7 +279,7 @@ class Store:
         redacted: bool,
         new_stream: bool = False,
     ) -> None:
-        self._writer.change(self._as_entry(record_class, names, row, did, note, redacted), new_stream)
+        self._writer.write([self._as_entry(record_class, names, row, did, note, redacted)], new_stream=new_stream)
 
     def _as_entry(
         self,

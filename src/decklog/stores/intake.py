@@ -50,7 +50,7 @@ class Intake(Store):
         for stream in sorted({entry[chain.STREAM] for entry in entries}):
             self._db.memo["head", stream] = self._writer.head(stream)
         self._db.insert(record_class.table, names, rows)
-        self._writer.append_many(entries)
+        self._writer.write(entries)
 
     def prepared_all(self, given: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """Return the columns of entries that are given as the arguments of `append`."""
@@ -66,7 +66,7 @@ class Intake(Store):
 
     def append_all(self, prepared: list[tuple[Any, ...]]) -> "WrittenEntries":
         """Append entries of streams that are there, as they were prepared."""
-        return self._writer.append_many(prepared)
+        return self._writer.write(prepared)
 
     def seek_all(self, record_class: type[R], identities: Sequence[Sequence[str]]) -> dict[tuple[Any, ...], R]:
         """Look many records up by their identities; those that are not there are left out."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict
 from decklog.db.sqlite.backup import publish
-from decklog.transfer.move.move import Move, is_same
+from decklog.transfer.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
 
@@ -31,7 +31,7 @@ class BackedUp:
 
 
 def default_path(log: "Decklog") -> str:
-    """Name a new backup: beside a SQLite log, in the present folder for a server."""
+    """Name a new backup: next to a SQLite log, in the present folder for a server."""
     moment = to_text(log.clock.now())[:19].replace(":", "")
     folder = os.path.dirname(log.db.target) if log.db.engine == "sqlite" else os.getcwd()
     return os.path.join(folder, f"decklog-{moment}Z.backup.db")
@@ -40,7 +40,7 @@ def default_path(log: "Decklog") -> str:
 def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False, progress: Progress = silent) -> BackedUp:
     """Write a consistent copy as a SQLite file that only its owner can read.
 
-    A file that is there already is kept, unless `overwrite` says otherwise.
+    An existing file is kept, unless `overwrite` is set.
     """
     path = os.path.abspath(path or default_path(log))
     if os.path.lexists(path) and (not overwrite or is_same(path, log.db.target)):

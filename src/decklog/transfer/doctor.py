@@ -34,7 +34,7 @@ def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False, pro
 
 
 def holders(log: "Decklog") -> "list[dict[str, object]]":
-    """List the processes that write to a SQLite log at this moment, as far as the system tells."""
+    """List the processes that write to a SQLite log at this moment, on systems with /proc/locks."""
     if log.db.engine != "sqlite":
         return []
     return [holder for holder in holders_of(f"{log.db.target}-lock") if holder["exclusive"]]

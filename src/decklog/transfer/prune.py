@@ -11,8 +11,7 @@ from decklog.db.where import enum_of
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
 from decklog.journal.rows import STREAM_SIZE, number_of
-from decklog.transfer.pace import Pace
-from decklog.transfer.progress import Progress, silent
+from decklog.transfer.progress import Pace, Progress, silent
 from decklog.transfer.reading import NAMED
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Prune:
         self._db = log.db
         self._kind = kind
         self._progress = progress
-        # Streams that were told what goes, and streams that named the blobs that go.
+        # Streams with an entry about what goes, and streams that named the blobs that go.
         self._told: set[str] = set()
         self._owners: set[str] = set()
         self._bound: dict[str, Any] = {"before": to_text(log.clock.now() - older_than), "kind": kind}
@@ -98,7 +97,7 @@ class Prune:
         return number * STREAM_SIZE, (number + 1) * STREAM_SIZE
 
     def run(self, *, apply: bool = False) -> Pruned:
-        """Return what would go; with `apply`, drop it. Each stream gets an entry that says so before its first text goes."""
+        """Return what would go; with `apply`, drop it. Each stream gets an entry about it before its first text goes."""
         heads = self._log.journal.heads()
         result = Pruned(before=self._bound["before"], applied=apply)
         self._count(heads, result)

@@ -1,4 +1,4 @@
-"""Reading a log in batches of bounded size, whatever the sizes of its streams and entries."""
+"""Reading a log in batches of bounded size."""
 
 import re
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
 
 
 def digests_in(entry: "Entry") -> "Iterator[str]":
-    """Yield the digests that an entry may name: of its texts, and of what the record it tells of refers to."""
+    """Yield the digests that an entry may name: of its texts, and of what its record refers to."""
     for name in ("body_digest", "payload_digest"):
         if entry[name] is not None:
             yield entry[name]

@@ -13,7 +13,7 @@ from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, look
 from decklog.db.sqlite.holders import holders_of
-from decklog.transfer.move.move import is_same
+from decklog.transfer.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
 
@@ -38,7 +38,7 @@ class Restored:
 
 
 def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Progress = silent) -> Restored:
-    """Replace a log by a backup. The log that is there is kept beside it; a backup that does not verify changes nothing."""
+    """Replace a log by a backup. The present log is kept next to it; a backup that does not verify changes nothing."""
     backup, path = os.path.abspath(backup), os.path.abspath(path)
     if look(backup) is not FileState.DATABASE:
         raise NotFound(f"there is no backup at {backup}", path=backup)

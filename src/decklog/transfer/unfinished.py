@@ -14,7 +14,7 @@ _NAMED = re.compile(
     r"\.(?P<pid>\d+)\.(partial|restoring)(-wal|-shm|-lock|-journal|-owner)?$|^\.decklog-recover-(?P<recovering>\d+)-"
 )
 _OWNER = "-owner"
-# Another machine, or a container, may have processes of its own numbers; one that is at work touches its files.
+# Another machine or container may use the same process numbers; a process at work touches its files.
 _SECONDS_UNTOUCHED = 3600.0
 
 

@@ -1,6 +1,6 @@
-"""Verifying a log step by step: each is a short read of its own, told when it is done, so that it can be stopped and go on.
+"""Verifying a log step by step: each is a short read that reports when it is done, so that it can be stopped and resumed.
 
-What was walked is kept as the heads of the chains, and whoever goes on compares these and walks what came after them. All else
+What was walked is kept as the heads of the chains, and the next run compares these and walks what came after them. All else
 is compared anew: a record may have been changed since. Where anything is not as it should be, the whole log is looked at in one
 read, which names all that is wrong.
 """
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
     Head = tuple[int, str, str, bool]
 
-# So many entries are walked in one step: about a second's work.
+# Entries in one step: about a second's work.
 _STEP = 20_000
 _AT_ONCE = 400
 CHAINS = "chains"
 
 
 class Steps:
-    """Verifies a log from what is known of it; `known` are the heads that the steps before have told, all of them together."""
+    """Verifies a log from what is known of it; `known` are the heads that the steps before have reported."""
 
     def __init__(self, log: "Decklog", known: "Mapping[str, Any] | None" = None) -> None:
         self._db = log.db

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from decklog import Damaged, Decklog, Invalid
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from tests.db.tampering import PostgresVictim, SqliteVictim
 
 SECRET = "ghp_" + "A1b2C3d4E5f6" * 3

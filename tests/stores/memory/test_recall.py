@@ -186,7 +186,7 @@ def test_sound_advice_comes_before_advice_that_did_harm(log: Decklog) -> None:
 
 
 def test_lessons_of_a_moved_log_are_found(log: Decklog, tmp_path: Path) -> None:
-    from decklog.transfer.move.move import Move
+    from decklog.transfer.move import Move
 
     lesson = log.memory.remember("failure_patterns", "A deadlock means two locks in two orders")
     with Decklog.open(tmp_path / "moved.db") as other:

@@ -11,9 +11,8 @@ import pytest
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.overview import picture
 from decklog.stores.runs import history, timeline
-from decklog.transfer.jsonl.export import JsonlExport
-from decklog.transfer.jsonl.load import JsonlImport
-from decklog.transfer.move.move import Move
+from decklog.transfer.jsonl import JsonlExport, JsonlImport
+from decklog.transfer.move import Move
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
 

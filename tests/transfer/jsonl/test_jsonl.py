@@ -8,10 +8,8 @@ from decklog import Conflict, Decklog, Invalid, ManualClock
 from decklog.core.errors import Damaged, DecklogError, TooLarge
 from decklog.journal import chain
 from decklog.records.values import to_json
-from decklog.transfer.jsonl import load as jsonl_load
-from decklog.transfer.jsonl.export import JsonlExport
-from decklog.transfer.jsonl.file_names import file_of
-from decklog.transfer.jsonl.load import JsonlImport
+from decklog.transfer import jsonl as jsonl_load
+from decklog.transfer.jsonl import JsonlExport, JsonlImport, file_of
 from tests.transfer.conftest import exported, fill
 
 

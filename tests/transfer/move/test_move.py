@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Conflict, Decklog, ManualClock
 from decklog.core.errors import Invalid
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from tests.transfer.conftest import exported, fill
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))

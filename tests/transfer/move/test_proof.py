@@ -8,8 +8,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.core.errors import Damaged
 from decklog.journal.blobs import keep
-from decklog.transfer.move import child
-from decklog.transfer.move.move import Move
+from decklog.transfer.move import Move
 from tests.db.processes import alone
 from tests.transfer.conftest import Filled, exported
 
@@ -99,24 +98,6 @@ def test_a_text_that_only_the_source_dropped_is_no_loss(log: Decklog, source: De
     Move(source, log).run()
     tamper(source, TAMPERED["a text dropped"][0])
     assert Move(source, log).run().verified == 360
-
-
-# Which engine tells of a row is all the same to a process; only bytes come in another form from a server.
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("target", "how"),
-    [("sqlite", "a row altered"), ("postgres", "a row missing"), ("postgres", "a blob altered")],
-    indirect=["target"],
-)
-def test_a_second_process_finds_the_same_in_the_tables(
-    log: Decklog, source: Decklog, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(child, "WORTH_A_PROCESS", 1)
-    assert Move(source, log).run().verified == 360
-    statements, says = TAMPERED[how]
-    tamper(log, statements)
-    with pytest.raises(Damaged, match=says):
-        Move(source, log).run()
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.transfer.report.week import day_meant, week_of
-from decklog.transfer.report.week_texts import markdown
+from decklog.transfer.report.week import day_meant, markdown, week_of
 from tests.cli.conftest import Program
 from tests.pictures import sample_log
 

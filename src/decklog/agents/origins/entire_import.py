@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.entries import run_of_session
 from decklog.agents.history import HistoryImport
 from decklog.core.errors import NotFound
-from decklog.importing.private_folder import PrivateFolder
+from decklog.importing.source import PrivateFolder
 from decklog.provenance.formats.entire import EntireCheckpoint, EntireSession, read_checkpoints, read_transcript
 from decklog.stores.runs.run import ENDED
 

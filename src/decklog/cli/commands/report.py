@@ -27,8 +27,7 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
 
     A week begins on Monday, in UTC.
     """
-    from decklog.transfer.report.week import day_meant, week_of
-    from decklog.transfer.report.week_texts import markdown
+    from decklog.transfer.report.week import day_meant, markdown, week_of
 
     with call.open(writing=False) as log:
         now = log.clock.now()
@@ -44,7 +43,7 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
 
 def _write_page(found: Any, path: str, now: Any, *, overwrite: bool) -> dict[str, Any]:
     from decklog.transfer.report.document import document, write_file
-    from decklog.transfer.report.week_texts import page
+    from decklog.transfer.report.week import page
 
     path = os.path.abspath(path)
     size = write_file(path, document(found.title, page(found), now), overwrite=overwrite)

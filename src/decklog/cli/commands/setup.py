@@ -183,7 +183,7 @@ def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
 
 def _copy(found: LogLocation, target: Decklog) -> None:
     from decklog.transfer.doctor import holders
-    from decklog.transfer.move.move import Move
+    from decklog.transfer.move import Move
 
     with found.open() as source:
         if held := holders(source):

@@ -60,7 +60,7 @@ export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in
 @click.pass_obj
 def export_jsonl(call: Invocation, folder: str, stream: str | None) -> int:
     """Write every stream as a file of JSON lines that git can merge, hash chain and blobs included."""
-    from decklog.transfer.jsonl.export import JsonlExport
+    from decklog.transfer.jsonl import JsonlExport
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         return show(JsonlExport(log, folder, meter).run(stream), as_json=call.json)
@@ -71,7 +71,7 @@ def export_jsonl(call: Invocation, folder: str, stream: str | None) -> int:
 @click.pass_obj
 def import_jsonl(call: Invocation, folder: str) -> int:
     """Take in a folder that `export jsonl` wrote; what is here already is compared and skipped."""
-    from decklog.transfer.jsonl.load import JsonlImport
+    from decklog.transfer.jsonl import JsonlImport
 
     with call.open(create=True) as log, ProgressMeter() as meter:
         return show(JsonlImport(log, folder, meter).run(), as_json=call.json)
@@ -101,7 +101,7 @@ def move(call: Invocation, target: str, source: str | None) -> int:
     The source is only read and stays as it is. After an interruption, the same command goes on where it was.
     """
     from decklog.log import Decklog
-    from decklog.transfer.move.move import Move
+    from decklog.transfer.move import Move
 
     with _source(call, source) as log, Decklog.open(target, migrate=True) as other, ProgressMeter() as meter:
         moved = Move(log, other, meter).run()

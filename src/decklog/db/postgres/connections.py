@@ -3,36 +3,45 @@
 import logging
 import time
 from contextlib import contextmanager
-from threading import Lock
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from decklog.core.clock import Clock
 from decklog.core.errors import Closed, ReadOnly
+from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
-from decklog.db.postgres.clock import ServerClock
-from decklog.db.postgres.keep_alive import KeepAlive
-from decklog.db.postgres.wire import PipelineConnection, Silent
-from decklog.db.undoing import Undoing
+from decklog.db.postgres.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
     Connection = psycopg.Connection[Any]
-    Pool = ConnectionPool["PatientConnection"]
+    Pool = ConnectionPool["LogConnection"]
 
 CHANNEL = "decklog"
 _MARGIN_SECONDS = 5.0
+# How long a signal such as Ctrl-C may wait, as in psycopg.
+_SECONDS_BETWEEN_SIGNALS = 0.1
 # A machine that is gone without a word is noticed by the system, in about half a minute.
 _KEEP_ALIVE: "dict[str, Any]" = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
-# A handler of its own, so that Python does not print for want of one that every connection of a lost server is lost.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+# How long the server waits for the next statement of a verb's own transaction, which is retried with twice the time.
+VERB_SECONDS = 0.5
+# The same for a block of the caller's code, which is never retried.
+BLOCK_SECONDS = 1.5
+_SECONDS_BETWEEN_PINGS = 0.06
+_SECONDS_UNUSED = 2.0
+# Without a handler, Python would print a warning for every connection of a lost server.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
-class PatientConnection(psycopg.Connection["Any"]):
-    """A connection that gives a server up which says nothing at all for so many seconds; None waits for ever."""
+class LogConnection(psycopg.Connection["Any"]):
+    """A connection that gives up a server which is silent for `patience_seconds`; None waits for ever."""
 
     patience_seconds: float | None = None
 
@@ -40,17 +49,12 @@ class PatientConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
-        self._wire: PipelineConnection | None = None
-        self.made_at = self.used_at = time.monotonic()
-        # How long the server waits for the next statement of the write transaction that is open; 0 without one.
-        self.idle_seconds = 0.0
+        self.made_at = time.monotonic()
 
-    @property
-    def wire(self) -> PipelineConnection:
-        """Speaks to the server by the shortest way."""
-        if self._wire is None:
-            self._wire = PipelineConnection(self)
-        return self._wire
+    @cached_property
+    def session(self) -> Session:
+        """Runs the statements of transactions."""
+        return Session(self)
 
     @classmethod
     def connect(  # type: ignore[override]
@@ -59,28 +63,80 @@ class PatientConnection(psycopg.Connection["Any"]):
         """Connect, or take the connection that has reached the server already."""
         return reached.pop() if reached else super().connect(conninfo, **how)
 
-    def wait(self, gen: "Any", *args: "Any", **kwargs: "Any") -> "Any":
-        if self.patience_seconds is None:
-            return super().wait(gen, *args, **kwargs)
+    def wait(self, gen: "Any", interval: float = _SECONDS_BETWEEN_SIGNALS, timeout: float | None = None) -> "Any":
         try:
-            return super().wait(_ended(gen, time.monotonic() + self.patience_seconds), *args, **kwargs)
-        except Silent:
-            # It may still answer to what was asked: this connection can't be used for anything else.
-            self.close()
+            return super().wait(gen, interval, self.patience_seconds if timeout is None else timeout)
+        except psycopg.OperationalError as problem:
+            if problem.sqlstate is None:
+                # It may still answer to what was asked: this connection can't be used for anything else.
+                self.close()
             raise
 
 
-def _ended(gen: "Any", end: float) -> "Any":
-    """Go on with what waits for the server until the time is over."""
-    try:
-        wanted = next(gen)
+class ServerClock(Clock):
+    """Returns the server's time, so that workers on many machines agree on when a lease ends."""
+
+    def __init__(self) -> None:
+        self._looked: tuple[datetime, float] | None = None
+        self._last = datetime.min.replace(tzinfo=UTC)
+
+    def set(self, server: datetime, at: float) -> None:
+        """Set the server's time at a moment of the monotonic clock."""
+        self._looked = server.astimezone(UTC), at
+
+    def now(self) -> datetime:
+        if self._looked is None:
+            return super().now()
+        server, at = self._looked
+        # This machine may have run ahead a little; time never goes back.
+        self._last = max(self._last, server + timedelta(seconds=time.monotonic() - at))
+        return self._last
+
+
+class KeepAlive:
+    """Pings the connections that have a write transaction open.
+
+    The server ends a transaction whose client is silent, so that a frozen process blocks nobody. A slow caller is not frozen. The
+    thread ends when no transaction has been open for a while.
+    """
+
+    def __init__(self, idle_seconds: float) -> None:
+        # A caller that does nothing for this long counts as frozen too.
+        self._idle_seconds = idle_seconds
+        self._lock = Lock()
+        self._open: set[LogConnection] = set()
+        self._thread: Thread | None = None
+
+    def add(self, connection: "LogConnection", idle_seconds: float) -> None:
+        """Ping a connection from now on: the server ends its transaction after a silence of `idle_seconds`."""
+        connection.session.used_at, connection.session.idle_seconds = time.monotonic(), idle_seconds
+        with self._lock:
+            self._open.add(connection)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="decklog keep-alive", daemon=True)
+                self._thread.start()
+
+    def remove(self, connection: "LogConnection") -> None:
+        connection.session.stop_pings()
+        with self._lock:
+            self._open.discard(connection)
+
+    def _run(self) -> None:
+        used_at = time.monotonic()
         while True:
-            ready = yield wanted
-            if not ready and time.monotonic() > end:
-                raise Silent("the server does not answer")
-            wanted = gen.send(ready)
-    except StopIteration as over:
-        return over.value
+            time.sleep(_SECONDS_BETWEEN_PINGS)
+            now = time.monotonic()
+            with self._lock:
+                connections = list(self._open)
+                if connections:
+                    used_at = now
+                elif now - used_at > _SECONDS_UNUSED:
+                    self._thread = None
+                    return
+            for connection in connections:
+                idle = now - connection.session.used_at
+                if _SECONDS_BETWEEN_PINGS / 2 < idle < self._idle_seconds:
+                    connection.session.ping()
 
 
 class PostgresConnections:
@@ -110,7 +166,7 @@ class PostgresConnections:
         self._renewed_at = 0.0
         self._pool: Pool | None = None
         # The connection by which the server was first reached, until the pool takes it.
-        self._reached: list[PatientConnection] = []
+        self._reached: list[LogConnection] = []
         self._listening: Connection | None = None
 
     def pool(self) -> "Pool":
@@ -120,12 +176,12 @@ class PostgresConnections:
             if self._pool is None:
                 self._reached = [self._connected()]
                 pool = self._make_pool()
-                # Whoever asks before the first connection is in it makes it open a second one.
+                # A request before the first connection is in the pool would open a second one.
                 pool.wait(self.busy_seconds)
                 self._pool = pool
             return self._pool
 
-    def taken(self) -> "tuple[Pool, PatientConnection]":
+    def taken(self) -> "tuple[Pool, LogConnection]":
         """Take a connection out of the pool; one that is out of date is replaced."""
         pool = self.pool()
         while (connection := pool.getconn()).made_at < self._renewed_at:
@@ -143,14 +199,13 @@ class PostgresConnections:
             min_size=1,
             max_size=self.pool_size,
             timeout=self.busy_seconds,
-            connection_class=PatientConnection,
+            connection_class=LogConnection,
             kwargs={"reached": self._reached, **self._how()},
             configure=self._configure,
             open=True,
         )
 
     def _how(self) -> "dict[str, Any]":
-        # The wire prepares what comes again. Where psycopg did too, it would make the server forget everything after a rollback.
         return {"autocommit": True, "prepare_threshold": None, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE}
 
     @property
@@ -174,9 +229,9 @@ class PostgresConnections:
         """Connect once without the pool, which would take a server that does not answer for one that is busy."""
         self._connected().close()
 
-    def _connected(self) -> PatientConnection:
+    def _connected(self) -> LogConnection:
         try:
-            return PatientConnection.connect(self.url, **self._how())
+            return LogConnection.connect(self.url, **self._how())
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 

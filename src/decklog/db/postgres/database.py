@@ -1,71 +1,42 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import psycopg
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
-from decklog.db.base import PARAMETER, Database
-from decklog.db.postgres import bulk, errors, portal, schema
+from decklog.db.base import Database, upsert_of
+from decklog.db.postgres import errors, schema
 from decklog.db.postgres.connections import CHANNEL, PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
+from decklog.db.postgres.session import NotBegun
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
-from decklog.db.postgres.wire import Again
-from decklog.db.statements import Statements
+from decklog.db.statements import PARAMETER, Statements
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from psycopg.pq.abc import PGresult
+
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
-    from decklog.db.postgres.wire import Result
+    from decklog.db.postgres.session import Statement, Take
     from decklog.db.search.entries import Found, Search
 
-# In the order of the function's own parameters.
-_APPEND = """
-select new_pos, new_hash
-  from append_entry(
-    :before, :after, :stream, :at, :kind, :subtype, :agent, :agent_id, :group_id, :task_id, :iteration, :phase, :confidence,
-    :redacted, :key, :record_table, :record_id, :refs, :body_digest, :payload_digest, :body, :payload, :channel
-  )
-"""
-
-
-_STREAM_SIZE = 2**32
 # The first half of the advisory locks of streams that have no entry yet.
 _BEGINNING = 0x6465636B
-_LOCK_STREAM = "select no from streams where name = :stream for update"
-# A record without a run of its own is told in the ledger's stream.
-_LOCK_STREAM_OF = """
-select s.no
-  from {table} r
-  join streams s on s.name = coalesce(r.run_id, '@ledger')
- where r.id = :id
-   for update of s
-"""
-# What is to be known once a stream is locked: which schema this is, where the stream ends, and whether anybody listens to it. A
-# statement of its own, since one that waits for a lock sees what there was before it waited.
-_LOCKED = f"""
-select v.version, s.name, s.no, e.pos, e.hash, e.at,
-       exists (select 1 from listeners l where l.stream in (s.name, '*') and l.until > now())
-  from (select max(version) as version from schema_steps) v
-  left join {{stream}}
-  left join lateral (
-    select pos, hash, at
-      from entries
-     where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE}
-     order by pos desc
-     limit 1
-  ) e on true
-"""
-_STREAM = _LOCKED.format(stream="streams s on s.name = :stream")
-_STREAM_OF = "({table} r join streams s on s.name = coalesce(r.run_id, '@ledger')) on r.id = :id"
+_LOCK_STREAM = "select * from lock_stream(:stream)"
+# A record without a run belongs to the ledger's stream.
+_LOCK_STREAM_OF = "select * from lock_stream((select coalesce(run_id, '@ledger') from {table} where id = :id))"
+# From this number of rows on a copy is faster than inserts.
+_WORTH_A_COPY = 50
 
 
 class PostgresDatabase(Database):
@@ -75,9 +46,7 @@ class PostgresDatabase(Database):
     finds_tags_by_search = False
     locks_rows = True
     packs_blobs = False
-    # Of all logs of a process: how a statement is spelled depends on nothing else.
-    _spelled: "Statements[str]" = Statements()
-    # The same as libpq takes it, with its parameters' names in the order of their numbers.
+    # Statements with numbered parameters, and the parameters' names in that order; shared by all logs of a process.
     _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()
 
     def __init__(self, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
@@ -115,7 +84,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def patiently(self) -> "Iterator[None]":
-        connection = self._transactions.here()
+        connection = self._transactions.connection()
         usual, connection.patience_seconds = connection.patience_seconds, None
         try:
             yield
@@ -147,12 +116,6 @@ class PostgresDatabase(Database):
 
     # Statements
 
-    def _spell(self, sql: str) -> str:
-        spelled = self._spelled.get(sql)
-        if spelled is None:
-            spelled = self._spelled.keep(sql, PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")))
-        return spelled
-
     def _number(self, sql: str) -> "tuple[bytes, tuple[str, ...]]":
         numbers: dict[str, int] = {}
 
@@ -162,30 +125,45 @@ class PostgresDatabase(Database):
         text = PARAMETER.sub(numbered, sql).encode()
         return self._numbered.keep(sql, (text, tuple(numbers)))
 
-    def _ask(self, how: "Callable[..., T]", sql: str, parameters: "Mapping[str, Any]", *more: "Any") -> "T":
-        """Send a statement in one of the wire's ways."""
+    def _run(self, sql: str, parameters: "Mapping[str, Any]") -> "PGresult":
         text, names = self._numbered.get(sql) or self._number(sql)
-        return self._heard(how, text, [parameters[name] for name in names], *more)
-
-    def _heard(self, how: "Callable[..., T]", *what: "Any") -> "T":
-        """Do something on the wire, and tell in our words what the server says against it."""
         try:
-            return how(*what)
-        except Again as problem:
-            if not self._transactions.is_held():
-                raise
-            raise given_up(problem) from problem.__cause__  # a block of the caller's own is never run again
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
-        except UnicodeEncodeError as problem:
-            raise Invalid(f"a value can't be stored: {problem}") from None
+            return self._transactions.session().run(text, [parameters[name] for name in names])
+        except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
+            raise self._translate(problem) from problem.__cause__ or problem
+
+    def _queue(self, sql: str, parameters: "Mapping[str, Any]", take: "Take | None" = None) -> "Statement":
+        """Send a statement together with the next one."""
+        text, names = self._numbered.get(sql) or self._number(sql)
+        with self._translated():
+            return self._transactions.session().queue(text, [parameters[name] for name in names], take)
+
+    def _flush(self) -> None:
+        with self._translated():
+            self._transactions.session().flush()
+
+    @contextmanager
+    def _translated(self) -> "Iterator[None]":
+        """Raise our errors instead of psycopg's."""
+        try:
+            yield
+        except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
+            raise self._translate(problem) from problem.__cause__ or problem
+
+    def _translate(self, problem: Exception) -> Exception:
+        if isinstance(problem, NotBegun):
+            # A block of the caller's own code is never run again.
+            return given_up(problem) if self._transactions.is_held() else problem
+        if isinstance(problem, psycopg.Error):
+            return errors.translate(problem)
+        return Invalid(f"a value can't be stored: {problem}")
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
-        result, found = self._ask(self._transactions.wire().rows, sql, parameters)
-        return self._names_of(sql, result), found
+        result = self._run(sql, parameters)
+        return self._names_of(sql, result), self._transactions.session().rows_of(result)
 
-    def _names_of(self, sql: str, result: "Result") -> "tuple[str, ...]":
-        # Describing forty columns takes as long as asking for them: it is done once for each statement.
+    def _names_of(self, sql: str, result: "PGresult") -> "tuple[str, ...]":
+        # Describing forty columns takes as long as the query: it is done once for each statement.
         names = self._names.get(sql)
         if names is None:
             columns = (result.fname(place) or b"" for place in range(result.nfields))
@@ -193,70 +171,74 @@ class PostgresDatabase(Database):
         return names
 
     def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
-        wire = self._transactions.wire()
-        found: list[list[Row]] = []
-        statement = self._ask(wire.later, sql, parameters, found.append)
+        statement = self._queue(sql, parameters)
 
         def answer() -> "tuple[tuple[str, ...], list[Row]]":
-            if not found:
-                self._heard(wire.flush)
+            if statement.result is None:
+                self._flush()
             assert statement.result is not None
-            return self._names_of(sql, statement.result), found[0]
+            return self._names_of(sql, statement.result), self._transactions.session().rows_of(statement.result)
 
         return answer
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
-        _, found = self._ask(self._transactions.wire().rows, sql, parameters)
+        found = self._transactions.session().rows_of(self._run(sql, parameters))
         return found[0] if found else None
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
-        return self._ask(self._transactions.wire().count, sql, parameters)
+        return self._run(sql, parameters).command_tuples or 0
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         text, names = self._numbered.get(sql) or self._number(sql)
-        yield from portal.each(self._transactions.at(), text, [parameters[name] for name in names], self._heard)
+        with self._translated():
+            yield from self._transactions.session().each(text, [parameters[name] for name in names])
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
-        if len(parameters) >= bulk.WORTH_A_COPY:
-            with _translated():
-                bulk.many(self._transactions.here(), sql, self._spell(sql), parameters)
-            return
-        # All on one way: each waits for the last.
-        for bound in parameters[:-1]:
-            self._ask(self._transactions.wire().later, sql, bound)
-        if parameters:
-            self.count(sql, parameters[-1])
+        for bound in parameters:
+            self._queue(sql, bound)
+        self._flush()
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        if len(rows) < bulk.WORTH_A_COPY:
-            self.many(self.insert_of(table, names), [dict(zip(names, row, strict=True)) for row in rows])
+        if len(rows) >= _WORTH_A_COPY:
+            self._copy(table, names, rows)
             return
-        with _translated():
-            bulk.insert(self._transactions.here(), table, names, rows)
+        sql = self.insert_of(table, names)
+        for row in rows:
+            self._queue(sql, dict(zip(names, row, strict=True)))
 
     def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
-        if len(rows) < bulk.WORTH_A_COPY:
+        if len(rows) < _WORTH_A_COPY:
             super().put(table, names, identity, rows)
             return
-        with _translated():
-            bulk.put(self._transactions.here(), table, names, identity, rows)
+        staged = f"staged_{table}"
+        self.count(f"create temporary table if not exists {staged} (like {table}) on commit delete rows", {})
+        self.count(f"truncate {staged}", {})
+        self._copy(staged, names, map(itemgetter(*names), rows))
+        self.count(upsert_of(table, names, identity, f"select {', '.join(names)} from {staged}"), {})
+
+    def _copy(self, table: str, names: "tuple[str, ...]", rows: "Iterable[Row]") -> None:
+        text = f"copy {table} ({', '.join(names)}) from stdin".encode()
+        with (
+            self._translated(),
+            self._transactions.exclusive() as connection,
+            connection.cursor() as cursor,
+            cursor.copy(text) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
 
     def hold(self, table: str) -> None:
-        # Whoever wrote to the table waits for nobody: this waits until they have committed, and what they wrote can be seen.
+        # This waits until the writers of the table have committed, and sees what they wrote.
         self.rows(f"lock table {table} in exclusive mode", {})
 
     def lock_stream(self, stream: str) -> int | None:
         memo = self.memo
-        if ("stream", stream) not in memo and ("lock", stream) in memo:
-            self._heard(self._transactions.wire().flush)
-        if ("stream", stream) not in memo:
-            # One that was not there when it was to be locked may have been begun since.
-            self._lock_next(_LOCK_STREAM, _STREAM, {"stream": stream})
-            self._heard(self._transactions.wire().flush)
+        self.lock_stream_next(stream)
+        self._flush()
         # Decisions about runs read @desk before and after they lock a run: locking its name too would deadlock.
         is_locked_by_name = stream.startswith("@") and stream != "@desk"
         if ("stream", stream) not in memo and is_locked_by_name and ("begins", stream) not in memo:
-            # A stream of no run has no row before its first entry. Its name is locked instead, and whoever waited looks again.
+            # A stream of no run has no row before its first entry: its name is locked instead.
             memo["begins", stream] = True
             self.rows(f"select pg_advisory_xact_lock({_BEGINNING}, hashtext(:stream))", {"stream": stream})
             return self.lock_stream(stream)
@@ -264,60 +246,47 @@ class PostgresDatabase(Database):
         return number
 
     def lock_stream_next(self, stream: str) -> None:
-        if ("stream", stream) not in self.memo and ("lock", stream) not in self.memo:
-            self._lock_next(_LOCK_STREAM, _STREAM, {"stream": stream})
-            self.memo["lock", stream] = True
+        if ("stream", stream) not in self.memo:
+            self._queue(_LOCK_STREAM, {"stream": stream}, self._locked)
 
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
         if ("lock of", table, record_id) not in self.memo:
-            found = _LOCKED.format(stream=_STREAM_OF.format(table=table))
-            self._lock_next(_LOCK_STREAM_OF.format(table=table), found, {"id": record_id})
+            self._queue(_LOCK_STREAM_OF.format(table=table), {"id": record_id}, self._locked)
             self.memo["lock of", table, record_id] = True
 
-    def _lock_next(self, lock: str, found: str, parameters: "Mapping[str, Any]") -> None:
-        wire = self._transactions.wire()
-        locked: list[list[Row]] = []
-        self._ask(wire.later, lock, parameters, locked.append)
-        asked = self._ask(wire.later, found, parameters, lambda rows: self._remember(rows[0], is_locked=bool(locked[0])))
-        asked.tells_check = True
-
-    def _remember(self, found: "Row", *, is_locked: bool) -> None:
-        version, name, number, position, hashed, at, is_listened_to = found
+    def _locked(self, rows: "list[Row]") -> None:
+        """Remember the head of a stream that is locked now; there is none without a name."""
+        version, name, number, position, hashed, at, is_listened_to = rows[0]
         self._transactions.check_version(version)
-        if not is_locked:
-            # None was there, or one was begun between the two statements, and others may go on with it.
+        if name is None:
             return
         memo = self.memo
         memo["stream", name] = number
         memo.setdefault(("locked at", name), (position, hashed, at))
         if not is_listened_to:
-            # Whoever begins to listen from now on looks at the heads first, and again soon.
+            # A listener that comes later looks at the heads first, and again soon.
             memo["announced", name] = True
 
-    def head_at_hand(self, stream: str) -> "Row | None":
-        head: Row | None = self.memo.get(("locked at", stream))
-        return head
-
-    def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
-        return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()
-
-    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:
-        self._ask(self._transactions.wire().later, sql, dict(zip(names, row, strict=True)))
+    def head_of(self, stream: str, number: int) -> "Row | None":
+        head = self.memo.get(("locked at", stream))
+        if head is None:
+            return super().head_of(stream, number)
+        return None if head[0] is None else head
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
             bound = {"channel": CHANNEL, "stream": stream}
-            self._ask(self._transactions.wire().later, "select announce(:channel, :stream)", bound)
+            self._queue("select announce(:channel, :stream)", bound)
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
         self.connections.check_open()
-        with _translated():
+        with self._translated():
             self._listener.wait(stream, seconds)
 
     def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
         self.connections.check_open()
-        with _translated():
+        with self._translated():
             return self._listener.watch(stream, wake)
 
     # Search
@@ -340,7 +309,7 @@ class PostgresDatabase(Database):
     # Schema
 
     def prepare(self, *, migrate: bool) -> None:
-        """Make sure of the schema; change it only when `migrate` says so."""
+        """Check the schema; change it only with `migrate`."""
         if migrate:
             self.migrate()
         self.read(self._look_at_schema)
@@ -355,9 +324,9 @@ class PostgresDatabase(Database):
 
     def check_text(self) -> "Iterator[dict[str, Any]]":
         from decklog.db.postgres import search
-        from decklog.db.search import entries_check
+        from decklog.db.search.entries import findings
 
-        return entries_check.findings(self, search.flaws(self))
+        return findings(self, search.flaws(self))
 
     def forget_all_text(self) -> None:
         from decklog.db.postgres import search
@@ -365,20 +334,10 @@ class PostgresDatabase(Database):
         self.write(lambda: search.forget_all(self))
 
     def check_schema(self) -> "Iterator[dict[str, Any]]":
-        from decklog.db.postgres import catalogue
-
-        return catalogue.differences(self, self.connections.url)
+        return schema.differences(self, self.connections.url)
 
     def facts(self) -> "dict[str, Any]":
         return self.read(lambda: schema.facts(self))
-
-
-@contextmanager
-def _translated() -> "Iterator[None]":
-    try:
-        yield
-    except psycopg.Error as problem:
-        raise errors.translate(problem) from problem
 
 
 def open_postgres(

@@ -1,4 +1,4 @@
-"""Says in our words what PostgreSQL's error codes mean."""
+"""Translates PostgreSQL's error codes into Decklog errors."""
 
 import psycopg
 
@@ -14,13 +14,15 @@ from decklog.core.errors import (
     Unavailable,
     Unreachable,
 )
-from decklog.db.deadlines import overdue
+from decklog.db.callers import overdue
 
 _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock timeout
 _TOO_MANY = {"53300", "53400"}  # connections, configuration limit
 # Ended by an administrator, crashed, starting or stopping, dropped, idle for too long (in a transaction or not).
 IDLE = "25P03"
-_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", IDLE, "25P04"}
+# A session without the statements that were prepared in it is another one, or was reset.
+_FORGOTTEN = "26000"
+_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", IDLE, "25P04", _FORGOTTEN}
 
 
 def is_lost(problem: psycopg.Error) -> bool:
@@ -44,7 +46,7 @@ def translate(problem: psycopg.Error) -> DecklogError:
         hint = "Nothing of it was kept. Begin it anew."
         return Busy("the server ended this transaction: the process was frozen, or did nothing for too long", hint=hint)
     if is_lost(problem):
-        # Why a connection was not made, the server tells in words alone.
+        # A connection that was not made has no error code.
         hint = "Try again; if it stays so, check the address, that the server runs, and its max_connections."
         return Unreachable(f"the database can't be reached: {text}", hint=hint)
     match state:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[Any]
 
 EVERY = "*"
-# A commit that was under way when somebody began to listen tells nobody: the heads are looked at as often as this.
+# A commit that was under way when listening began sends no notification: heads are polled at this interval.
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_SIGNS = 20.0
 _SECONDS_KEPT = 60
 _SECONDS_IDLE = 10.0
 _MOST_STREAMS = 1_000
-# Who is told of every stream and hears so many commits in so short a time looks by itself for a while, and has nobody tell it:
-# to be told costs those who write more than to be looked at.
+# A listener to every stream that gets this many commits in this time polls for a while instead:
+# notifications cost writers more than polling.
 _BURST, _BURST_SECONDS = 20, 0.2
 _SECONDS_BETWEEN_LOOKS_IN_A_BURST = 0.2
 
@@ -41,7 +41,7 @@ select s.name, (select max(pos) from entries e where e.pos >= s.no * 4294967296 
 
 
 class NotifyListener:
-    """Counts what it hears of each stream; whoever waits is woken when the count has moved since it looked last."""
+    """Counts notifications of each stream, and wakes waiters whose count has changed since they last looked."""
 
     def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
@@ -50,7 +50,7 @@ class NotifyListener:
         self._counts: dict[str, int] = {}
         # The streams somebody waits for, with the moment when it was last asked for.
         self._wanted: dict[str, float] = {}
-        # Those who are told of every move of a stream, until they say otherwise.
+        # Callbacks for every change of a stream.
         self._watching: dict[str, dict[object, Callable[[], None]]] = {}
         self._heads: dict[str, Any] = {}
         self._thread: Thread | None = None
@@ -122,7 +122,7 @@ class NotifyListener:
                 with self._connections.listening() as connection:
                     self._listen(connection)
             except psycopg.Error:
-                # Whatever was said meanwhile was not heard: everybody looks again once the server is back.
+                # Notifications were missed: everybody looks again once the server is back.
                 self._hear(None)
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
 
@@ -162,7 +162,7 @@ class NotifyListener:
         return False
 
     def _look_in_a_burst(self, connection: "Connection") -> None:
-        """Look by itself until nothing has moved between two looks, or others have to hear again that somebody is here."""
+        """Poll until nothing has changed between two looks, or it is time to sign up again."""
         self._sign(connection, [EVERY], seconds=0)
         end = time.monotonic() + _SECONDS_BETWEEN_SIGNS
         self._look(connection)

@@ -1,4 +1,4 @@
-"""Opens a database on a server, or says which package that takes."""
+"""Opens a database on a server; without its driver, names the package to install."""
 
 from typing import TYPE_CHECKING, Any
 

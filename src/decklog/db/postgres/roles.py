@@ -6,7 +6,7 @@ from decklog.db import schema
 
 READER, AGENT, MANAGER = "decklog_reader", "decklog_agent", "decklog_manager"
 
-# What is written once and stands: nobody needs to change it, so nobody may.
+# Written once: nobody needs to change it, so nobody may.
 _WRITTEN_ONCE = (
     *("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions"),
     *("task_comments", "templates", "edits", "worktree_snapshots"),

@@ -1,16 +1,24 @@
-"""The schema of a PostgreSQL log: which one it has, and bringing it up to date when that is asked for."""
+"""The schema of a PostgreSQL log: migrations, version, and comparison with the server's catalogue."""
 
+import os
 from typing import TYPE_CHECKING
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from decklog.core.clock import to_text
 from decklog.core.errors import SchemaTooNew
 from decklog.db import schema
+from decklog.db.postgres import errors
+from decklog.db.search.vectors import is_ours
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.db.postgres.transactions import PostgresTransactions
+    from decklog.db.schema import Objects
 
 _MIGRATING = 4919131752989213
 
@@ -21,12 +29,12 @@ def migrate(database: "Database", transactions: "PostgresTransactions") -> list[
     for step in schema.steps("postgres"):
         # A step may take as long as it takes: an index over years of entries is not made in a moment.
         with transactions.held(patience_seconds=None):
-            connection = transactions.here()
-            connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
+            database.rows(f"select pg_advisory_xact_lock({_MIGRATING})", {})
             applied_before = _applied(database)
             schema.check_steps(applied_before, "postgres", "this database")
             if all(step.version > version for version, _, _ in applied_before):
-                connection.execute(schema.text_of(step, "postgres").encode())
+                with transactions.exclusive() as connection:
+                    connection.execute(schema.text_of(step, "postgres").encode(), prepare=False)
                 _note(database, step)
                 applied.append(step.name)
     return applied
@@ -90,3 +98,111 @@ def facts(database: "Database") -> "dict[str, Any]":
         "bytes": row[1],
         "read_only": database.read_only,
     }
+
+
+# Each with the schema's own name taken out of it. Objects of extensions and of others are ignored.
+_OBJECTS = """
+with place as (
+  select n.oid, quote_ident(n.nspname) || '.' as prefix from pg_namespace n where n.oid = {place}
+), tables as (
+  select c.oid, c.relname, c.relkind, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity
+    from pg_class c
+    join place on place.oid = c.relnamespace
+   where c.relkind in ('r', 'p', 'v', 'm', 'f')
+), silenced as (
+  select tgrelid, count(*) as number from pg_trigger where tgisinternal and tgenabled <> 'O' group by tgrelid
+)
+select 'table', relname, relname, concat(relkind, relpersistence, relrowsecurity, relforcerowsecurity, coalesce(number, 0))
+  from tables
+  left join silenced on tgrelid = tables.oid
+union all
+select 'column', relname, attname,
+       concat(format_type(atttypid, atttypmod), ' ', attnotnull, ' ', attcollation::regcollation, ' ', attidentity, ' ',
+              pg_get_expr(adbin, adrelid))
+  from tables
+  join pg_attribute on attrelid = tables.oid
+  left join pg_attrdef on adrelid = tables.oid and adnum = attnum
+ where attnum > 0
+   and not attisdropped
+union all
+select 'constraint', relname, conname, replace(pg_get_constraintdef(k.oid), prefix, '')
+  from tables
+  join pg_constraint k on conrelid = tables.oid, place
+ where contype in ('p', 'u', 'f', 'c', 'x')
+union all
+select 'index', tables.relname, c.relname, concat(replace(pg_get_indexdef(i.indexrelid), prefix, ''), ' ', i.indisvalid)
+  from tables
+  join pg_index i on i.indrelid = tables.oid
+  join pg_class c on c.oid = i.indexrelid, place
+union all
+select 'trigger', relname, tgname, concat(replace(pg_get_triggerdef(t.oid), prefix, ''), ' ', tgenabled)
+  from tables
+  join pg_trigger t on tgrelid = tables.oid, place
+ where not tgisinternal
+union all
+select 'rule', relname, rulename, replace(pg_get_ruledef(r.oid), prefix, '')
+  from tables
+  join pg_rewrite r on ev_class = tables.oid, place
+ where rulename <> '_RETURN'
+union all
+select 'policy', relname, polname, concat(polcmd, pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid))
+  from tables
+  join pg_policy on polrelid = tables.oid
+union all
+select 'function', '', proname,
+       string_agg(
+         concat(pg_get_function_identity_arguments(p.oid), l.lanname, prosecdef, proconfig::text, prosrc), ' ' order by p.oid
+       )
+  from pg_proc p
+  join place on place.oid = p.pronamespace
+  join pg_language l on l.oid = p.prolang
+ where not exists (select 1 from pg_depend where classid = 'pg_proc'::regclass and objid = p.oid and deptype = 'e')
+ group by proname
+"""
+_OF_THE_LOG = _OBJECTS.format(place="(select relnamespace from pg_class where oid = to_regclass('schema_steps'))")
+_known: "dict[tuple[tuple[str, str], ...], Objects]" = {}
+_SETTING = ("setting", "", "session_replication_role")
+
+
+def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
+    """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
+    expected = _expected_objects(url)
+    found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
+    tables = {table for _, table, _ in expected}
+    ours = {
+        key: text
+        for key, text in found.items()
+        if key in expected or (key[1] in tables - {""} and not is_ours(key[0], key[2], text))
+    }
+    role = database.one("select current_setting('session_replication_role')", {})
+    yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
+    applied = database.rows(schema.APPLIED, {})[1]
+    yield from schema.step_differences(applied, "postgres")
+
+
+def _expected_objects(url: str) -> "Objects":
+    """Return what the migrations make on this server: they are applied to a new schema, which is rolled back."""
+    # Databases of one server are made alike, so that what one role was shown in one of them holds for the others.
+    place = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items() if name != "dbname"))
+    if place not in _known:
+        try:
+            _known[place] = {**_made(url, f"decklog_reference_{os.getpid()}"), _SETTING: "origin"}
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+    return _known[place]
+
+
+def _made(url: str, name: str) -> "Objects":
+    with psycopg.connect(url) as connection:
+        connection.execute(f"create schema {name}".encode())
+        connection.execute(f"set local search_path to {name}".encode())
+        for step in schema.steps("postgres"):
+            connection.execute(schema.text_of(step, "postgres").encode())
+        place = f"'{name}'::regnamespace"
+        made = _objects_in(connection.execute(_OBJECTS.format(place=place).encode()).fetchall())
+        connection.rollback()
+    return made
+
+
+def _objects_in(rows: "Iterable[tuple[Any, ...]]") -> "Objects":
+    return {(kind, table, name): text for kind, table, name, text in rows}

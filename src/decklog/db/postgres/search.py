@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from decklog.db.base import Database, Row
-    from decklog.db.search.entries import Search
-    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.entries import Flaw, Search
     from decklog.db.search.words import Query
 
 _MOST_FLAWS = 20

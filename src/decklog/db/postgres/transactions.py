@@ -1,8 +1,8 @@
-"""Transactions on PostgreSQL: each has a connection of its own, for as long as it lasts."""
+"""Transactions on PostgreSQL: each has its own connection."""
 
 import random
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock, local
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,10 @@ from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
-from decklog.db.callers import CallerBlock, caller, own_context
-from decklog.db.deadlines import deadline
+from decklog.db.callers import CallerBlock, caller, deadline, own_context
 from decklog.db.postgres import errors
-from decklog.db.postgres.connections import PostgresConnections
-from decklog.db.postgres.keep_alive import BLOCK_SECONDS, VERB_SECONDS
-from decklog.db.postgres.wire import Again, NotBegun, NotSent
+from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, PostgresConnections
+from decklog.db.postgres.session import NotBegun, NotSent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import T
-    from decklog.db.postgres.connections import PatientConnection as Connection
+    from decklog.db.postgres.connections import LogConnection as Connection
     from decklog.db.postgres.connections import Pool
-    from decklog.db.postgres.wire import PipelineConnection
+    from decklog.db.postgres.session import Session
 
 _TRIES = 8
 WRITE = (b"begin isolation level read committed",)
@@ -101,21 +99,23 @@ class PostgresTransactions:
         finally:
             self.local.connection = None
 
-    def at(self) -> "Connection":
-        """Return the caller's connection, for what goes by its wire."""
+    def connection(self) -> "Connection":
+        """Return the caller's connection."""
         connection = self.current()
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
-    def wire(self) -> "PipelineConnection":
-        """Return what the caller's statements are sent by."""
-        return self.at().wire
+    def session(self) -> "Session":
+        """Return what runs the caller's statements."""
+        return self.connection().session
 
-    def here(self) -> "Connection":
-        """Return the caller's connection, for what is asked by psycopg: everything that was put off has been run."""
-        connection = self.at()
-        connection.wire.flush()
-        return connection
+    @contextmanager
+    def exclusive(self) -> "Iterator[Connection]":
+        """Hold the caller's connection for statements that psycopg runs, such as a copy."""
+        session = self.session()
+        session.flush()
+        with session.exclusive() as connection:
+            yield connection
 
     @contextmanager
     def block(
@@ -141,15 +141,15 @@ class PostgresTransactions:
             ):
                 try:
                     yield connection
-                    _commit(connection, is_read=begin[0] not in WRITE)
+                    self._commit(connection, is_read=begin[0] not in WRITE)
                     connection.undoing.keep()
                 except OutcomeUnknown:
                     connection.undoing.keep()  # what nobody knows to be undone is not taken back
                     raise
                 finally:
-                    connection.wire.forget()
+                    connection.session.end()
                     if not connection.closed and connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                        connection.wire.ask(b"rollback")
+                        connection.rollback()
                     connection.undoing.undo()
         except psycopg.Error as problem:
             error = errors.translate(problem)
@@ -159,6 +159,28 @@ class PostgresTransactions:
         except ReadOnly:
             self._connections.renew()
             raise
+
+    def _commit(self, connection: "Connection", *, is_read: bool) -> None:
+        """End a transaction; when the connection is lost at this moment, only the server knows how."""
+        session = connection.session
+        if session.is_unused:
+            return
+        if not is_read:
+            self._check_schema(session)
+        last = session.last_queued
+        session.queue(b"commit")
+        try:
+            session.flush()
+        except psycopg.Error as problem:
+            # A statement that the server refused before it came to the commit: nothing is committed.
+            was_ended = problem.sqlstate is not None and last is not None and last.result is None
+            if not errors.is_lost(problem) or was_ended or isinstance(problem, NotSent):
+                raise
+            if not is_read:
+                raise OutcomeUnknown(
+                    f"the connection was lost while a transaction was being committed: {str(problem).strip()}",
+                    hint="Check whether it was written before you repeat it; a verb with the same key may be repeated.",
+                ) from problem
 
     @contextmanager
     def _kept_alive(self, connection: "Connection", idle_seconds: float | None) -> "Iterator[None]":
@@ -179,12 +201,13 @@ class PostgresTransactions:
             pool, connection = self._taken()
             try:
                 connection.patience_seconds = patience_seconds
-                self._begin(connection, begin)
+                connection.session.begin(begin)
                 try:
                     if at_once:
-                        connection.wire.flush()
-                except Again as problem:
-                    # It was lost while nobody used it, and nothing has happened yet: the next one may be sound.
+                        connection.session.flush()
+                        self._check_schema(connection.session)
+                except NotBegun as problem:
+                    # It was lost while nobody used it: the next one may be sound.
                     if time.monotonic() < end:
                         continue
                     raise given_up(problem) from problem.__cause__
@@ -201,17 +224,17 @@ class PostgresTransactions:
             self._connections.reach()  # a server that can't be reached is no busy one
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
-    def _begin(self, connection: "Connection", begin: "tuple[bytes, ...]") -> None:
-        wire = connection.wire
-        wire.begin(begin[0])
-        for setting in begin[1:]:
-            wire.later(setting)
-        if begin[0] in WRITE and self.version:
-            # Whoever has the log open when it is migrated must not write to tables it does not know.
-            wire.check(b"select max(version) from schema_steps", lambda rows: self.check_version(rows[0][0]))
+    def _check_schema(self, session: "Session") -> None:
+        """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
+        if self.version and not session.is_checked:
+            self._compare(session, session.rows_of(session.run(b"select max(version) from schema_steps"))[0][0])
 
     def check_version(self, found: int) -> None:
         """Refuse to go on with a schema that is not the one this process knows."""
+        self._compare(self.session(), found)
+
+    def _compare(self, session: "Session", found: int) -> None:
+        session.is_checked = True
         if self.version and found != self.version:
             raise SchemaTooNew(
                 f"this database was migrated to schema {found} while this process had it open at {self.version}",
@@ -236,7 +259,7 @@ class PostgresTransactions:
                     self._at_work(connection, {}),
                 ):
                     return job()
-            except Again as problem:
+            except NotBegun as problem:
                 if time.monotonic() >= end:
                     raise given_up(problem) from problem.__cause__
             except ReadOnly:
@@ -285,25 +308,27 @@ class PostgresTransactions:
 
     @contextmanager
     def _savepoint(self) -> "Iterator[None]":
-        connection = self.at()
-        wire, acts_before = connection.wire, connection.undoing.savepoint()
-        wire.depth += 1
-        # Each by a name of its own: one inside of it may not have been released when this one is gone back to.
-        name = f"savepoint nested_{wire.depth}".encode()
-        savepoint = wire.later(name)
+        connection = self.connection()
+        session, acts_before = connection.session, connection.undoing.savepoint()
+        session.depth += 1
+        # Each by its own name: one inside of it may not have been released when this one is rolled back to.
+        name = b"nested_%d" % session.depth
+        session.queue(b"savepoint " + name)
         try:
             yield
         except BaseException:
-            # What failed before the savepoint was set is for whoever is around it.
-            if not wire.take_back(savepoint) and savepoint.is_done and not connection.closed:
-                wire.ask(b"rollback to " + name)
-                wire.ask(b"release " + name)
+            if not session.unqueue(b"savepoint " + name) and not connection.closed:
+                # A message that failed before it came to the savepoint is for the block around this one.
+                with suppress(psycopg.errors.InvalidSavepointSpecification):
+                    session.queue(b"rollback to " + name)
+                    session.queue(b"release " + name)
+                    session.flush()
             self.memo.clear()
             connection.undoing.undo(acts_before)
             raise
         finally:
-            wire.depth -= 1
-        wire.later(b"release " + name)
+            session.depth -= 1
+        session.queue(b"release " + name)
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self.held(self._connections.patience_seconds)
@@ -326,7 +351,7 @@ class PostgresTransactions:
                 finally:
                     del self._held[held.block.holder]
                     held.block.leave()
-        except Again as problem:
+        except NotBegun as problem:
             raise given_up(problem) from problem.__cause__
 
     def read(self, job: "Callable[[], T]", begin: "tuple[bytes, ...]" = READ) -> "T":
@@ -338,7 +363,7 @@ class PostgresTransactions:
         while True:
             try:
                 return self._read(job, begin)
-            except Again as problem:
+            except NotBegun as problem:
                 if time.monotonic() >= end:
                     raise given_up(problem) from problem.__cause__
             except Unreachable:
@@ -353,7 +378,7 @@ class PostgresTransactions:
             try:
                 if until is not None:
                     left = max(1, round((until - time.monotonic()) * 1000))
-                    connection.wire.later(b"select set_config('statement_timeout', $1, true)", [str(left)])
+                    connection.session.queue(b"set local statement_timeout = %d" % left)
                 return job()
             finally:
                 self.local.is_reading = False
@@ -387,29 +412,8 @@ class PostgresTransactions:
         self._reset()
 
 
-def _commit(connection: "Connection", *, is_read: bool) -> None:
-    """End a transaction; when the connection is lost at this moment, only the server knows how."""
-    if not connection.wire.has_begun:
-        return  # nothing was asked
-    wire = connection.wire
-    last = wire.last_waiting
-    try:
-        wire.ask(b"commit")
-    except psycopg.Error as problem:
-        # What the server itself ended before it came to the commit is not committed.
-        was_ended = problem.sqlstate is not None and last is not None and not last.is_done
-        if not errors.is_lost(problem) or was_ended or isinstance(problem, NotSent):
-            raise
-        if not is_read:
-            raise OutcomeUnknown(
-                f"the connection was lost while a transaction was being committed: {str(problem).strip()}",
-                hint="Look whether it is on record before you write it again; a verb with the same key may be repeated as it is.",
-            ) from problem
-
-
-def given_up(problem: Again) -> DecklogError:
+def given_up(problem: NotBegun) -> DecklogError:
     """Return why a transaction could not be begun, however often it was tried."""
     cause = problem.__cause__
-    if isinstance(problem, NotBegun) and isinstance(cause, psycopg.Error):
-        return errors.translate(cause)
-    return Busy(f"the server has let go of what it was told: {cause}", hint="Try again.")
+    assert isinstance(cause, psycopg.Error)
+    return errors.translate(cause)

@@ -1,7 +1,7 @@
 """The full-text index of the lessons that hold: FTS5 on SQLite, a table of terms on PostgreSQL, and one BM25 on both.
 
 The terms come ready: neither engine stems, folds or leaves out any. A lesson's length counts its two tags, as FTS5 does, and the
-sums over all lessons are kept beside, so that a lesson has the same score on both.
+sums over all lessons are kept too, so that a lesson has the same score on both.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # What a lesson `l` is that is neither superseded nor retired.
 HOLDS = "l.superseded_by is null and l.retired_at is null"
-# FTS5's constants: how soon one more of the same word stops to matter, and how much its length is held against a lesson.
+# FTS5's constants: how soon one more of the same word stops to matter, and how much the length of a lesson counts against it.
 K1, B = 1.2, 0.75
 _TAGS = 2
 
@@ -47,7 +47,7 @@ class LessonSearch(ABC):
 
     def __init__(self, db: "Database") -> None:
         self._db = db
-        # How many lessons and terms there are, once it was read: whoever asks makes one of these, and asks at one moment.
+        # How many lessons and terms there are, once it was read: an instance serves one read.
         self._known: tuple[int, int] | None = None
 
     def put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
@@ -63,7 +63,7 @@ class LessonSearch(ABC):
             self._sum(-1, -length)
 
     def clear(self) -> None:
-        """Begin anew with nothing, whatever was there."""
+        """Drop everything and begin anew."""
         self._clear()
         self._known = None
         self._db.count("delete from lesson_sums", {})
@@ -251,7 +251,7 @@ def _tags(topic: str | None, project: str | None) -> list[str]:
 
 
 def _tag(kind: str, value: str | None) -> str:
-    # A digest is one word to the tokenizer, whatever the value is.
+    # A digest is one word to the tokenizer.
     return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}"
 
 
@@ -299,7 +299,7 @@ class PostgresLessons(LessonSearch):
         return self._db.rows(sql, {"ids": _array(lesson_ids)})
 
     def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
-        # With the sums, which whoever asks for this needs next.
+        # With the sums, which the caller needs next.
         asked = self._db.rows_ahead(
             """
             select s.lessons, s.terms, t.term, t.lessons
@@ -338,8 +338,8 @@ class PostgresLessons(LessonSearch):
         narrowed = f"join lesson_text l on l.no = s.lesson_no where {' and '.join(clauses)}" if clauses else ""
         # Or else it is multiplied as a decimal, to the same number in several times the time.
         length = "cast(t.length as double precision)"
-        # Each term by the index, whatever the server knows of the table: of one that is new to it, it would read everything.
-        # Materialised: it takes a term for far rarer than it may be, and would look up each lesson by itself to narrow them.
+        # Each term by the index: without statistics the server would read the whole table.
+        # Materialised: it takes a term for far rarer than it may be, and would look up each lesson to narrow them.
         _, rows = self._db.rows(
             f"""
             with said as {"" if clauses else "not"} materialized (

@@ -99,7 +99,7 @@ def index_near(database: "Database", stream_no: int) -> int:
 
 
 def _chunks(spans: "list[Span]", most: int) -> "Iterator[list[Span]]":
-    """Cut spans into lists of at most so many entries."""
+    """Cut spans into lists of at most `most` entries."""
     chunk: list[Span] = []
     size = 0
     for number, mark, newest in spans:

@@ -1,14 +1,17 @@
-"""The table of lesson vectors, one for each lesson and embedder."""
+"""Vectors of lessons: how they are stored, searched and indexed."""
 
+import re
 import sys
 from array import array
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from decklog.core.errors import Denied, Invalid, Unavailable
 from decklog.db.search.lessons import HOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
+    from typing import Any
 
     from decklog.db.base import Database
 
@@ -133,3 +136,136 @@ def from_postgres(sent: bytes) -> bytes:
     floats = words[1::2]
     floats.byteswap()
     return floats.tobytes()
+
+
+# pgvector's own limit for vectors of 32-bit floats in an index.
+_MOST_DIMENSIONS = 2_000
+# So many of the graph's nodes are kept in view on the way: of the ten nearest of 100,000 one in a hundred was missed.
+_IN_VIEW = 200
+# From so many, spread over all, it is read how near a question is to lessons in general.
+_SAMPLE = 1_000
+_NAME = "lesson_vectors_near_"
+# What the catalogue says of such an index. One that says anything else is not ours.
+_MADE_BY_US = re.compile(
+    rf"CREATE INDEX {_NAME}[0-9a-f]{{16}} ON lesson_vectors USING hnsw "
+    r"\(\(\(vector\)::(?:\w+\.)?vector\(\d+\)\) (?:\w+\.)?vector_ip_ops\) "
+    r"WHERE \(\(embedder = '(?:[^']|'')*'::text\) AND \(dimensions = \d+\)\) (?:true|t)"
+)
+
+
+def is_ours(kind: str, name: str, definition: str) -> bool:
+    """Return whether an object of the schema is an index that was made here, and is as it was made."""
+    return kind == "index" and name.startswith(_NAME) and _MADE_BY_US.fullmatch(definition) is not None
+
+
+class NearOnServer(NamedTuple):
+    """The cosines of the nearest and of those that were asked for; how near some of all lessons are, and how many these are."""
+
+    cosines: "dict[str, float]"
+    mean: float
+    spread: float
+    looked_at: int
+
+
+class VectorIndex:
+    """Finds the nearest vectors of one embedder on the server."""
+
+    def __init__(self, db: "Database", embedder: str, dimensions: int) -> None:
+        self._db = db
+        self._name = _NAME + sha256(f"{dimensions} {embedder}".encode()).hexdigest()[:16]
+        self._dimensions = dimensions
+        quoted = embedder.replace("'", "''")
+        # Spelled out: the planner takes an index over some rows only for a question that names the same.
+        self._ours = f"embedder = '{quoted}' and dimensions = {int(dimensions)}"
+        self._vector = f"(vector::vector({int(dimensions)}))"
+
+    def is_there(self) -> bool:
+        """Return whether the index was made, and can be used."""
+        if self._db.engine == "sqlite":
+            return False
+        row = self._db.one("select i.indisvalid from pg_index i where i.indexrelid = to_regclass(:name)", {"name": self._name})
+        return bool(row and row[0])
+
+    def make(self) -> bool:
+        """Make the index, with the extension where it may be; say whether there was none. In a transaction."""
+        if self._dimensions > _MOST_DIMENSIONS:
+            raise Invalid(f"vectors of {self._dimensions} numbers can't be indexed: {_MOST_DIMENSIONS} at most", field="embedder")
+        if self.is_there():
+            return False
+        with self._db.patiently():
+            self._extend()
+            self._db.count(
+                f"create index {self._name} on lesson_vectors using hnsw ({self._vector} vector_ip_ops) where {self._ours}", {}
+            )
+            # A server that does not know yet how many lessons there are sorts all of them instead of using it.
+            self._db.count("analyze lessons, lesson_vectors", {})
+        return True
+
+    def _extend(self) -> None:
+        if self._db.one("select 1 from pg_extension where extname = 'vector'", {}):
+            return
+        if not self._db.one("select 1 from pg_available_extensions where name = 'vector'", {}):
+            raise Unavailable(
+                "this server has no pgvector", hint="Install pgvector on the server; until then vectors are compared here."
+            )
+        try:
+            self._db.count("create extension vector", {})
+        except Denied as denied:
+            hint = "Have somebody who may run it: create extension vector"
+            raise Denied("this role may not add pgvector to the database", hint=hint) from denied
+
+    def near(
+        self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
+    ) -> NearOnServer:
+        """Find the nearest lessons that hold, of a topic and a project if given; also return the cosines of others. In a read."""
+        bound: dict[str, Any] = {"asked": "[" + ",".join(map(repr, vector)) + "]"}
+        narrowed = _narrowed(bound, topic, project)
+        product = f"({self._vector} <#> cast(:asked as vector({int(self._dimensions)})))"
+        settings = "set_config('hnsw.ef_search', :in_view, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
+        self._db.one(f"select {settings}", {"in_view": str(_IN_VIEW)})
+        from_all = f"from lesson_vectors v join lessons l on l.id = v.lesson_id where {self._ours} and {HOLDS} {narrowed}"
+        _, nearest = self._db.rows(
+            f"select v.lesson_id, -{product} {from_all} order by {product} limit :limit", {**bound, "limit": limit}
+        )
+        others: list[Any] = []
+        if also:
+            _, others = self._db.rows(
+                f"select lesson_id, -{product} from lesson_vectors where {self._ours} and lesson_id = any(cast(:ids as text[]))",
+                {"asked": bound["asked"], "ids": list(also)},
+            )
+        return NearOnServer({**dict(nearest), **dict(others)}, *self._in_general(product, bound, narrowed))
+
+    def _sampled(self) -> str:
+        row = self._db.one("select greatest(reltuples, 1) from pg_class where oid = to_regclass('lesson_vectors')", {})
+        share = min(100.0, 100.0 * _SAMPLE / (row[0] if row else 1))
+        return f"tablesample system ({share}) repeatable (1)"
+
+    def _in_general(self, product: str, bound: "dict[str, Any]", narrowed: str) -> "tuple[float, float, int]":
+        """Return how near some of all lessons are on average, how that is spread, and how many of these were looked at."""
+        # Lessons that no longer hold are as near as others are, so that whether they do is not looked up for this.
+        of_lessons = f"join lessons l on l.id = v.lesson_id and {HOLDS} {narrowed}" if narrowed else ""
+        # Materialised, since each product would be made for the mean and once more for the spread.
+        found = self._db.one(
+            f"""
+            with looked_at as materialized (
+              select -{product} as near
+                from lesson_vectors v {self._sampled()}
+                {of_lessons}
+               where {self._ours}
+            )
+            select coalesce(avg(near), 0), coalesce(stddev_pop(near), 0), count(*) from looked_at
+            """,
+            bound,
+        )
+        return found or (0.0, 0.0, 0)
+
+
+def _narrowed(bound: "dict[str, Any]", topic: str | None, project: str | None) -> str:
+    clauses = ""
+    if topic is not None:
+        bound["topic"] = topic
+        clauses += " and l.topic = :topic"
+    if project is not None:
+        bound["project"] = project
+        clauses += " and (l.project = :project or l.project is null)"
+    return clauses

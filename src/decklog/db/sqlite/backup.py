@@ -43,7 +43,7 @@ def copy(source: apsw.Connection, path: str, progress: "Callable[[int, int], Non
 
 def copy_file(path: str, copied: str, progress: "Callable[[int, int], None]") -> None:
     """Copy a database file that no log object has open, with what its WAL holds."""
-    # A file without a WAL that nobody has open is read as it is: otherwise SQLite leaves files of its own beside it.
+    # A file without a WAL that nobody has open is read as it is: otherwise SQLite creates files next to it.
     name = address_of(path, still=not os.path.exists(f"{path}-wal") and not holders_of(path))
     try:
         connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

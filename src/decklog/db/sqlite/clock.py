@@ -70,7 +70,7 @@ _boot: "list[str | None]" = []
 
 
 def boot_id() -> str | None:
-    """Name this start of the machine, as those see it who share its clock; None where nothing tells."""
+    """Name this start of the machine, as those see it who share its clock; None where it is unknown."""
     if not _boot:
         _boot.append(_read_boot_id() if hasattr(time, "CLOCK_BOOTTIME") else None)
     return _boot[0]
@@ -80,7 +80,7 @@ def _read_boot_id() -> str | None:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             boot = file.read().strip()
-        # A container may have been given a time of its own.
+        # A container may have its own time.
         return f"{boot}/{os.readlink('/proc/self/ns/time')}"
     except OSError:
         return None

@@ -4,26 +4,199 @@ import os
 import stat
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from threading import Lock, local
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import apsw
 
 from decklog.core.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
 from decklog.db import packing
 from decklog.db.sqlite import errors, file
-from decklog.db.sqlite.checkpoints import WalCheckpoints
-from decklog.db.sqlite.readers import Readers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from decklog.db.sqlite.fair_lock import FairLock
 
+
+class ReadConnection:
+    """One thread's reading connection, and the lock that keeps others from closing it in the middle of a read."""
+
+    def __init__(self, connection: "apsw.Connection") -> None:
+        self.connection = connection
+        self.lock = Lock()
+        self.reading = False
+        # It was only used to check the file when the log was opened.
+        self.is_new = True
+        self.is_closed = False
+        self._seen: int | None = None
+        # The version of the file in which all entries of a stream, or of all streams, were found to be in the text index.
+        self.indexed: dict[int | None, int] = {}
+
+    def notices_change(self) -> bool:
+        """Return whether anything was committed since this was asked last; the first time it may have been."""
+        row = self.connection.execute("pragma data_version").fetchone()
+        before, self._seen = self._seen, row[0] if row else None
+        return before != self._seen
+
+    def close(self) -> None:
+        with self.lock:
+            self.is_closed = True
+            self.connection.close()
+
+    def leave(self) -> None:
+        """Close it in the middle of a read, and leave the write-ahead log as it is."""
+        self.is_closed = True
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self.connection.close(True)
+
+
+class Readers:
+    def __init__(self, connect: "Callable[[], apsw.Connection]") -> None:
+        self._connect = connect
+        self._local = local()
+        # Weak: a program may start any number of threads, and each connection has two open files.
+        self._all: WeakSet[ReadConnection] = WeakSet()
+        self._opening = Lock()
+
+    def mine(self) -> ReadConnection:
+        """Return this thread's reader, which another thread may close unless its lock is held."""
+        reader: ReadConnection | None = getattr(self._local, "reader", None)
+        if reader is None:
+            with self._opening:
+                reader = self._local.reader = ReadConnection(self._connect())
+                self._all.add(reader)
+        return reader
+
+    def is_reading(self) -> bool:
+        """Return whether this thread is in the middle of a read."""
+        reader: ReadConnection | None = getattr(self._local, "reader", None)
+        return reader is not None and reader.reading
+
+    def taken(self) -> "apsw.Connection | None":
+        """Return this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
+        with self._opening:
+            reader: ReadConnection | None = getattr(self._local, "reader", None)
+            if reader is None or not reader.is_new or reader.is_closed:
+                return None
+            del self._local.reader
+            self._all.discard(reader)
+            return reader.connection
+
+    @contextmanager
+    def held(self) -> "Iterator[ReadConnection]":
+        """Return this thread's reader and keep it open for the length of a block."""
+        while True:
+            reader = self.mine()
+            with reader.lock:
+                if not reader.is_closed:
+                    reader.is_new = False
+                    yield reader
+                    return
+
+    def close(self) -> None:
+        with self._opening:
+            self._close_all()
+
+    def close_idle(self) -> None:
+        """Close every reader except the one that this thread is reading with."""
+        with self._opening:
+            self._close_others()
+
+    def freeze(self) -> None:
+        """Close every reader except the one that this thread is reading with, and let none be opened until `thaw`."""
+        self._opening.acquire()
+        self._close_others()
+
+    def _close_others(self) -> None:
+        own: ReadConnection | None = getattr(self._local, "reader", None)
+        self._close_all(but=own if own is not None and own.reading else None)
+
+    def thaw(self) -> None:
+        self._opening.release()
+
+    def leave_to_parent(self) -> None:
+        """Close in a forked child what its parent goes on reading with.
+
+        Left open, it would make SQLite believe that this process has the locks of its parent: nobody would see this one at work,
+        and closing the file would remove its write-ahead log.
+        """
+        for reader in self._all:
+            if not reader.is_closed:
+                reader.leave()
+
+    def _close_all(self, *, but: ReadConnection | None = None) -> None:
+        for reader in list(self._all):
+            if reader is not but:
+                reader.close()
+        self._all = WeakSet()
+        self._local = local()
+        if but is not None:
+            self._all.add(but)
+            self._local.reader = but
+
+
+_BYTES_KEPT = 32 * 1024 * 1024
+_MANY_BYTES = 48 * 1024 * 1024
+# Looking at the file after each commit would cost some hundredths of a small one.
+_COMMITS_BETWEEN_LOOKS = 64
+# Long enough for a read that is under way to end, and short enough for a writer. In several tries: SQLite waits for the
+# place at which a reader of an older state was, and who reads next may take that same place, and the next after that.
+_TRIES = 5
+_WAIT_MILLISECONDS = 20
+
+
+class WalCheckpoints:
+    """Watches the write-ahead log that one connection writes to."""
+
+    def __init__(self, connection: apsw.Connection, path: str, busy_milliseconds: int) -> None:
+        self._connection = connection
+        self._wal = f"{path}-wal"
+        self._busy_milliseconds = busy_milliseconds
+        self._commits = 0
+        self._next_try = _MANY_BYTES
+        connection.execute(f"pragma journal_size_limit = {_BYTES_KEPT}")
+
+    def after_commit(self) -> None:
+        """Now and then, begin a log anew that has grown large."""
+        self._commits += 1
+        if self._commits % _COMMITS_BETWEEN_LOOKS == 0:
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            size = os.path.getsize(self._wal)
+            if size >= self._next_try:
+                self._begin_anew()
+                self._next_try = _MANY_BYTES
+        except apsw.Error:
+            # A read takes long. The commit is done, and waiting for the read at each one would not help.
+            self._next_try = size + size // 4
+        except FileNotFoundError:
+            return
+
+    def _begin_anew(self) -> None:
+        """Wait until nobody reads the log, so that the next writer starts it from its beginning and cuts it off."""
+        self._connection.set_busy_timeout(_WAIT_MILLISECONDS)
+        try:
+            for tries_left in reversed(range(_TRIES)):
+                try:
+                    self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                    return
+                except apsw.BusyError:
+                    if not tries_left:
+                        raise
+        finally:
+            self._connection.set_busy_timeout(self._busy_milliseconds)
+
+
 _STATEMENTS_KEPT = 300
 _SECONDS_BETWEEN_LOOKS = 0.5
 # Files in which a transaction was open when this process was forked, by device and inode. SQLite keeps its locks in one list for
-# the whole process: to a child that list says for ever that the file is being written.
+# the whole process: in a child that list marks the file as being written for ever.
 _held_by_parent: set[tuple[int, int]] = set()
 
 
@@ -40,7 +213,7 @@ class SqliteConnections:
         self.is_writable = not read_only
         self._identity: tuple[int, int] | None = None
         self._looked_at = 0.0
-        # True where the write-ahead log holds what SQLite does not read: whoever closes the file last would remove it.
+        # True where the write-ahead log holds what SQLite does not read: closing the file last would remove it.
         self.keeps_wal = False
         self._forgotten: list[object] = []
         self.reset()
@@ -146,14 +319,14 @@ class SqliteConnections:
         """Refuse a write-ahead log with acknowledged commits that SQLite would pass over, and the next writer write over."""
         if not file.has_wal(self.path):
             return
-        from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.damage import Cause, damage_of, damaged, looks_damaged
 
-        if not wal.looks_damaged(self.path, self._frames()) or (damage := wal.damage_of(self.path)) is None:
+        if not looks_damaged(self.path, self._frames()) or (damage := damage_of(self.path)) is None:
             return
         self.keeps_wal = True
-        # Whoever chose not to wait for the disk has accepted that a power cut takes some commits.
-        if damage.cause is wal.Cause.DAMAGE and self._synchronous == "full":
-            raise wal.damaged(self.path, damage.what)
+        # Relaxed durability accepts that a power cut loses some commits.
+        if damage.cause is Cause.DAMAGE and self._synchronous == "full":
+            raise damaged(self.path, damage.what)
 
     def _frames(self) -> int:
         """Count what SQLite sees in the write-ahead log."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
     from decklog.db.search.entries import Found, Search
-    from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
@@ -63,6 +62,7 @@ class SqliteDatabase(Database):
         # Called by every verb, so without a step in between.
         self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
+        self._inserts: dict[tuple[str, tuple[str, ...]], str] = {}
         self._watching: Watcher | None = None
         self._opening_watcher = Lock()
         forks.follow(self._transactions)
@@ -77,16 +77,6 @@ class SqliteDatabase(Database):
 
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         return self._transactions.read(job, same_plans=same_plans)
-
-    def read_shared(self, parts: "Sequence[Part]", job: "Callable[[list[Any]], T]") -> "T":
-        from decklog.db.sqlite.same_moment import read_shared
-
-        return read_shared(self, parts, job)
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether the caller is inside of a transaction or a read."""
-        return self._transactions.is_mine() or self._transactions.is_reading()
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
@@ -161,14 +151,6 @@ class SqliteDatabase(Database):
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         return self._count(text, ordered(parameters))
 
-    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:  # noqa: ARG002 - they are in order
-        text, _ = self._spelled.get(sql) or self._spell(sql)
-        return self._count(text, row)
-
-    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:  # noqa: ARG002 - they are in order
-        text, _ = self._spelled.get(sql) or self._spell(sql)
-        self._run(text, row)
-
     def _count(self, text: str, bound: "Sequence[Any]") -> int:
         return self._run(text, bound).connection.changes()
 
@@ -229,9 +211,11 @@ class SqliteDatabase(Database):
         return f"insert into {table} ({columns}) values ({places})"
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        text, _ = self._spell(self.insert_of(table, names))
+        text = self._inserts.get((table, names))
+        if text is None:
+            text = self._inserts[table, names] = self._spell(self.insert_of(table, names))[0]
         try:
-            self.connections.writing().executemany(text, rows)
+            self.connections.running().executemany(text, rows)
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
@@ -358,13 +342,13 @@ class SqliteDatabase(Database):
         return os.path.getsize(self.target)
 
     def check_wal(self) -> tuple[list[str], list[str]]:
-        from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.damage import Cause, damage_of
         from decklog.db.sqlite.holders import holders_of
 
-        damage = wal.damage_of(self.target)
+        damage = damage_of(self.target)
         if damage is None:
             return [], []
-        if damage.cause is not wal.Cause.KILLED:
+        if damage.cause is not Cause.KILLED:
             return [damage.what], []
         # A large transaction that is still open looks the same.
         is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
@@ -377,15 +361,10 @@ class SqliteDatabase(Database):
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
     def check_text(self) -> "Iterator[dict[str, Any]]":
-        from decklog.db.search import entries_check
+        from decklog.db.search.entries import findings
         from decklog.db.sqlite import search
 
-        return entries_check.findings(self, search.flaws(self))
-
-    def sound_text(self) -> "list[Callable[[], bool]]":
-        from decklog.db.sqlite import search
-
-        return search.sound_parts(self)
+        return findings(self, search.flaws(self))
 
     def forget_all_text(self) -> None:
         from decklog.db.sqlite import search

@@ -1,4 +1,4 @@
-"""Says in our words what SQLite's error codes mean. It decides by code, never by the text of a message."""
+"""Translates SQLite's error codes into Decklog errors. It decides by code, never by the text of a message."""
 
 import os
 
@@ -18,7 +18,7 @@ from decklog.core.errors import (
     TooLarge,
     Unavailable,
 )
-from decklog.db.deadlines import overdue
+from decklog.db.callers import overdue
 
 # Failures to write, which say nothing about what is on the disk.
 _WRITING = {

@@ -33,7 +33,7 @@ class FairLock:
         self.path = path
         self.timeout_seconds = timeout_seconds
         self._descriptor = self._open()
-        # A wait that was given up goes on in its thread, and is taken up again by the next one: there is never more than one.
+        # A wait that was given up goes on in its thread, and is resumed by the next one: there is never more than one.
         self._waiting: _Waiting | None = None
         # Whether others were at it when it was last taken: they may wait for it now.
         self._has_rivals = False
@@ -55,7 +55,7 @@ class FairLock:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _wait(self) -> None:
-        # A blocking flock can't be given a time limit, and a holder may be frozen: wait in a thread of its own, so that
+        # A blocking flock can't be given a time limit, and a holder may be frozen: wait in another thread, so that
         # the caller can give up.
         waiting = self._begin_waiting()
         try:
@@ -110,7 +110,7 @@ class FairLock:
 
 
 class _Turn:
-    """The time in which the lock stays with whoever has waited for it, and is used again and again."""
+    """The time in which a process that waited for the lock keeps it between its commits."""
 
     def __init__(self) -> None:
         self._descriptor = -1
@@ -154,7 +154,7 @@ class _Turn:
         return True
 
     def _watch(self) -> None:
-        """Give the lock back if it is not come back to; a thread of its own, for as long as the turn."""
+        """Give the lock back if it is not come back to; runs in a thread, for as long as the turn."""
         while self._is_watched:
             sleep(_LOOK)
             with self._deciding:

@@ -100,7 +100,7 @@ def path_of(text: str) -> str:
     if text.startswith("sqlite:///"):
         text = text.removeprefix("sqlite:///")
     elif "://" in text:
-        # Of an address only the engine is told: it may have a password in it.
+        # Show only the engine of an address: it may hold a password.
         engine = text.partition("://")[0]
         raise Invalid(f"'{engine}://…' names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
     if not text.strip() or "\x00" in text:
@@ -109,7 +109,7 @@ def path_of(text: str) -> str:
 
 
 def address_of(path: str, *, still: bool = False) -> str:
-    """Spell a path as SQLite's own kind of address; a file that is `still` is read without locks or files beside it."""
+    """Spell a path as SQLite's own kind of address; a file that is `still` is read without locks or additional files."""
     return "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + ("?immutable=1" if still else "")
 
 
@@ -127,10 +127,10 @@ def check_engine(version: str | None = None) -> None:
 
 
 def look(path: str) -> FileState:
-    """Return what stands at a path, without opening it.
+    """Return what is at a path, without opening it.
 
     Closing a file drops all of a process's POSIX locks on it, those of SQLite connections to the same file too; so only SQLite
-    itself may ever open it, and it is SQLite that tells whether it is a database.
+    may open it, and decides whether it is a database.
     """
     try:
         status = os.stat(path)
@@ -205,7 +205,7 @@ def unusable(path: str, problem: OSError) -> DecklogError:
 
 
 def filesystem_of(path: str, mounts: str = "/proc/self/mounts") -> str | None:
-    """Name the type of the file system a path lies on, where the system tells."""
+    """Return the type of the file system of a path; None where it is unknown."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
             rows = [line.split(" ")[1:3] for line in file]

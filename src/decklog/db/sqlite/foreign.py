@@ -1,4 +1,4 @@
-"""Other products' SQLite files: one put aside that nobody may write to; one kept beside a log, in their schema."""
+"""Other products' SQLite files: one that nobody may write to, and one kept next to a log, in their schema."""
 
 import os
 from contextlib import contextmanager

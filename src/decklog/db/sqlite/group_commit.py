@@ -1,6 +1,6 @@
 """Group commit: threads that want to write at the same time share one transaction and one sync to disk.
 
-There is no writer thread. Whoever comes first leads: it runs its own job and those that are waiting, commits once, and wakes
+There is no writer thread. The first caller leads: it runs its own job and those that are waiting, commits once, and wakes
 the others. A lone caller pays for nothing but a lock it finds free.
 """
 
@@ -38,7 +38,7 @@ class Ticket:
         self.wake.acquire()
 
     def settle(self) -> None:
-        """Tell whoever waits that the job is over."""
+        """Wake the waiting caller."""
         if self.future is None:
             self.wake.release()
         elif self.error is not None:
@@ -55,7 +55,7 @@ class Ticket:
 class GroupCommit:
     """Decides who leads.
 
-    `commit_one` runs a job in a transaction of its own. `commit_all` runs tickets in one transaction and fills in their outcomes;
+    `commit_one` runs a job in a transaction. `commit_all` runs tickets in one transaction and fills in their outcomes;
     it raises only when its thread is interrupted.
     """
 
@@ -92,7 +92,7 @@ class GroupCommit:
         try:
             ticket.wake.acquire()
         except BaseException:
-            # A signal's handler raised: whoever leads next must not be a thread that is gone.
+            # A signal's handler raised: the next leader must not be a thread that is gone.
             self._leave(ticket)
             raise
 
@@ -118,7 +118,7 @@ class GroupCommit:
         start_new_thread(self._drain, ())
 
     def wait_until_told(self) -> None:
-        """Wait until everybody who left a job knows what came of it; one who is being told it does not wait for the others."""
+        """Wait until every queued job has its result; a callback of such a job does not wait for the others."""
         if self._untold and get_ident() not in self._telling:
             from concurrent.futures import wait
 
@@ -172,7 +172,7 @@ class GroupCommit:
                 return
 
     def _tell(self, tickets: "Iterator[Ticket]") -> None:
-        """Tell everybody what came of their jobs; what they have tied to it may write, and be told in turn."""
+        """Deliver the results of jobs; callbacks may write, and get results in turn."""
         thread = get_ident()
         if thread in self._telling:
             _settle(tickets)
@@ -210,7 +210,7 @@ class GroupCommit:
 
 
 def _settle(tickets: "Iterator[Ticket]") -> None:
-    """Tell everybody what came of their jobs, even if what one of them has tied to it fails."""
+    """Deliver the results of jobs, even if a callback fails."""
     try:
         for ticket in tickets:
             ticket.settle()

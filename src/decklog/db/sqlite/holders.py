@@ -1,4 +1,4 @@
-"""Finds out which processes hold locks on a log's files, where the system tells."""
+"""Lists the processes that hold locks on a log's files, on systems with /proc/locks."""
 
 import os
 

@@ -33,9 +33,9 @@ def prepare(connections: "SqliteConnections", state: "file.FileState", clock: "C
 
 def _check_unused(path: str) -> None:
     if file.has_wal(path):
-        from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.damage import check_unused
 
-        wal.check_unused(path)
+        check_unused(path)
 
 
 def _looked_over(connections: "SqliteConnections", latest: int) -> int:
@@ -119,7 +119,7 @@ def migrate(connections: "SqliteConnections", clock: "Clock") -> list[str]:
 
 
 def _back_up(connection: apsw.Connection, target: str, version: int) -> None:
-    """Copy the log beside itself; a copy of the same schema from an earlier, failed try is replaced by this newer one."""
+    """Copy the log next to itself; a copy of the same schema from an earlier, failed try is replaced by this newer one."""
     copy = f"{target}.schema-{version}.bak"
     partial = copy + ".partial"
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))

@@ -1,4 +1,4 @@
-"""Scratch tables: what is too much for memory waits in a SQLite file of its own, which nobody else knows."""
+"""Scratch tables in a temporary SQLite file, for data that is too large for memory."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Scratch:
-    """A database for one task. Without a path, SQLite keeps it in a temporary file and removes it by itself."""
+    """A database for one task. Without a path, SQLite keeps it in a temporary file and removes it."""
 
     def __init__(self, path: str = "") -> None:
         self._path = path

@@ -4,18 +4,16 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from decklog.db.search import entries_check
 from decklog.db.search.entries import MOST_READ, Found, found_among
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.search.entries import Search
-    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.entries import Flaw, Search
     from decklog.db.search.index_check import IndexCheck
 
 # As bytes: a damaged text must not stop a search.
@@ -58,7 +56,7 @@ def search(database: "Database", select: str, asked: "Search") -> "Found":
 def _expand(database: "Database", prefix: str) -> list[str] | None:
     """List the words that begin with a prefix, or None if there are too many.
 
-    FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads no more than needed.
+    FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads only what is needed.
     """
     words: list[str] = []
     start = prefix
@@ -130,20 +128,6 @@ def flaws(database: "Database") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words and tags are others there."""
     with _checked(database) as checked:
         yield from checked.flaws()
-
-
-def sound_parts(database: "Database") -> "list[Callable[[], bool]]":
-    """Look for the same in two parts that take about as long, and only say whether there is nothing."""
-
-    def has_told_words() -> bool:
-        with _checked(database) as checked:
-            return not any(entries_check.misplaced_marks(database)) and checked.has_told_words()
-
-    def gives_rows_back() -> bool:
-        with _checked(database) as checked:
-            return checked.gives_rows_back()
-
-    return [has_told_words, gives_rows_back]
 
 
 @contextmanager

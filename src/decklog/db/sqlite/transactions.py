@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 import apsw
 
 from decklog.core.errors import Busy, Conflict, SchemaTooNew
-from decklog.db.callers import CallerBlock
-from decklog.db.deadlines import deadline
+from decklog.db.callers import CallerBlock, Undoing, deadline
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
-from decklog.db.undoing import Undoing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from decklog.db.base import T
-    from decklog.db.sqlite.readers import ReadConnection
+    from decklog.db.sqlite.connections import ReadConnection
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
 # A read that has little time looks at the clock so often.
@@ -34,7 +32,7 @@ class SqliteTransactions:
         self._connections = connections
         # The schema that this process knows; another one in the file means that it was migrated meanwhile.
         self.version = 0
-        # One dictionary for good, emptied when what it says may no longer hold.
+        # One dictionary, emptied when its content may no longer hold.
         self.memo: dict[Any, Any] = {}
         self._undoing = Undoing()
         self._reset()
@@ -141,7 +139,7 @@ class SqliteTransactions:
         raise AssertionError("the last try returns or raises")
 
     def _commit_all(self, batch: "list[Ticket]") -> None:
-        """Run the jobs in one transaction; when one fails, run them again, each in a savepoint of its own."""
+        """Run the jobs in one transaction; when one fails, run them again, each in a savepoint."""
         try:
             self._commit_one(lambda: self._run_plain(batch))
         except BaseException as problem:
@@ -216,7 +214,7 @@ class SqliteTransactions:
         connections = self._connections
         try:
             if not self._committed:
-                # SQLite may have rolled back by itself, as it does when the disk is full: what was found out is void.
+                # SQLite rolls back when the disk is full: what was found out is void.
                 self.memo.clear()
                 connection = connections.writing()
                 if connection.in_transaction:
@@ -297,7 +295,7 @@ class SqliteTransactions:
             if connection.in_transaction:
                 connection.execute("commit")
         except apsw.Error as problem:
-            # SQLite says once more at the end what it said when a damaged page was met; the read is over all the same.
+            # SQLite reports a damaged page again at the end; the read is over all the same.
             if not isinstance(problem, apsw.CorruptError) or connection.in_transaction:
                 raise errors.translate(problem, self._connections.path) from problem
 
@@ -345,7 +343,7 @@ class SqliteTransactions:
 
 
 def _is_of_a_job(problem: BaseException) -> bool:
-    """Return whether a job raised this by itself: only in the main thread can it be a signal that is meant for the thread."""
+    """Return whether a job raised this: only in the main thread can it come from a signal handler."""
     if isinstance(problem, Exception):
         return True
     from threading import main_thread

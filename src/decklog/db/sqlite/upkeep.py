@@ -10,7 +10,7 @@ import apsw
 
 from decklog.core.errors import Damaged, TimedOut
 from decklog.db import schema
-from decklog.db.search import index_structure
+from decklog.db.search.index_check import STRUCTURE_ID
 from decklog.db.sqlite import errors, file
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _settings_in(execute: "Callable[[str, dict[str, Any]], Iterable[Any]]", inde
     """Read the settings of an index, and whether it counts them as set a few times at most: readers look when that changes."""
     settings: dict[str, Any] = dict(execute(f"select k, v from {index}", {}))
     pages = index.removesuffix("config") + "data"
-    [(times,)] = execute(f"select hex(substr(block, 1, 4)) from {pages} where id = {index_structure.ID}", {})
+    [(times,)] = execute(f"select hex(substr(block, 1, 4)) from {pages} where id = {STRUCTURE_ID}", {})
     return settings | {"its count of changes": int(times, 16) <= _MOST_SET}
 
 

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECONDS_BETWEEN_LOOKS = 0.01
-# The longer nothing was written, the later the next commit may be seen: from so many seconds on, so many between two looks.
+# The longer nothing was written, the longer the pause: seconds of silence, and seconds between two looks.
 _SILENCES = ((30.0, 0.04), (1.0, 0.02))
 # A commit shows some time after it was written, once it is on disk, and one that follows within a tick of the file system's
-# clock may leave the same time: so long after a write the counter is asked at each look.
+# clock may leave the same time: for this long after a write the counter is read at each look.
 _SECONDS_AFTER_A_WRITE = 1.0
-# A file system may keep no times: so often the counter is asked whatever they say.
+# A file system may keep no times: the counter is read at this interval in any case.
 _SECONDS_BETWEEN_QUESTIONS = 0.5
 
 
 class WrittenLately:
-    """Says when it is worth asking for the change counter, by when the write-ahead log was written: which costs a third."""
+    """Decides by the time of the write-ahead log when to read the change counter, which costs three times as much."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class WrittenLately:
         if state != self._state:
             self._state, self._written_at = state, now
         is_due = now - self._asked_at >= _SECONDS_BETWEEN_QUESTIONS
-        # Where there is no write-ahead log, nothing tells.
+        # Without a write-ahead log the time is unknown.
         is_worth = is_due or state is None or now - self._written_at < _SECONDS_AFTER_A_WRITE
         if is_worth:
             self._asked_at = now

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from decklog.core import fork_safety as forks
 from decklog.core.errors import DecklogError, Invalid, Unavailable
 from decklog.db.base import Database
-from decklog.db.search.vector_index import VectorIndex
-from decklog.db.search.vectors import LessonVectors, unpacked
+from decklog.db.search.vectors import LessonVectors, VectorIndex, unpacked
 
 # A few lessons don't show how similar lessons usually are, so this many unrelated ones with the usual cosines are assumed.
 _PRIOR_COUNT, _PRIOR_MEAN, _PRIOR_SPREAD = 8, 0.1, 0.12

@@ -225,7 +225,7 @@ class Bulk(Ledger):
     def _flush(self, batch: _Batch) -> int:
         if batch.spent:
             self._db.insert(Charge.table, _FIELDS, self._charged(batch))
-        return len(batch.entries) - len(self._writer.append_many(batch.entries).known) if batch.entries else 0
+        return len(batch.entries) - len(self._writer.write(batch.entries).known) if batch.entries else 0
 
 
 def _stream_of(one: dict[str, Any]) -> str:

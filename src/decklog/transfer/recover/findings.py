@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from decklog.db.packing import unpacked
 from decklog.db.sqlite.scratch import Scratch
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
-from decklog.transfer.recover.pages import Pages
-from decklog.transfer.recover.payload import UNREADABLE, types_at, values_of
+from decklog.transfer.recover.pages import UNREADABLE, Pages, types_at, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _TIME, _HASH = 67, 141
 _STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 _TABLE, _RECORD = COLUMNS.index("record_table"), COLUMNS.index("record_id")
-# A stream's own row says once what its entries say each.
+# A stream's own row counts more than one entry.
 _VOTES_OF_A_STREAM = 2
 _SCHEMA = """
     create table found (
@@ -190,7 +189,7 @@ class RecoveredRows:
 
 
 class Version:
-    """One version of an entry in a place, by its bytes. A doubtful one is believed only when its hash says so."""
+    """One version of an entry in a place, by its bytes. A doubtful one counts only when its hash fits."""
 
     def __init__(self, stream: str, seq: int, payload: bytes, is_doubtful: bool) -> None:
         self._stream = stream

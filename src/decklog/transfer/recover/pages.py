@@ -1,17 +1,87 @@
-"""Reads the rows of a SQLite file page by page, without SQLite: what a damaged page was the way to is found all the same."""
+"""Reads the rows of a SQLite file page by page, without SQLite, so that rows behind a damaged page are found too."""
 
 import mmap
 import os
 import re
 from dataclasses import dataclass
+from struct import error as TooShort
+from struct import unpack_from
 from typing import TYPE_CHECKING
 
-from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE
-from decklog.db.sqlite.damage.wal import WriteAheadLog, is_page_size
-from decklog.transfer.recover.payload import UNREADABLE, size_of, types_at, varint
+from decklog.db.sqlite.damage import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadLog, is_page_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
+
+
+_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_TYPE_SIZES = {**_INTEGERS, 0: 0, 7: 8, 8: 0, 9: 0}
+_CONSTANTS = {0: None, 8: 0, 9: 1}
+# What reading bytes that are no row ends in.
+UNREADABLE = (IndexError, ValueError, KeyError, TooShort)
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """Read a number of variable length; give it and the place behind it."""
+    value = 0
+    for _ in range(8):
+        byte = data[place]
+        place += 1
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, place
+    value = value << 8 | data[place]
+    return (value - (1 << 64) if value >= 1 << 63 else value), place + 1
+
+
+def types_at(data: bytes, place: int) -> tuple[list[int], int]:
+    """Read the head of a row: the types of its columns, and how long the head is."""
+    size, start = varint(data, place)
+    end, types = place + size, []
+    if not 1 <= size <= 4096 or end > len(data):
+        raise ValueError("this is no row's head")
+    while start < end:
+        byte = data[start]
+        if byte < 0x80:
+            start += 1
+        else:
+            byte, start = varint(data, start)
+        types.append(byte)
+    return types, size
+
+
+def size_of(types: list[int]) -> int:
+    """Count the bytes that the values of some types take."""
+    return sum(kind - 12 >> 1 if kind >= 12 else _TYPE_SIZES[kind] for kind in types)
+
+
+def spans_of(payload: bytes) -> list[tuple[int, int, int]]:
+    """Tell of each value of a row its type, where it begins and where it ends."""
+    types, place = types_at(payload, 0)
+    spans = []
+    for kind in types:
+        end = place + (kind - 12 >> 1 if kind >= 12 else _TYPE_SIZES[kind])
+        spans.append((kind, place, end))
+        place = end
+    if place != len(payload):
+        raise ValueError("a row's values do not fill it")
+    return spans
+
+
+def value_of(kind: int, data: bytes, *, errors: str = "strict") -> "Any":
+    """Read one value; `errors` is as in `bytes.decode`."""
+    if kind >= 12:
+        return data.decode(errors=errors) if kind & 1 else data
+    if kind in _INTEGERS:
+        return int.from_bytes(data, "big", signed=True)
+    return unpack_from(">d", data)[0] if kind == 7 else _CONSTANTS[kind]
+
+
+def values_of(payload: bytes, *, errors: str = "strict") -> "list[Any]":
+    """Read a whole row."""
+    return [value_of(kind, payload[start:end], errors=errors) for kind, start, end in spans_of(payload)]
+
 
 _MAGIC = b"SQLite format 3\0"
 _LEAF, _OTHER_TREES = 13, (2, 5, 10)
@@ -26,7 +96,7 @@ _ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x0
 class Cell:
     """One row as it was found: its row id, its bytes, and the first of the other pages that it lies on."""
 
-    # None where it can't be told.
+    # None where it is unknown.
     rowid: int | None
     payload: bytes
     overflow: int = 0
@@ -34,7 +104,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class DatabasePage:
-    """One page as it was found. `is_newest` when no later version of it was; its number is 0 where that can't be told."""
+    """One page as it was found. `is_newest` when no later version of it was; its number is 0 where it is unknown."""
 
     index: int
     number: int
@@ -43,7 +113,7 @@ class DatabasePage:
 
 
 class Pages:
-    """All pages of a file and of the write-ahead log beside it, in whatever state they are."""
+    """All pages of a file and of its write-ahead log, damaged or not."""
 
     def __init__(self, path: str) -> None:
         contents = [content for content in map(_read, (path, f"{path}-wal")) if len(content)]
@@ -66,7 +136,7 @@ class Pages:
                 yield content, (number - 1) * self.size, number, True
 
     def _places_in_logs(self) -> "Iterator[tuple[bytes, int, int, bool]]":
-        """Yield the frames that a commit stands behind, those of earlier rounds first, and those that can't be told."""
+        """Yield the committed frames, those of earlier rounds first, and those whose page is unknown."""
         for content in self._logs:
             log = WriteAheadLog(content, self.size)
             frames = log.frames
@@ -169,7 +239,7 @@ class Pages:
             self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
 
     def stray_entries(self, page: DatabasePage) -> "Iterator[Cell]":
-        """Look for entries in a page by their looks, whatever the page itself says that it holds."""
+        """Look for entries in a page by their pattern, ignoring the page's own list."""
         if page.number in self._claimed:
             return
         for match in _ENTRY.finditer(page.content):

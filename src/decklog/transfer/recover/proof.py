@@ -12,7 +12,7 @@ from decklog.journal import chain
 from decklog.journal.replication import linked
 from decklog.journal.rows import COLUMNS
 from decklog.transfer.recover.findings import in_digits
-from decklog.transfer.recover.payload import UNREADABLE, spans_of, value_of
+from decklog.transfer.recover.pages import UNREADABLE, spans_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Making one stream of a new log from what recovery found of the old one."""
+"""Writing the streams of a new log from what recovery found of the old one."""
 
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -6,23 +6,102 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import to_text
 from decklog.core.errors import DecklogError, NotFound
 from decklog.journal import chain
+from decklog.journal.entry import EntryKind
 from decklog.journal.replication import Replication, linked
 from decklog.journal.rows import COLUMNS
+from decklog.journal.texts import RECOVERED
+from decklog.journal.verify import Verifier
 from decklog.records.values import from_json, to_json
-from decklog.transfer.recover.parents import Lost, Parents
 from decklog.transfer.recover.proof import EntryCertainty, RecoveredEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from decklog.db.base import Database
     from decklog.log import Decklog
     from decklog.records.record import Record
     from decklog.transfer.recover.findings import RecoveredRows
 
     Values = dict[str, Any]
+    # The table that is referred to, and pairs of a column and the one there that it names.
+    Reference = tuple[str, list[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A record that something refers to and that is not there."""
+
+    table: str
+    record_id: str
+    values: tuple[object, ...]
+
+
+class Parents:
+    """Looks up what the images of changes refer to, by the foreign keys of a SQLite log."""
+
+    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]") -> None:
+        self._db = db
+        self._classes = record_classes
+        self._known: dict[str, list[Reference]] = {}
+
+    def image_of(self, values: "Values") -> "Values | None":
+        """Read the image of a record from an entry; None when it has none, or when the record was removed."""
+        record_class = self._classes.get(values["record_table"] or "")
+        try:
+            image = from_json(values["payload"] or "")
+        except ValueError:
+            return None
+        if record_class is None or not isinstance(image, dict) or image.get("removed"):
+            return None
+        return record_class.upcast(image)
+
+    def belongs(self, values: "Values", stream: str) -> bool:
+        """Return whether the record of an entry belongs to its stream."""
+        image = self.image_of(values)
+        return image is None or self._classes[values["record_table"]].stream_of(image) == stream
+
+    def lost(self, values: "Values") -> "Iterator[Lost]":
+        """Yield the records that an entry's own refers to and that are not there."""
+        image = self.image_of(values)
+        for table, pairs in self._references(values["record_table"]) if image is not None else []:
+            named = {there: image.get(here) for here, there in pairs}  # type: ignore[union-attr]
+            if None in named.values() or table not in self._classes or self._is_there(table, named):
+                continue
+            record_class = self._classes[table]
+            if set(named) == set(record_class.identity):
+                yield Lost(table, record_class.id_of(named), tuple(named[name] for name in record_class.identity))
+
+    def _references(self, table: str) -> "list[Reference]":
+        if table not in self._known:
+            names, rows = self._db.read(lambda: self._db.rows(f"pragma foreign_key_list({table})", {}))
+            found: dict[int, Reference] = {}
+            for row in rows:
+                key = dict(zip(names, row, strict=True))
+                found.setdefault(key["id"], (key["table"], []))[1].append((key["from"], key["to"]))
+            self._known[table] = list(found.values())
+        return self._known[table]
+
+    def _is_there(self, table: str, named: "Values") -> bool:
+        condition = " and ".join(f"{name} = :{name}" for name in named)
+        return self._db.read(lambda: self._db.one(f"select 1 from {table} where {condition}", named)) is not None
+
 
 _TOGETHER = 500
+
+
+def tell_lost_texts(log: "Decklog") -> None:
+    """Write an event into each stream that names texts which were not found."""
+    verifier = Verifier(log.db, log.record_classes())
+    verifier.run_entries()
+    for stream, digests in verifier.texts.gone.items():
+        lost = sorted(digests)
+        for start in range(0, len(lost), _TOGETHER):
+            some = lost[start : start + _TOGETHER]
+            said = f"Recovered from a damaged file: {len(some)} texts are missing; their digests stay."
+            log.journal.append(stream, said, kind=EntryKind.EVENT, subtype=RECOVERED, payload={"lost": some})
+
+
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS[1:])
 FROM_TABLE = "Recovered from the table; the entry that said so is lost."
 FROM_LATER = "Recovered from a later entry; the ones before it are lost."
@@ -50,7 +129,7 @@ class StreamReport:
 
 
 class Rebuild:
-    """Writes a stream anew: as it was up to the first gap, and from there in a chain of its own.
+    """Writes a stream anew: as it was up to the first gap, and from there in a new chain.
 
     After a gap no old hash can be continued. Each stretch of entries behind one begins with an event `recovered` that
     names the numbers that are missing, the old number of the first entry, and the old hashes of all.
@@ -204,7 +283,7 @@ class Rebuild:
     # Records
 
     def _supply(self, values: "Values") -> None:
-        """Put what an entry refers to and is not there, because the entries that told of it are lost."""
+        """Put what an entry refers to and is not there, because its entries are lost."""
         for parent in self._parents.lost(values):
             if parent in self._supplying:
                 continue
@@ -216,7 +295,7 @@ class Rebuild:
             self._supplying.discard(parent)
 
     def _put_lost(self, record_class: "type[Record]", record_id: str) -> bool:
-        """Put a record as the first entry that is left of it says, or else as its row does; say whether there was any."""
+        """Put a record by its first remaining entry, or else by its row; return whether there was any."""
         for version in self._findings.of_record(self._stream, record_class.table, record_id):
             values = version.values()
             if values is not None and version.seq > self._old_seq and self._parents.image_of(values) is not None:
@@ -239,7 +318,7 @@ class Rebuild:
                 self._add_record(record_class, record_id, image, FROM_TABLE)
 
     def _is_newer(self, record_class: "type[Record]", row: "Values", known: "Values | None") -> bool:
-        """Return whether a row tells of a change that no entry does. What differs in its time alone was damaged, not changed."""
+        """Return whether a row has a change that no entry has. What differs in its time alone was damaged, not changed."""
         if known is None or known.get("removed"):
             return True
         said = record_class.upcast(known)

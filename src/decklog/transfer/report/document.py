@@ -95,7 +95,7 @@ def write_file(path: str, parts: "Iterable[str]", *, overwrite: bool) -> int:
 
 def document(title: str, parts: "Iterable[str]", written_at: "datetime") -> "Iterator[str]":
     """Put the parts of a page between its head and its foot."""
-    # The policy makes a browser refuse whatever a text might smuggle in, should the escaping ever fail.
+    # The policy makes a browser refuse injected content, should the escaping ever fail.
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -107,7 +107,7 @@ def document(title: str, parts: "Iterable[str]", written_at: "datetime") -> "Ite
 
 
 def figures(pairs: "Iterable[tuple[str, str]]") -> str:
-    """Show the few figures that say how it stands: each a value and what it is."""
+    """Show the most important figures, each a value and its name."""
     items = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for value, name in pairs)
     return f'<ul class="figures">{items}</ul>\n'
 
@@ -130,7 +130,7 @@ def _called_out(title: str, items: "list[str]", classes: str) -> str:
 
 
 def share(percent: float, words: str) -> str:
-    """Draw how full something is beside what there is to say of it."""
+    """Draw a bar with its label."""
     width = min(max(percent, 0.0), 100.0)
     tone = "failed" if percent >= 100 else "done" if percent < 80 else "expired"
     drawn = f'<span class="track"><span class="bar {tone}" style="left:0;width:{width:.1f}%"></span></span>'

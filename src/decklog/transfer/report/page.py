@@ -1,4 +1,4 @@
-"""A run as one page for whoever asks how it went: what it cost, what was shown, who said yes, what is in the way."""
+"""The report of a run or of a log as one HTML page."""
 
 import os
 from html import escape
@@ -6,12 +6,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from decklog.core.figures import counted, dollars, took
-from decklog.transfer.report.bars import bars
+from decklog.transfer.reading import entries_of
 from decklog.transfer.report.document import document, figures, in_the_way, needs_you, share, shown_time, table, write_file
-from decklog.transfer.report.story import story
+from decklog.transfer.report.words import EntrySentence, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime, timedelta
     from typing import Any, TypeVar
 
     from decklog.log import Decklog
@@ -20,9 +21,107 @@ if TYPE_CHECKING:
     from decklog.stores.results.money import BudgetUsage, SpendRow
     from decklog.stores.runs.run import Run
     from decklog.stores.tasks.criteria import Criterion
-    from decklog.stores.tasks.task import Task
+    from decklog.stores.tasks.task import Attempt, Task
 
     T = TypeVar("T")
+
+
+_MOST_BARS = 200
+
+
+def bars(log: "Decklog", tasks: "list[Task]") -> "Iterator[str]":
+    """Draw every attempt; the first ones of a very long run."""
+    rows = [(task, attempt) for task in tasks if task.attempts for attempt in log.tasks.attempts(task.id)]
+    yield "<h2>Timeline</h2>\n"
+    if not rows:
+        yield '<p class="soft">No task was worked on yet.</p>\n'
+        return
+    rows.sort(key=lambda row: (row[1].started_at, row[0].id))
+    shown = rows[:_MOST_BARS]
+    start = shown[0][1].started_at
+    end = max(attempt.ended_at or log.clock.now() for _, attempt in shown)
+    yield f'<p class="soft">{took(end - start)}, from {shown_time(start)} to {shown_time(end)} UTC.</p>\n'
+    for task, attempt in shown:
+        yield _bar(task, attempt, start, end)
+    if len(rows) > len(shown):
+        yield f'<p class="soft">The first {len(shown)} of {len(rows)} attempts.</p>\n'
+
+
+def _bar(task: "Task", attempt: "Attempt", start: "datetime", end: "datetime") -> str:
+    outcome = attempt.outcome.value if attempt.outcome else "running"
+    ended = attempt.ended_at or end
+    left, width = _share(attempt.started_at - start, end - start), _share(ended - attempt.started_at, end - start)
+    said = f"attempt {attempt.number} by {attempt.worker}: {outcome}, {took(ended - attempt.started_at)}"
+    return (
+        f'<div class="attempt"><span>{escape(task.title)}</span>'
+        f'<span class="track"><span class="bar {outcome}" style="left:{left:.2f}%;width:{width:.2f}%"'
+        f' title="{escape(said)}"></span></span>'
+        f'<span class="soft">{escape(attempt.worker)}, {outcome}</span></div>\n'
+    )
+
+
+def _share(part: "timedelta", whole: "timedelta") -> float:
+    seconds = max(whole.total_seconds(), 0.001)
+    return min(100.0, max(0.0, part.total_seconds() / seconds * 100))
+
+
+_MOST_TEXT = 4000
+_SHORT = 280
+# A line for each single one would be as much to read as what it hides.
+_WORTH_A_LINE = 8
+
+
+def story(log: "Decklog", run_id: str, until: int) -> "Iterator[str]":
+    """Yield a run's entries up to a number, by day."""
+    yield "<h2>What happened</h2>\n"
+    day, quiet = "", list[str]()
+    for entry in _entries(log, run_id, until):
+        words = told(entry)
+        if words.is_bookkeeping and entry["at"][:10] == day:
+            quiet.append(words.text)
+            continue
+        if entry["at"][:10] != day:
+            yield from _folded(quiet)
+            yield f'{"</ol>" if day else ""}<h3>{escape(entry["at"][:10])}</h3>\n<ol class="story">\n'
+            day = entry["at"][:10]
+        if len(quiet) >= _WORTH_A_LINE:
+            yield from _folded(quiet)
+        yield _line(entry, words)
+    yield from _folded(quiet)
+    yield "</ol>\n" if day else ""
+
+
+def _entries(log: "Decklog", run_id: str, until: int) -> "Iterator[dict[str, Any]]":
+    for batch in entries_of(log, run_id, after=0, until=until):
+        yield from batch
+
+
+def _folded(quiet: list[str]) -> "Iterator[str]":
+    if quiet:
+        listed = "".join(f"<li>{escape(_bounded(text))}</li>" for text in quiet)
+        title = f"{counted(len(quiet), 'entry', 'entries')} of bookkeeping up to here"
+        yield f"<li><span></span><span></span><details><summary>{title}</summary><ol>{listed}</ol></details></li>\n"
+        quiet.clear()
+
+
+def _line(entry: "dict[str, Any]", words: EntrySentence) -> str:
+    # A number and a time are what a reader needs to find the entry itself.
+    where = f'<span class="soft" title="entry {entry["seq"]}">{escape(entry["at"][11:19])}</span>'
+    who = f'<span class="soft">{escape(entry["agent"] or "")}</span>'
+    return f'<li>{where}{who}<div class="text{f" {words.tone}" if words.tone else ""}">{_text(words.text)}</div></li>\n'
+
+
+def _text(text: str) -> str:
+    """Show a text, and the rest of a long one when it is unfolded; a command as one would type it."""
+    shown = f"<code>{escape(_bounded(text))}</code>" if text.startswith("$ ") else escape(_bounded(text))
+    if len(text) <= _SHORT:
+        return shown
+    return f"<details><summary>{escape(' '.join(text[:_SHORT].split()))} …</summary>{shown}</details>"
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} … ({len(text):,} characters)"
+
 
 _TONES = {
     **dict.fromkeys(("met", "granted", "done", "completed"), "good"),
@@ -42,7 +141,7 @@ def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrit
 
 
 class RunPage:
-    """What a page tells of one run, read from the log once."""
+    """The data of one run's page, read from the log once."""
 
     def __init__(self, log: "Decklog", run: "Run") -> None:
         self._log = log
@@ -163,7 +262,7 @@ def is_met(criterion: "Criterion") -> bool:
 
 
 def toned(word: str) -> "Any":
-    """Return a word with the tone that it has for whoever answers for the run."""
+    """Return a word with its tone for the owner of the run."""
     return (_TONES.get(word, ""), word)
 
 

@@ -1,4 +1,4 @@
-"""Entries told in words, for people who were not there: a tool call is its command and its outcome, a charge its amount."""
+"""Entries as sentences: a tool call is its command and its outcome, a charge its amount."""
 
 import json
 import shlex
@@ -31,7 +31,7 @@ _TASK_NOTES = (
 
 @dataclass(frozen=True)
 class EntrySentence:
-    """An entry as a sentence. `tone` is good, bad or money where it matters; bookkeeping is for whoever unfolds it."""
+    """An entry as a sentence. `tone` is good, bad or money where it matters; bookkeeping is folded."""
 
     text: str
     tone: str = ""

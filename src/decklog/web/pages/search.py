@@ -69,7 +69,7 @@ def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
     log, going_on = asked.log, not asked.site.whole_searches.is_time()
-    given = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
+    given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
     # Large imports are indexed in the background; a search shows what is there so far. A few new entries are added first.
     with suppress(TimedOut, Busy), log.db.within(PATIENCE_SECONDS):
         log.db.index_some(going_on=going_on)

@@ -169,7 +169,7 @@ def write_entry(log: Decklog, record_class: type[Record], image: dict[str, objec
     columns = writer.changed(record_class, tuple(image), tuple(image.values()), "changed", None, False)
     columns[chain.STREAM] = stream
     columns[chain.REFS] = refs
-    writer.change(columns)
+    writer.write([columns])
 
 
 @pytest.mark.parametrize("stream", ["run_2", "run_1", "@ledger", "@desk"])

@@ -282,7 +282,7 @@ def test_a_proven_grant_is_used_and_a_fork_has_no_copy_that_counts(desk: Desk) -
 
 
 def test_proofs_move_with_the_log(desk: Desk, tmp_path: Path) -> None:
-    from decklog.transfer.move.move import Move
+    from decklog.transfer.move import Move
 
     desk.bind()
     with desk.proving():

@@ -46,7 +46,7 @@ def _log(call: Invocation) -> "Iterator[Decklog]":
         with call.open() as log:
             yield log
         return
-    from decklog.importing.private_folder import PrivateFolder
+    from decklog.importing.source import PrivateFolder
     from decklog.log import Decklog
 
     with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:

@@ -21,7 +21,7 @@ from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.tasks.criteria import Criterion, CriterionStatus
 from decklog.stores.tasks.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
 from decklog.stores.tasks.plans import PhaseStatus, Plan, PlanPhase, read_phases
-from decklog.stores.workflow.context_package import (
+from decklog.stores.workflow.context import (
     ConsumingAgent,
     ContextAgent,
     ContextConsumer,

@@ -27,7 +27,7 @@ from decklog.plugins.legacy.bazinga.rules import (
 )
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 from decklog.stores.memory.strategies import MOST_CREDIT, Strategy, StrategyTopic
-from decklog.stores.workflow.context_package import (
+from decklog.stores.workflow.context import (
     ConsumingAgent,
     ContextAgent,
     ContextConsumption,

@@ -1,4 +1,4 @@
-"""Moving a log to another engine or another place, entry by entry, while others go on reading it."""
+"""Moving a log to another engine or another place, entry by entry, and proving that it arrived."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -6,23 +6,86 @@ from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from decklog.core.errors import Conflict, Invalid
+from decklog.core.errors import Conflict, Damaged, Invalid
 from decklog.journal import chain
-from decklog.journal.chain import HASH, SEQ
+from decklog.journal.chain import HASH, SEQ, Stretch
 from decklog.journal.replication import Replication
-from decklog.transfer.move.proof import MoveProof
-from decklog.transfer.move.read_ahead import read_ahead
+from decklog.journal.verify import Verifier
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of
+from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
     from typing import Any
 
-    from decklog.journal.chain import Stretch
+    from decklog.journal.verify import Verification
     from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
+
+    # A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
+    Lacking = tuple[str, int, str, int]
+
+
+_HINT = "The source is as it was. Move it into an empty target."
+
+
+class MoveProof:
+    """Compares a log with the one that it came from."""
+
+    def __init__(self, source: "Decklog", target: "Decklog", progress: Progress = silent) -> None:
+        self._source = source
+        self._target = target
+        self._progress = progress
+
+    def prove(self, heads: "list[StreamHead]") -> int:
+        """Prove that the target has all that the source had up to these heads; give how many entries were read."""
+        self._progress("verifying the target", 0, 0)
+        walked = self._target.db.read(lambda: self._walk(heads))
+        _refuse(Verifier(self._target.db, self._target.record_classes()).run_tables())
+        self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
+        self._look_for_blobs(heads)
+        return walked
+
+    def _walk(self, heads: "list[StreamHead]") -> int:
+        result = Verifier(self._target.db, self._target.record_classes()).run_chains()
+        _refuse(result)
+        self.compare(heads)
+        return result.entries
+
+    def compare(self, heads: "list[StreamHead]") -> None:
+        """Compare the heads; where every entry was walked, a head's hash covers all of them."""
+        there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
+        for head in heads:
+            if there.get(head["stream"]) != head["hash"]:
+                raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
+
+    def _look_for_blobs(self, heads: "list[StreamHead]") -> None:
+        """Make sure that the target lacks no blob of the source, but for those that came with entries after these heads."""
+        for digests in digest_batches_of(self._source):
+            lacking = Replication.of(self._target).lacking_blobs(digests)
+            if lacking and self._source.journal.heads() == heads:
+                raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
+
+    def _look_for_texts(self, heads: "list[StreamHead]") -> None:
+        """Make sure that the target lacks no text that the source still has."""
+        for head in heads:
+            stream = head["stream"]
+            in_source = Replication.of(self._source).lacking_texts(stream)
+            latest = 0
+            for seq in Replication.of(self._target).lacking_texts(stream):
+                while latest < seq:
+                    latest = next(in_source, seq + 1)
+                if latest != seq:
+                    raise Damaged(
+                        f"a text of entry {stream}:{seq} did not arrive in the target", hint=_HINT, stream=stream, seq=seq
+                    )
+
+
+def _refuse(result: "Verification") -> None:
+    if result.first is not None:
+        place = f"{result.first.stream}:{result.first.seq} " if result.first.stream else ""
+        raise Damaged(f"the target does not verify: {place}{result.first.what}", hint=_HINT)
 
 
 _MOST_PASSES = 5
@@ -107,15 +170,14 @@ class Move:
         lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
         self._done.already = self._done.already or already
-        with read_ahead(self._source, lacking) as stretches:
-            for new in self._taken(_even(stretches)):
-                self._done.entries += new
-                self._progress("moving entries", self._done.already + self._done.entries, whole)
+        for new in self._taken(_even(_stretches(self._source, lacking))):
+            self._done.entries += new
+            self._progress("moving entries", self._done.already + self._done.entries, whole)
 
     def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
         """Have each batch written while the next one is read and checked; say how many entries came with it.
 
-        It is the writing that goes to another thread: whoever reads may be inside of a transaction of their own.
+        It is the writing that goes to another thread: the reader may be inside of its own transaction.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
             pending: Future[int] | None = None
@@ -140,6 +202,14 @@ class Move:
                 target=here["seq"],
             )
         return int(here["seq"]), str(here["hash"])
+
+
+def _stretches(log: "Decklog", lacking: "Iterable[Lacking]") -> "Iterator[Stretch]":
+    """Yield what is lacking, each entry checked against the one before it."""
+    for stream, after, previous, until in lacking:
+        for rows in rows_of(log, stream, after=after, until=until):
+            yield Stretch.checked(stream, previous, rows)
+            previous = rows[-1][HASH]
 
 
 def _even(stretches: "Iterator[Stretch]") -> "Iterator[list[Stretch]]":

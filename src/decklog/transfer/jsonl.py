@@ -1,28 +1,167 @@
-"""Taking a folder of JSON lines into a log. The files may come from anywhere: nothing in them is believed unchecked."""
+"""A log as JSON Lines: export to a folder, and import from one."""
 
 import json
 import os
+import re
 import stat
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import DecklogError, Invalid, NotFound, TooLarge
+from decklog.core.disk import sync_descriptor
+from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, TooLarge
 from decklog.journal.replication import FIELDS, Replication
 from decklog.journal.rows import RESERVED
-from decklog.transfer.jsonl.export import BLOBS
-from decklog.transfer.jsonl.file_names import SUFFIX, file_of, is_digest
+from decklog.records.values import to_json
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.reading import has_blob
+from decklog.transfer.reading import DIGEST, digests_in, digests_of, entries_of, has_blob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any
 
     from decklog.log import Decklog
+    from decklog.stores.results.journal import StreamHead
 
     Line = tuple[int, dict[str, Any]]
+
+
+SUFFIX = ".jsonl"
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-@.")
+_LONGEST = 180
+# Names that some systems reserve for devices, with any ending.
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
+
+
+def file_of(stream: str) -> str:
+    """Name the file of a stream.
+
+    All but small letters, digits and a few signs is written as `%xx`: some file systems take `Run` and `run` for one name.
+    A long name is cut and ends in its digest.
+    """
+    name = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in stream.encode())
+    if name.startswith((".", "-")) or _DEVICES.match(name):
+        name = f"%{ord(name[0]):02x}{name[1:]}"
+    if len(name) > _LONGEST:
+        name = f"{name[:_LONGEST]}%{sha256(stream.encode()).hexdigest()[:32]}"
+    return name + SUFFIX
+
+
+def is_digest(name: str) -> bool:
+    return DIGEST.fullmatch(name) is not None
+
+
+BLOBS = "blobs"
+_LAST_BLOCK = 64 * 1024
+
+
+@dataclass(kw_only=True)
+class Exported:
+    """What was written."""
+
+    folder: str
+    streams: int = 0
+    entries: int = 0
+    blobs: int = 0
+
+    def as_dict(self) -> "dict[str, Any]":
+        return asdict(self)
+
+
+class JsonlExport:
+    """Writes a folder. The same log gives the same bytes, on either engine."""
+
+    def __init__(self, log: "Decklog", folder: str, progress: Progress = silent) -> None:
+        self._log = log
+        self._folder = os.path.abspath(folder)
+        self._progress = progress
+        self._done = Exported(folder=self._folder)
+
+    def run(self, stream: str | None = None) -> Exported:
+        """Write all streams, or one with the blobs it names. Files of other streams in the folder are left alone."""
+        heads = self._log.journal.heads()
+        if stream is not None:
+            heads = [head for head in heads if head["stream"] == stream]
+            if not heads:
+                raise NotFound(f"there is no run {stream!r} to export", hint="decklog runs find lists the runs.")
+        os.makedirs(os.path.join(self._folder, BLOBS), mode=0o700, exist_ok=True)
+        whole = sum(head["seq"] for head in heads)
+        named: set[str] = set()
+        for head in heads:
+            self._write_stream(head, whole, named if stream is not None else None)
+        for digest in sorted(named) if stream is not None else digests_of(self._log):
+            self._write_blob(digest)
+        return self._done
+
+    def _write_stream(self, head: "StreamHead", whole: int, named: set[str] | None) -> None:
+        path = os.path.join(self._folder, file_of(head["stream"]))
+        self._refuse_to_lose(path, head["stream"])
+        partial = path + ".partial"
+        with os.fdopen(_fresh(partial), "wb") as file:
+            for batch in entries_of(self._log, head["stream"], after=0, until=head["seq"]):
+                file.writelines(map(line_of, batch))
+                if named is not None:
+                    named.update(digest for entry in batch for digest in digests_in(entry))
+                self._done.entries += len(batch)
+                self._progress("exporting entries", self._done.entries, whole)
+            file.flush()
+            sync_descriptor(file.fileno())
+        os.replace(partial, path)
+        self._done.streams += 1
+
+    def _refuse_to_lose(self, path: str, stream: str) -> None:
+        """Make sure that a file which is there already holds nothing but the beginning of this stream."""
+        last = _last_line(path)
+        if last is None:
+            return
+        try:
+            seq, hash = json.loads(last)["seq"], json.loads(last)["hash"]
+            ours = Replication.of(self._log).given_out(stream, after=seq - 1, limit=1)
+        except (ValueError, KeyError, TypeError):
+            ours, hash = [], None
+        if not ours or ours[0]["hash"] != hash:
+            raise Conflict(
+                f"{path} ends with an entry that this log does not have, and was left as it is",
+                hint=f"Take it in first: decklog import jsonl {self._folder}",
+                path=path,
+                stream=stream,
+            )
+
+    def _write_blob(self, digest: str) -> None:
+        path = os.path.join(self._folder, BLOBS, digest)
+        for _, content in [] if os.path.lexists(path) else Replication.of(self._log).blobs([digest]):
+            with os.fdopen(_fresh(path + ".partial"), "wb") as file:
+                file.write(content)
+            os.replace(path + ".partial", path)
+        self._done.blobs += os.path.lexists(path)
+
+
+def line_of(entry: "dict[str, Any]") -> bytes:
+    """Write an entry as its line. Columns without a value are left out, so a column that is added one day changes no line."""
+    return to_json({name: value for name, value in entry.items() if value is not None}).encode() + b"\n"
+
+
+def _fresh(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _last_line(path: str) -> bytes | None:
+    """Read a file's last line; None when there is no file or nothing in it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        size, block = file.seek(0, os.SEEK_END), _LAST_BLOCK
+        while True:
+            file.seek(max(0, size - block))
+            lines = file.read().rstrip(b"\n").split(b"\n")
+            if len(lines) > 1 or block >= size:
+                return lines[-1] or None
+            block *= 4
+
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_BLOB = 1024 * 1024 * 1024
@@ -176,7 +315,7 @@ def _lines(file: "IO[bytes]", name: str) -> "Iterator[Line]":
 
 
 def _read(raw: bytes) -> "dict[str, Any]":
-    """Read one line and check what each column may hold; ValueError says what is wrong."""
+    """Read one line and check what each column may hold; ValueError names what is wrong."""
     if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
         raise ValueError("a merge conflict stands here; two logs wrote to this stream")
     entry = json.loads(raw)

@@ -1,4 +1,4 @@
-"""How statements go to PostgreSQL: together where they can, prepared once they come again, anew where it has forgotten them."""
+"""Statements of a PostgreSQL session: sent together where they can be, and prepared when they come again."""
 
 import os
 import signal
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.core.errors import Busy, Invalid, NotFound
-from decklog.db.postgres import database, wire
+from decklog.core.errors import Invalid, NotFound, Unreachable
+from decklog.db.postgres import session
 from tests.databases import Databases
 from tests.db.test_kept_connections import connections_of
 
@@ -34,7 +34,7 @@ def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_h
     target: str, postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     postgres_databases.forget_connections()
-    monkeypatch.setattr(wire, "_MOST_KEPT", 3)
+    monkeypatch.setattr(session, "_MOST_PREPARED", 3)
     with Decklog.open(target) as log:
         (before,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
         for number in range(5):
@@ -42,7 +42,7 @@ def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_h
                 read(log, f"select {number} + :more", more=1)
         (after,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
     assert before == 0
-    assert 1 <= after <= 3
+    assert 1 <= after <= 4
 
 
 def test_what_the_server_has_forgotten_is_prepared_anew(target: str) -> None:
@@ -89,39 +89,39 @@ def test_what_does_not_fit_into_the_line_at_once_is_sent_in_parts(target: str) -
 
 
 def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ways = 0
-    answered = wire.PipelineConnection._answered
+    round_trips = 0
+    exchange = session.Session._exchange
 
     def counted(*given: Any) -> Any:
-        nonlocal ways
-        ways += 1
-        return answered(*given)
+        nonlocal round_trips
+        round_trips += 1
+        return exchange(*given)
 
-    monkeypatch.setattr(wire.PipelineConnection, "_answered", counted)
+    monkeypatch.setattr(session.Session, "_exchange", counted)
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
-        ways = 0
+        round_trips = 0
         log.journal.append("run_1", "Ran the tests")
-        assert ways == 2  # begun and appended, and committed
+        assert round_trips == 2  # begun and appended, and committed
         log.db.write(lambda: None)
-        assert ways == 2
+        assert round_trips == 2
         log.runs.get("run_1")
-        assert ways == 4
+        assert round_trips == 4
         log.db.read(lambda: [list(log.db.each(f"select {number} + :more", {"more": 1})) for number in range(5)])
-        assert ways == 10  # a cursor is opened on the way of its first rows, and closed on that of what comes next
+        assert round_trips == 10  # a cursor is opened on the way of its first rows, and closed on that of what comes next
 
 
 @pytest.mark.parametrize("is_listened_to", [False, True])
-def test_a_task_is_claimed_by_two_ways_to_the_server_and_finished_by_two(
+def test_a_task_is_claimed_in_two_round_trips_and_finished_in_two(
     target: str, monkeypatch: pytest.MonkeyPatch, is_listened_to: bool
 ) -> None:
-    ways = 0
-    answered = wire.PipelineConnection._answered
+    round_trips = 0
+    exchange = session.Session._exchange
 
     def counted(*given: Any) -> Any:
-        nonlocal ways
-        ways += 1
-        return answered(*given)
+        nonlocal round_trips
+        round_trips += 1
+        return exchange(*given)
 
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
@@ -130,15 +130,15 @@ def test_a_task_is_claimed_by_two_ways_to_the_server_and_finished_by_two(
         log.tasks.claim("run_1", worker="ada")
         if is_listened_to:
             log.db.wait_for_change(0, "run_1")
-        monkeypatch.setattr(wire.PipelineConnection, "_answered", counted)
+        monkeypatch.setattr(session.Session, "_exchange", counted)
         claim = log.tasks.claim("run_1", worker="bo")
         assert claim is not None
-        assert ways == 2
+        assert round_trips == 2
         fused = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
         assert fused is not None
-        assert (ways, fused.task.worker) == (4, "bo")
+        assert (round_trips, fused.task.worker) == (4, "bo")
         log.tasks.finish(fused.task.id, fence=fused.task.fence)
-        assert ways == 6
+        assert round_trips == 6
         monkeypatch.undo()
         assert log.journal.verify().ok
 
@@ -163,19 +163,17 @@ def test_a_write_begins_anew_when_the_server_has_forgotten_its_statements_or_los
         assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["third", "second"]
 
 
-def test_a_block_of_the_caller_is_told_that_the_server_has_forgotten_and_can_be_run_again(target: str) -> None:
+def test_a_block_fails_with_a_retryable_error_when_the_server_has_forgotten_its_statements(target: str) -> None:
     with Decklog.open(target) as log:
-        _prepare_and_forget(log)
-        with log.transaction():
+        log.runs.start("Make the parser faster", run_id="run_1")
+        with pytest.raises(Unreachable, match="does not exist") as forgotten, log.transaction():
             log.journal.append("run_1", "second")
-        with pytest.raises(Busy, match="let go"), log.transaction():
-            log.db.rows("select :word as word", {"word": "a"})
-            log.db.rows("select :word as word", {"word": "a"})
-            log.db.rows("deallocate all", {})
-            log.db.rows("select :word as word", {"word": "a"})
+            for command in ("select :word as word", "select :word as word", "deallocate all", "select :word as word"):
+                log.db.rows(command, {"word": "a"})
+        assert forgotten.value.retryable
         with log.transaction():
             log.journal.append("run_1", "third")
-        assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["third", "second"]
+        assert [entry.body for entry in log.journal.find("run_1", kind="interaction")] == ["third"]
 
 
 def test_a_statement_that_was_passed_over_on_its_way_to_be_prepared_is_prepared_later(target: str) -> None:
@@ -210,25 +208,25 @@ def test_what_a_block_inside_a_block_wrote_is_gone_with_the_block_around_it(targ
         assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["at last", "outermost"]
 
 
-def test_a_stream_that_another_begins_between_the_lock_and_the_look_is_locked_before_it_is_written_to(
-    target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Decklog.open(target) as log, Decklog.open(target) as other:
-        # As the server answers where the stream is committed after the first statement and before the second.
-        too_early = f"{database._LOCK_STREAM} -- sees nothing yet".replace("where name", "where false and name")
+def test_a_transaction_of_queued_statements_alone_is_committed(target: str) -> None:
+    with Decklog.open(target) as log:
+        row = ("run_1", "2026-11-18T00:00:00.000000Z", 1)
+        log.db.write(lambda: log.db.insert("streams", ("name", "created_at", "in_order"), [row]))
+        assert log.db.read(lambda: log.db.one("select name from streams", {})) == ("run_1",)
 
-        def write() -> None:
-            with monkeypatch.context() as early:
-                early.setattr(database, "_LOCK_STREAM", too_early)
-                log.db.lock_stream_next("@memory")
-            read_now = log.db.rows("select 1", {})
-            assert read_now[1] == [(1,)]
-            assert log.db.head_at_hand("@memory") is None
-            other.memory.remember("failure_patterns", "Two writers of one stream must meet at its lock")
-            log.db.lock_stream("@memory")
-            head = log.db.head_at_hand("@memory")
-            assert head is not None
-            assert head[0] % 2**32 > 1
 
-        other.memory.remember("failure_patterns", "A lock that found nothing holds nothing")
-        log.db.write(write)
+def test_a_statement_that_was_queued_and_dropped_is_prepared_later(target: str) -> None:
+    with Decklog.open(target) as log:
+        row = ("run_1", "2026-11-18T00:00:00.000000Z", 1)
+
+        def dropped() -> None:
+            log.db.rows("select 1", {})
+            for _ in range(3):
+                log.db.insert("streams", ("name", "created_at", "in_order"), [row])
+            raise ZeroDivisionError
+
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                log.db.write(dropped)
+        log.db.write(lambda: log.db.insert("streams", ("name", "created_at", "in_order"), [row]))
+        assert log.db.read(lambda: log.db.one("select count(*) from streams", {})) == (1,)

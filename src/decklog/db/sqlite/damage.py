@@ -1,23 +1,106 @@
-"""Reads the write-ahead log of a SQLite file by itself, frame by frame, to tell what SQLite will leave unread of it.
-
-SQLite reads frames up to the first that is not whole and says nothing of those behind it: after a crash there is only a commit
-that nobody was told of. After damage there are commits that were acknowledged, and the next writer goes over them.
-"""
+"""Damage in a SQLite file: what SQLite leaves unread of its write-ahead log, and rows around unreadable pages."""
 
 import os
+import sys
 import time
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import apsw
+
 from decklog.core.errors import Damaged
-from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE, checksum, checksums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    Sums = tuple[int, int]
+
+
+HEADER_SIZE, FRAME_HEADER_SIZE = 32, 24
+_SUM = 0xFFFFFFFF
+_WORD = 4
+# Of a frame's header the checksum covers the first two words; the page begins behind all six.
+_HEAD_WORDS, _PAGE_WORD = 2, FRAME_HEADER_SIZE // _WORD
+# A part has twice the bits that a sum has. Two words make the sums at most 2.7 times as large, so that these many steps fit.
+_STEPS_WITHIN_A_PART = 20
+# A few are faster one by one; more at once would not stay in the cache.
+_FEW, _MOST = 8, 4_096
+# Where a word lies in a part, by the order in which this machine keeps its bytes.
+_LOW = 0 if sys.byteorder == "little" else 1
+
+
+def checksum(content: bytes, order: str, sums: "Sums" = (0, 0)) -> "Sums":
+    """Go on with SQLite's checksum over some more bytes."""
+    words = _words(content, order)
+    first, second = sums
+    each = iter(words)
+    for one, other in zip(each, each, strict=True):
+        first = first + one + second & _SUM
+        second = second + other + first & _SUM
+    return first, second
+
+
+def checksums(content: memoryview, order: str, page_size: int, begins: "Sequence[Sums]") -> "list[Sums]":
+    """Return the checksums of the first frames of a write-ahead log, each begun with what is given for it."""
+    found: list[Sums] = []
+    step = FRAME_HEADER_SIZE + page_size
+    for slot in range(0, len(begins), _MOST):
+        some = begins[slot : slot + _MOST]
+        start = HEADER_SIZE + slot * step
+        part = bytes(content[start : start + len(some) * step])
+        found += _one_by_one(part, order, step, some) if len(some) < _FEW else _side_by_side(part, order, step, some)
+    return found
+
+
+def _one_by_one(frames: bytes, order: str, step: int, begins: "Sequence[Sums]") -> "list[Sums]":
+    return [
+        checksum(frames[start : start + _HEAD_WORDS * _WORD] + frames[start + FRAME_HEADER_SIZE : start + step], order, sums)
+        for start, sums in zip(range(0, len(frames), step), begins, strict=True)
+    ]
+
+
+def _side_by_side(frames: bytes, order: str, step: int, begins: "Sequence[Sums]") -> "list[Sums]":
+    """Add up one word of every frame, then the next one of every frame."""
+    words, apart = _words(frames, order), step // _WORD
+    parts = memoryview(bytearray(2 * _WORD * len(begins)))
+    places = parts.cast("I")[_LOW::2]
+    mask = _as_number([_SUM] * len(begins))
+    first, second = (_as_number([sums[which] for sums in begins]) for which in (0, 1))
+    pairs = (0, *range(_PAGE_WORD, apart, 2))
+    for number, place in enumerate(pairs, 1):
+        places[:] = words[place::apart]
+        first += int.from_bytes(parts, sys.byteorder) + second
+        places[:] = words[place + 1 :: apart]
+        second += int.from_bytes(parts, sys.byteorder) + first
+        if number % _STEPS_WITHIN_A_PART == 0 or number == len(pairs):
+            first, second = first & mask, second & mask
+    return list(zip(_as_sums(first, len(begins)), _as_sums(second, len(begins)), strict=True))
+
+
+def _as_number(sums: "list[int]") -> int:
+    parts = memoryview(bytearray(2 * _WORD * len(sums))).cast("Q")
+    for place, one in enumerate(sums):
+        parts[place] = one
+    return int.from_bytes(parts.cast("B"), sys.byteorder)
+
+
+def _as_sums(number: int, count: int) -> "list[int]":
+    return memoryview(number.to_bytes(2 * _WORD * count, sys.byteorder)).cast("Q").tolist()
+
+
+def _words(content: bytes, order: str) -> memoryview:
+    """Read bytes as words in the byte order of the log."""
+    if order == sys.byteorder:
+        return memoryview(content).cast("I")
+    turned = bytearray(len(content))
+    for place in range(_WORD):
+        turned[place::_WORD] = content[_WORD - 1 - place :: _WORD]
+    return memoryview(turned).cast("I")
+
 
 _ORDERS = {0x377F0682: "little", 0x377F0683: "big"}
-_SUM = 0xFFFFFFFF
 _USUAL_PAGE_SIZE = 4096
 # Each round adds one to the first salt, and a file of noise should not look like one of them.
 _MOST_ROUNDS = 100_000
@@ -41,14 +124,14 @@ class Frame:
         self.start = start
         self.is_commit = is_commit
         self.is_current = is_current
-        # Whether it follows from the frame before it as that stands there; False where that can't be told, or in former rounds.
+        # Whether it follows from the frame before it; False where that is unknown, or in former rounds.
         self.follows = follows
 
 
 class Cause(StrEnum):
     """What may have left a write-ahead log as it is; the one that does least harm."""
 
-    # A process ended in the middle of its last write, or the end was cut off; nothing tells which.
+    # A process ended in the middle of its last write, or the end was cut off; both look the same.
     KILLED = "a commit that a crash cut short, or damage"
     # The disk had written a later page of the last commit and not an earlier one.
     POWER_CUT = "a commit that a power cut cut short, or damage"
@@ -65,7 +148,7 @@ class Damage:
 
 
 class WriteAheadLog:
-    """The content of one, in whatever state it is."""
+    """The content of one, damaged or not."""
 
     def __init__(self, content: bytes, page_size: int | None = None) -> None:
         self._content = memoryview(content)
@@ -141,7 +224,7 @@ class WriteAheadLog:
 
     @property
     def committed(self) -> int:
-        """Count the frames up to the last that a commit stands behind, read by SQLite or not.
+        """Count the frames up to the last committed one, read by SQLite or not.
 
         A place that holds nothing may have held a commit.
         """
@@ -244,13 +327,13 @@ def damaged(path: str, what: str) -> Damaged:
 def check_unused(path: str) -> None:
     """Refuse to begin a log where one has lost its file and kept its write-ahead log, which SQLite would remove."""
     slots = WriteAheadLog(_content(f"{path}-wal")).slots
-    # Whoever makes the log at this moment writes the file before its write-ahead log: it is looked at after that.
+    # A process that creates the log writes the file before its write-ahead log: it is looked at after that.
     if slots and not _has_content(path):
         raise damaged(path, f"the file is gone or empty, and {slots} pages wait for it in its write-ahead log")
 
 
 def looks_damaged(path: str, read: int) -> bool:
-    """Say, by a few bytes, whether a closer look is needed when SQLite reads so many frames of the write-ahead log."""
+    """Return, by a few bytes, whether a closer look is needed when SQLite reads `read` frames of the write-ahead log."""
     try:
         with open(f"{path}-wal", "rb") as file:
             head = file.read(HEADER_SIZE)
@@ -266,3 +349,74 @@ def looks_damaged(path: str, read: int) -> bool:
             return any(os.pread(descriptor, 8, slot + 8) == head[16:24] for slot in slots)
     except FileNotFoundError:
         return False
+
+
+_MOST_TRIES = 400
+
+
+def has_readable_schema(path: str) -> bool:
+    """Return whether the way to the tables of a file can be read."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return bool(connection.execute("select count(*) from sqlite_schema").fetchall())
+    except apsw.Error:
+        return False
+    finally:
+        connection.close()
+
+
+def readable_rows(path: str, table: str) -> "Iterator[dict[str, Any]]":
+    """Give the rows of a table that can be read: forwards up to damage, backwards up to it, and by halves between."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        pages: Any = connection.execute("pragma page_count").fetchall()
+        spans: list[tuple[int, int]] = [(1, max(1000, pages[0][0] * 500))]
+        for _ in range(_MOST_TRIES):
+            if not spans:
+                return
+            low, high = spans.pop()
+            reading = _Span(connection, table, low, high)
+            yield from reading.rows()
+            spans += reading.unread()
+    except apsw.Error:
+        return  # not even the schema can be read: there is nothing to be had this way
+    finally:
+        connection.close()
+
+
+class _Span:
+    """Some rows of a table by their row ids, read from both ends."""
+
+    def __init__(self, connection: apsw.Connection, table: str, low: int, high: int) -> None:
+        self._connection = connection
+        self._table = table
+        self._low = low
+        self._high = high
+        self._is_read = False
+
+    def rows(self) -> "Iterator[dict[str, Any]]":
+        for rowid, row in self._until_damage("asc"):
+            self._low = rowid + 1
+            yield row
+        if not self._is_read:
+            for rowid, row in self._until_damage("desc"):
+                self._high = rowid - 1
+                yield row
+
+    def _until_damage(self, order: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+        sql = f"select rowid, * from {self._table} where rowid between ? and ? order by rowid {order}"
+        try:
+            cursor = self._connection.execute(sql, (self._low, self._high))
+            for row in cursor:
+                names = [column[0] for column in cursor.get_description()]
+                yield row[0], dict(zip(names[1:], row[1:], strict=True))
+        except (apsw.Error, UnicodeDecodeError):
+            return
+        self._is_read = True
+
+    def unread(self) -> list[tuple[int, int]]:
+        """Halve what neither direction reached."""
+        if self._is_read or self._high <= self._low:
+            return []
+        middle = (self._low + self._high) // 2
+        return [(self._low, middle), (middle + 1, self._high)]

@@ -1,1 +1,0 @@
-"""A log as JSON lines, in files that git can merge."""
