@@ -42,6 +42,7 @@ from decklog.stores.money.records import (
     Reservation,
     ReservationStateLike,
 )
+from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.comparison import Comparison
@@ -1825,8 +1826,10 @@ class AsyncOverview:
         """Return the status of a task: needs you, quiet, running, idle, held, done, failed or cancelled."""
     async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
+    async def names(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> dict[str, str]:
+        """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
-        """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
+        """List what waits for a person: decisions first, then blocked tasks, then runs that have gone quiet."""
     async def picture(
         self,
         run_id: str,
@@ -1845,6 +1848,7 @@ class AsyncOverview:
         roles: list[str] | None = ...,
         first_tasks: int = ...,
         spent: int = ...,
+        milestones: int = ...,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:
@@ -1884,6 +1888,8 @@ class AsyncOverview:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:
         """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+    async def attention(self) -> list[AttentionGroup]:
+        """List what went wrong and is still open, by kind: the count, the newest case and its cause."""
     async def ended(self, since: datetime, *, limit: int = ...) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
     async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[FailedTask]:
