@@ -188,6 +188,8 @@ def test_what_is_chosen_and_marked_stays_when_the_list_moves(tab: Tab, path: Pat
         tab.page.keyboard.press(key)
     with Decklog.open(path) as log:
         log.runs.start("Come before all others", run_id="first")
+        # What needs a person comes first.
+        log.approvals.ask("first", "May I?", by="bo", about="git push")
     tab.until(f"{rows}[0] === 'run-first'")
     assert tab.page.evaluate("document.querySelector('tr.here.marked').id") == chosen
     tab.page.keyboard.press("o")

@@ -22,7 +22,7 @@ SAYS = {
     "spend": ("By model and agent model agent spent calls claude-opus-5-5", "Nothing was charged up to here"),
     "plan": ("First the lexer, then the parser", "Nothing is asked of it"),
     "states": ("before the parser", "No document is kept up to here"),
-    "artifacts": ("out/lexer.patch patch lexer", "No file is kept up to here"),
+    "artifacts": ("out/lexer.patch patch Change the lexer", "No file is kept up to here"),
     "forks": ("Try it without a new token 30", "decklog runs fork commas --at 1"),
 }
 

@@ -9,7 +9,7 @@ from decklog import SpendKey
 from decklog.core.characters import revealed
 from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
-from decklog.web.pages.charts.columns import Chart, ChartColumn, chart_of
+from decklog.web.pages.charts.columns import Chart, chart_of
 from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, DaySpan, finder, span_of
 from decklog.web.site import PageView, SiteRequest, command
 
@@ -79,8 +79,7 @@ class Zone(NamedTuple):
     middle: str
     width: str
     cost: int
-    # Where its columns are, what each is, and what is shown of the zone when it has the focus.
-    columns: list[tuple[str, str]]
+    # What is shown while the pointer is on it or it has the focus.
     tip: list[str]
     is_right: bool
 
@@ -88,12 +87,9 @@ class Zone(NamedTuple):
 def _zones(span: DaySpan, money: Any, chart: Chart) -> list[Zone]:
     parts, step = span.parts(CHART_PARTS), 100 / span.days
     costs, part_of = [0] * len(parts), finder(parts)
-    columns: list[list[tuple[str, ChartColumn]]] = [[] for _ in parts]
+    columns = {column.place: column for column in chart.places}
     for row in money.days:
         costs[part_of(row["day"])] += row["cost_microdollars"]
-    for column in chart.places:
-        place = (date.fromisoformat(column.place) - span.first).days
-        columns[part_of(column.place)].append((f"{place * step:.3f}", column))
     zones = []
     for number, (name, part) in enumerate(parts):
         start, width = (part.first - span.first).days * step, part.days * step
@@ -101,11 +97,10 @@ def _zones(span: DaySpan, money: Any, chart: Chart) -> list[Zone]:
         name = "" if part.days < _NAMED and len(parts) < span.days else name
         middle = start + (step * 0.4 if part.days == 1 else width / 2)
         tip = [f"{part.said}: {dollars(costs[number])}"]
-        if part.days == 1:
-            tip += [line[:_TIP] for _, column in columns[number] for line in column.parts]
-        shown = [(x, column.said) for x, column in columns[number]]
+        if part.days == 1 and (column := columns.get(part.first.isoformat())):
+            tip += [line[:_TIP] for line in column.parts]
         where = (f"{start:.3f}", f"{middle:.3f}", f"{width:.3f}")
-        zones.append(Zone(part, name, *where, costs[number], shown, tip, middle > 55))
+        zones.append(Zone(part, name, *where, costs[number], tip, middle > 55))
     return zones
 
 

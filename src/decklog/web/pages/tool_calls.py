@@ -61,7 +61,9 @@ def call_of(entry: Any) -> ToolCall | None:
 def paired(entries: Sequence[Any]) -> list[tuple[Any, ToolCall]]:
     """Return the calls among entries, newest first, each with the result that another of the entries has."""
     found = [(entry, call) for entry in entries if (call := call_of(entry)) is not None]
-    results: dict[tuple[Any, str | None], ToolCall] = {(entry.stream, call.id): call for entry, call in found if call.is_result and call.id}
+    results: dict[tuple[str, str | None], ToolCall] = {
+        (entry.stream, call.id): call for entry, call in found if call.is_result and call.id
+    }
     calls = {(entry.stream, call.id) for entry, call in found if not call.is_result and call.id}
     return [
         (entry, _with(call, results.get((entry.stream, call.id))))
