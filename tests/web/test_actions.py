@@ -150,6 +150,9 @@ def test_a_run_s_page_offers_what_fits_its_state(owned: Decklog, browser: Browse
     assert offered() == {"pause", "stop", "message"}
     owned.runs.update(run_id, status="paused")
     assert offered() == {"resume", "stop", "message"}
+    # A question that is open does not hide that the run is paused.
+    owned.approvals.ask(run_id, "May I?", by="dev-1", about="git push")
+    assert offered() == {"resume", "stop", "message"}
     owned.runs.finish(run_id, status="failed")
     assert offered() == {"retry"}
     assert "/act/" not in browser.get(f"/runs/{run_id}/overview?at=1").text

@@ -255,7 +255,7 @@ class Overview(Families):
             self._moved(behind)
         return draw(False)
 
-    def contents(self, run_id: str) -> "dict[str, int]":
+    def contents(self, run_id: str) -> "dict[str, Any]":
         """Count what a run has, for the tabs of its page."""
         from decklog.stores.overview.picture import contents
 

@@ -337,11 +337,14 @@ _CONTENTS = "select " + ", ".join(
 )
 
 
-def contents(db: Database, run_id: str) -> dict[str, int]:
-    """Count the records of a run except tasks and entries, up to 1,000 of each. `is_conducted` is 1 for `decklog run`."""
-    started = "(select case when metadata like '%\"conductor\"%' then 1 else 0 end from runs where id = :run_id) as is_conducted"
-    names, rows = db.rows(f"{_CONTENTS}, {started}", {"run_id": run_id})
-    return {name: int(value or 0) for name, value in zip(names, rows[0], strict=True)}
+def contents(db: Database, run_id: str) -> dict[str, Any]:
+    """Count the records of a run except tasks and entries, up to 1,000 of each; with its recorded status.
+
+    `is_conducted` is 1 for a run of `decklog run`.
+    """
+    started = "case when r.metadata like '%\"conductor\"%' then 1 else 0 end as is_conducted"
+    names, rows = db.rows(f"{_CONTENTS}, {started}, r.status from runs r where r.id = :run_id", {"run_id": run_id})
+    return dict(zip(names, rows[0], strict=True))
 
 
 def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:

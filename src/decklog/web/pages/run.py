@@ -65,6 +65,8 @@ def read(asked: SiteRequest) -> PageView:
     data, shown = _TAB[tab](asked, head, picture)
     shown |= {"run": head, "tab": tab, "strip": strip_of(picture.pulse), "last_at": head.moment}
     counts = asked.log.overview.contents(run_id)
+    # The word for how a run stands may be that a question is open, whatever it is recorded as.
+    shown["recorded"] = counts["status"]
     shown |= {
         "is_conducted": bool(counts["is_conducted"]),
         "tabs": _tabs(tab, head, picture, counts),
@@ -92,7 +94,7 @@ def _group(tab: str) -> str:
     return next((group for group, parts in PARTS.items() if tab in parts), tab)
 
 
-def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, int]) -> list[TabLink]:
+def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, Any]) -> list[TabLink]:
     """Build the bar of tabs, each with how much there is in it."""
     known = {"journal": head.seq, "tasks": sum(head.tasks.values()), "lanes": picture.totals["attempts"], "spend": head.calls}
     if head.at is None:
