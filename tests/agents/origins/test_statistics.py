@@ -1,4 +1,4 @@
-import time
+import os
 from pathlib import Path
 
 import pytest
@@ -165,8 +165,9 @@ def test_statistics_of_a_thousand_commits_take_less_than_five_seconds(log: Deckl
             repo.identity, path, old_blob=known.get(path), new_blob=blob, session=session.name, run_id=session.run_id
         )
         known[path] = str(blob)
-    begun = time.perf_counter()
+    # CPU time, of git too: other tests run at the same time.
+    begun = sum(os.times()[:4])
     found = collect_statistics(repo, log, "HEAD", StatisticsKey.AGENT)
-    took = time.perf_counter() - begun
+    took = sum(os.times()[:4]) - begun
     assert [(row.key, row.written.total(), row.kept.total()) for row in found.rows] == [("claude", 3000, 3000)]
     assert took < 5
