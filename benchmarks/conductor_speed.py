@@ -25,9 +25,9 @@ from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.session import AgentSession, Terms
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.conductor.merge_queue import MergeQueue
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.context import RunContext
 from decklog.guard.sandbox.sandbox import Sandbox
 
 FILES = 200
