@@ -32,7 +32,7 @@ class ReadMarks:
     """Read positions for one log. Each has the log's age, which changes when the log is replaced."""
 
     def __init__(self, spool: "Spool", age: str, program: str | None = None) -> None:
-        """Set the program as which files are read, if the user named them: they may be another program's."""
+        """Create the marks. Set `program` if the user named the files, which may be another program's."""
         self._spool = spool
         self.age = age
         self._program = program

@@ -112,7 +112,7 @@ class Spool:
         return not self.waiting()
 
     def waiting(self) -> list[str]:
-        """Return the names of files with complete lines, oldest first. Skip lines that a killed hook left incomplete."""
+        """Return the names of files with complete lines, oldest first. Skip a file with only a killed hook's partial line."""
         files = []
         with suppress(FileNotFoundError):
             for name in os.listdir(self.folder):

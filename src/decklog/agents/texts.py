@@ -62,7 +62,7 @@ def storable(value: "Any") -> "Any":
 
 
 def tellable(value: "Any") -> "Any":
-    """Return a value that a payload can hold: storable strings, and text for infinite numbers and deep nesting.
+    """Return a value that a payload can hold: storable strings, and text for non-finite numbers and deep nesting.
 
     Only for values that are shown. A value that its owner reads back must be unchanged or rejected.
     """

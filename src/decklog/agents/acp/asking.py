@@ -1,7 +1,7 @@
 """Settings that make an agent ask for permission. The proxy can only deny what the agent asks for.
 
 Each agent has its own switch, found by experiment: environment variables, an option of a new session, or allowed modes. All of
-them override the editor's request, so they apply only with --enforce, and are recorded.
+them override the editor's request, so they apply only with --enforce or under the conductor. They are recorded.
 """
 
 import json

@@ -36,7 +36,7 @@ _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_ty
 
 
 def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
-    """Return the events of a payload; none for a payload without a session, or for one that only announces calls."""
+    """Return the events of a payload; none without a session, or if other payloads report the same."""
     session = payload.get("session_id")
     if not isinstance(session, str) or not session:
         return []
@@ -189,7 +189,7 @@ def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> SessionEve
 
 
 def _told_elsewhere(_payload: "Payload", _place: "dict[str, Any]") -> None:
-    """Return no event: the calls of this payload are reported one by one."""
+    """Return no event: calls of a batch are reported one by one, and ProgramGone only triggers reading."""
 
 
 _EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]]" = {

@@ -67,7 +67,7 @@ class Worker:
 
     @property
     def identity(self) -> str:
-        """Return the text under which this worker's claim is kept."""
+        """Text that identifies the file of this worker's claim."""
         return self.name if self.is_named else f"{self.name}\0{self.instance}"
 
 

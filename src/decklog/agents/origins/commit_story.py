@@ -45,7 +45,7 @@ class SessionShare:
     cost: WorkCost = NO_COST
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         found = {name: value for name, value in vars(self).items() if name != "cost"}
         return {**found, "cost_microdollars": self.cost.microdollars, "unpriced_calls": self.cost.unpriced_calls}
 
@@ -64,7 +64,7 @@ class CommitStory:
         return sum((file.lines for file in self.files), Counter())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         commit = self.changes
         return {
             "commit": commit.commit,

@@ -15,7 +15,7 @@ class WorkCost(NamedTuple):
     unpriced_calls: int = 0
 
     def plus(self, other: "WorkCost") -> "WorkCost":
-        """Add another sum."""
+        """Return the sum of both costs."""
         return WorkCost(self.microdollars + other.microdollars, self.unpriced_calls + other.unpriced_calls)
 
 

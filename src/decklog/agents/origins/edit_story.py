@@ -68,7 +68,7 @@ class EditStory:
         return found if isinstance(found, str) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         edit = self.edit
         return {
             "edit": edit.id,

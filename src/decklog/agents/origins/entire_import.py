@@ -39,7 +39,7 @@ class EntireSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {**vars(self), "sessions": sorted(self.sessions)}
 
 

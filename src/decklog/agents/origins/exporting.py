@@ -58,7 +58,7 @@ class ExportSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         lists = {name: sorted(getattr(self, name)) for name in ("sessions", "models", "people")}
         return {**vars(self), "lines": dict(self.lines), **lists}
 

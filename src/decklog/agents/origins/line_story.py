@@ -50,7 +50,7 @@ class LineStory:
         return self.line.commit != UNCOMMITTED
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {
             **_line_data(self.line),
             "path": self.path,

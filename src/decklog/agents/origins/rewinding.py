@@ -44,7 +44,7 @@ class RewindPlan:
     resume: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         target = self.target
         return {
             "snapshot": target.id,

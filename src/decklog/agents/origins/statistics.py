@@ -53,7 +53,7 @@ class StatisticsRow:
         return round(self.microdollars / kept) if kept else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {
             "key": self.key,
             "written": self.written.total(),
@@ -78,7 +78,7 @@ class LineStatistics:
     missing: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         own = {"revisions": self.revisions, "by": self.by.value, "commits": self.commits, "missing": self.missing}
         return {**own, "rows": [row.as_dict() for row in self.rows], "total": self.total.as_dict()}
 

@@ -87,7 +87,7 @@ class SupportedProgram:
         return asked
 
 
-# Left out: WorktreeCreate, which is no observer, MessageDisplay, which costs a process per message, and events without news.
+# Left out: WorktreeCreate (no observer), MessageDisplay (a process per message), and events that repeat others.
 # SessionStart runs the intake. Without a timeout, Claude Code kills SessionEnd after 1.5 seconds.
 _CLAUDE = {
     "SessionStart": 30,

@@ -1,4 +1,4 @@
-"""Headless client of the Agent Client Protocol: sends an agent one prompt and prints its events.
+"""Headless client of the Agent Client Protocol: prompts an agent and prints its events.
 
 The conductor starts it in place of the agent, inside the agent's sandbox. Every printed line is an event as JSON. A decision that
 the policy leaves to a person is printed as a question. Its answer is a file in a folder that only the conductor writes, so
@@ -77,7 +77,7 @@ class AgentEnded(Exception):
 
 
 class Driver:
-    """One prompt to one agent."""
+    """Client that sends one agent its prompt, and later messages of people."""
 
     def __init__(self, order: DriveRequest) -> None:
         self._order = order

@@ -73,7 +73,7 @@ class Relay:
 
     def run(self) -> int:
         """Relay all lines until the agent has ended; return its exit code."""
-        # Block signals in every thread, after the agent started: one thread waits for them, without races of handlers.
+        # Block signals in every thread, after the agent started. One thread waits for them: a handler could run too early.
         signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
         threading.Thread(target=self._pass_signals, daemon=True).start()
         threading.Thread(target=self._from_editor, daemon=True).start()
