@@ -1,7 +1,7 @@
-"""What other programs' agents tell of their sessions, in one form, and how it comes into the log once.
+"""Recording of coding agents' sessions: events in one form, written to the log once.
 
-For builders it also has the names by which a loop of their own records itself: `recorded`, `step`, `tool`, `charge`, `acharge`
-and `close_interrupted`.
+The package also exports the names with which your own loop records itself: `recorded`, `step`, `tool`, `charge`, `acharge` and
+`close_interrupted`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep, step, tool
     from decklog.plugins.adapters.loops.run import Recorded, acharge, charge, recorded
 
-# Imported when they are used: hooks import this room, and pay for nothing that they do not need.
+# Import lazily: hooks import this package and must start fast.
 _HOMES = {
     "LoopCall": "decklog.plugins.adapters.loops.calls",
     "Recorded": "decklog.plugins.adapters.loops.run",
@@ -28,7 +28,7 @@ _HOMES = {
 
 __all__ = ["LoopCall", "LoopStep", "Recorded", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
 
-# With this one in sight, type checkers would let any misspelt name pass.
+# With this function visible, type checkers would accept any misspelt name.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> "Any":

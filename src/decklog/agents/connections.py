@@ -1,6 +1,6 @@
-"""Connections between editors and agents that are open: a file each beside what waits, locked for as long as its process lives.
+"""Open connections between editors and agents: one file each in the spool, locked while its process lives.
 
-Whoever takes events in closes the sessions of a process that is gone, however it went.
+Intake closes the sessions of a process that is gone, even after a crash.
 """
 
 import fcntl
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from decklog.agents.spool import Spool
 
 _SUFFIX = ".open"
-# A number that no line reaches: the end comes after all of them.
+# Larger than any line number: the end follows all lines.
 _LAST = 2**53
 
 
 class Connection:
-    """The file of one connection beside one log: it names the sessions that are told of there."""
+    """File of one connection in a spool: it lists the sessions that the connection reports."""
 
     def __init__(self, folder: str, name: str) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -29,23 +29,23 @@ class Connection:
         fresh = f"{self._path}.new"
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(fresh, flags, 0o600)
-        # Locked before anybody can see it: one that is not locked is over.
+        # Lock the file before it is visible: an unlocked file means that the connection has ended.
         fcntl.flock(self._file, fcntl.LOCK_EX)
         os.rename(fresh, self._path)
 
     def add(self, program: str, session: str, facts: "dict[str, Any]") -> None:
-        """Name a session, with what is to be said of it when the connection ends."""
+        """Add a session, with the facts to record when the connection ends."""
         line = json.dumps({"program": program, "session": session, "facts": facts})
         os.write(self._file, line.encode() + b"\n")
 
 
 def has_ended(spool: "Spool") -> bool:
-    """Return whether there are connections that ended and were not closed."""
+    """Return whether a connection has ended and was not closed yet."""
     return next(_ended(spool.folder), None) is not None
 
 
 def close_ended(spool: "Spool") -> None:
-    """Say of each session of a connection whose process is gone that it is over; what is told twice here is heard once."""
+    """Append an end event for each session of a connection whose process is gone. Repeats are dropped on intake."""
     for path, lines in _ended(spool.folder):
         for line in lines:
             with suppress(ValueError, KeyError, TypeError, RecursionError):

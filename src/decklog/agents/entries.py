@@ -1,4 +1,4 @@
-"""What entries the events of a session become, all of it known from the event alone."""
+"""Conversion of session events into journal entries, from the event alone."""
 
 import hashlib
 from functools import lru_cache
@@ -11,39 +11,39 @@ from decklog.journal.entry import EntryKind
 if TYPE_CHECKING:
     from typing import Any
 
-# Longer texts are cut; their digest says what they were.
+# Longer texts are cut; their digest is recorded.
 MOST_CHARACTERS = 200_000
-# An enumeration looks its members up at every mention, and sessions have a great many events.
+# Cached values: each enum lookup costs time, and sessions have many events.
 _TOOL, _SAID, _THOUGHT = EntryKind.TOOL.value, EntryKind.INTERACTION.value, EntryKind.REASONING.value
 _EVENT = EntryKind.EVENT.value
-# What tells best what a call does, by the names that programs give it.
+# Argument names that describe a call best, in order of preference.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt")
 
 
 @lru_cache(maxsize=256)
 def run_of_session(program: str, session_id: str) -> str:
-    """Name the run of a session."""
+    """Return the run id of a session."""
     return f"{as_name(program)}-{as_name(session_id)}"
 
 
 def run_of(program: str, event: SessionEvent) -> str:
-    """Name the run that an event belongs to: a sub-agent's is one of its own."""
+    """Return the run id of an event; each sub-agent has a separate run."""
     return run_of_agent(program, event.session_id, event.agent_id)
 
 
 @lru_cache(maxsize=256)
 def run_of_agent(program: str, session_id: str, agent_id: str | None) -> str:
-    """Name the run of a session's agent: the session's own when it is not a sub-agent."""
+    """Return the run id of a session's agent: the session's run, or a sub-agent's separate run."""
     own = run_of_session(program, session_id)
     return own if agent_id is None else f"{own}-{as_name(agent_id)}"
 
 
 def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] | None":
-    """Return the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
+    """Return the entry arguments of an event; None for an event that needs a lookup in the log."""
     told: tuple[str, str, str | None, str | None, dict[str, Any]]
     match event:
         case Called():
-            # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
+            # The key omits the tool, because sources name it differently.
             told = (_TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
         case Returned():
             output, cut = cut_of(event.output)
@@ -65,13 +65,13 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] 
 
 
 def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
-    """Return the arguments of the entry that a prompt becomes, unless another has told of it."""
+    """Return the entry arguments of a prompt, to be written unless another source recorded it."""
     key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
     return given(program, run_id, event, _SAID, "prompt", event.text, key, {}, event.by)
 
 
 def answer_of(program: str, event: Answered) -> "dict[str, Any]":
-    """Return what an answer is known by when it is charged."""
+    """Return the id of a charged answer."""
     return {"answer_id": storable(f"{program}:{event.answer_id}")}
 
 
@@ -86,7 +86,7 @@ def given(
     facts: "dict[str, Any]",
     agent: str | None = None,
 ) -> "dict[str, Any]":
-    """Return the arguments of an entry: texts that any database takes, none longer than it should be."""
+    """Return the arguments of an entry with storable texts of limited length."""
     text, cut = cut_of(storable(body)) if body else (body, None)
     payload = {name: value for name, value in facts.items() if value is not None and name != "way"}
     if cut:
@@ -107,7 +107,7 @@ def given(
 
 
 def call_told(call_id: str, tool: str, arguments: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":
-    """Return a call in one line (its command, or its tool with the best argument), its key, and the rest of it."""
+    """Return a call as one line (its command, or its tool with the best argument), its key and its other facts."""
     told = _telling(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()
     rest = {name: _short(value) for name, value in arguments.items() if value != told}
@@ -133,7 +133,7 @@ def cut_of(text: str) -> "tuple[str, dict[str, Any]]":
 
 
 def key_of(name: str, event: SessionEvent, text: str | None) -> str | None:
-    """Name something that has no id by its moment and its words."""
+    """Return a key for an event without an id, made of its time and a digest of its text."""
     if event.at is None:
         return None
     words = hashlib.sha256((text or "").encode(errors="replace")).hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""What can happen in an agent's session, whichever program runs it and whoever tells of it: a hook, a transcript, an editor.
+"""Events of agent sessions, independent of the program and of the source: a hook, a transcript or an editor.
 
-Every event names what it is about by the program's own id, so that two who tell the same thing are heard once.
+Every event carries the program's own id, so that an event reported by two sources is recorded once.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# How a session begins and ends that is read from the program's own files.
+# Start source and end reason of a session that is imported from the program's files.
 IMPORTED = "import"
 
 
@@ -21,30 +21,30 @@ class CallOutcome(StrEnum):
     FAILED = "failed"
     DENIED = "denied"
     INTERRUPTED = "interrupted"
-    # The session ended, or began anew, and nobody told what became of the call.
+    # The session ended or restarted without a reported result of the call.
     LOST = "lost"
 
 
-# What a turn's error is called when a person, or the program itself, stopped the turn: nothing has failed.
+# Error names of a turn that a person or the program stopped: these are no failures.
 INTERRUPTED = "interrupted"
 STOPPED = frozenset([INTERRUPTED, "replaced", "review_ended"])
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionEvent:
-    """Something that happened in a session, or in a sub-agent of one."""
+    """Event in a session or in one of its sub-agents."""
 
     session_id: str
     at: "datetime | None" = None
-    # Of the sub-agent that it happened in; none is the session itself.
+    # Id of the sub-agent; None means the session itself.
     agent_id: str | None = None
-    # Who tells it, where that one has other ids than the program's hooks and files.
+    # The source of the event, if its ids differ from those of the program's hooks and files.
     way: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Begun(SessionEvent):
-    """A session began, or goes on: after a pause, a compaction, or as a fork of another one."""
+    """Start of a session, or its continuation after a pause, a compaction or a fork."""
 
     source: str = "startup"
     cwd: str | None = None
@@ -52,15 +52,15 @@ class Begun(SessionEvent):
     model: str | None = None
     transcript: str | None = None
     version: str | None = None
-    # What it is for, where somebody has said so; otherwise the first prompt tells.
+    # The goal, if one was given; otherwise the first prompt sets it.
     goal: str | None = None
-    # The process that records it, where the session can't outlive that.
+    # The recording process, if the session can't outlive it.
     process: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompted(SessionEvent):
-    """The agent was told something, by a person or by a program."""
+    """Prompt to the agent by a person or a program."""
 
     prompt_id: str | None
     text: str
@@ -69,7 +69,7 @@ class Prompted(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Called(SessionEvent):
-    """The agent wants to use a tool."""
+    """Tool call by the agent."""
 
     call_id: str
     tool: str
@@ -78,7 +78,7 @@ class Called(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Returned(SessionEvent):
-    """A tool's use came to an end."""
+    """End of a tool call."""
 
     call_id: str
     outcome: CallOutcome
@@ -89,7 +89,7 @@ class Returned(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Said(SessionEvent):
-    """The agent said something to whoever prompted it."""
+    """Message of the agent to its user."""
 
     text: str
     message_id: str | None = None
@@ -97,7 +97,7 @@ class Said(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Thought(SessionEvent):
-    """The agent thought, as far as it shows that."""
+    """Reasoning that the agent shows."""
 
     text: str
     message_id: str
@@ -105,7 +105,7 @@ class Thought(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Answered(SessionEvent):
-    """A model answered, and its tokens are to be paid for."""
+    """Model answer with its token usage."""
 
     answer_id: str
     model: str
@@ -113,14 +113,14 @@ class Answered(SessionEvent):
     cache_read_tokens: int = 0
     cache_create_tokens: int = 0
     output_tokens: int = 0
-    # What it cost, or what the whole session has cost up to here, where the program says so.
+    # Cost of the answer, or of the session so far, if the program reports it.
     microdollars: int | None = None
     session_microdollars: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spawned(SessionEvent):
-    """A sub-agent began; `agent_id` is its own."""
+    """Start of a sub-agent; `agent_id` is its id."""
 
     role: str = ""
     task: str | None = None
@@ -128,7 +128,7 @@ class Spawned(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(SessionEvent):
-    """A sub-agent ended; `agent_id` is its own."""
+    """End of a sub-agent; `agent_id` is its id."""
 
     text: str | None = None
     outcome: CallOutcome = CallOutcome.OK
@@ -136,32 +136,32 @@ class Joined(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Compacted(SessionEvent):
-    """The conversation was cut down to a summary, or is about to be."""
+    """Compaction of the conversation to a summary, finished or about to start."""
 
     trigger: str
     summary: str | None = None
     is_over: bool = True
-    # From the program's own file: hooks tell it too, by no id that both have.
+    # Read from the program's file. Hooks report it too, but without a shared id.
     is_read: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rested(SessionEvent):
-    """A turn ended, and the agent waits."""
+    """End of a turn; the agent waits for input."""
 
     text: str | None = None
     error: str | None = None
     facts: "dict[str, Any]" = field(default_factory=dict)
-    # As of a compaction.
+    # Same meaning as in Compacted.
     is_read: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(SessionEvent):
-    """The session ended."""
+    """End of the session."""
 
     reason: str | None = None
-    # The editor's connection that it ended with, if it was one; a session that goes on in a later one has not ended.
+    # The editor connection that ended. A session that continues in a later connection has not ended.
     connection: str | None = None
     text: str | None = None
     outcome: CallOutcome = CallOutcome.OK
@@ -169,7 +169,7 @@ class Ended(SessionEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Noted(SessionEvent):
-    """Something else that the program told."""
+    """Any other event that the program reports."""
 
     name: str
     text: str | None = None

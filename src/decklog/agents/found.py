@@ -1,4 +1,4 @@
-"""Where coding agents keep their sessions, and which folders belong to a repository."""
+"""Session folders of coding agents, and the folders of a repository."""
 
 import os
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class SessionFiles:
-    """The session files of one coding agent."""
+    """Session files of one coding agent."""
 
     program: str
     title: str

@@ -1,7 +1,7 @@
-"""Sessions as programs kept them in files of their own, from before there were hooks or while there were none.
+"""Import of sessions from the files that programs keep, for times without hooks.
 
-What hooks told, or an import before, is known by the programs' own ids and not written again. A file that has not grown since
-is not read again.
+Events that hooks or an earlier import recorded have the same ids and are not written again. A file that has not grown is not read
+again.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ _SHOWN = 10
 
 @dataclass
 class HistorySummary:
-    """What came of an import: files read, files that had not grown, events by their kind, entries and charges that were new."""
+    """Result of an import: files read, unchanged files, events by kind, and new entries and charges."""
 
     path: str
     dry_run: bool = False
@@ -40,15 +40,15 @@ class HistorySummary:
     unread: int = 0
     events: Counter[str] = field(default_factory=Counter)
     new: int = 0
-    # The sessions that were read.
+    # Sessions that were read.
     sessions: set[str] = field(default_factory=set)
-    # How many secrets of each kind were redacted.
+    # Number of redacted secrets by kind.
     redacted: Counter[str] = field(default_factory=Counter)
-    # What could not be read or written, each with the reason.
+    # Errors of files and events that could not be read or written.
     troubles: list[str] = field(default_factory=list)
 
     def count(self, part: "EventBatch") -> None:
-        """Add what was read to what was before."""
+        """Add the counts of a batch."""
         self.files += part.files
         self.unchanged += part.unchanged
         self.unread += part.unread
@@ -57,7 +57,7 @@ class HistorySummary:
 
     @property
     def warnings(self) -> list[str]:
-        """Return what was left out, as far as anybody will read it."""
+        """The first errors, and the number of the others."""
         more = len(self.troubles) - _SHOWN
         return [*self.troubles[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
 
@@ -69,7 +69,7 @@ class HistorySummary:
 
 
 class HistoryImport:
-    """Writes every session of a program below a folder, or in one file."""
+    """Import of every session of a program below a folder, or in one file."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class HistoryImport:
     ) -> None:
         self._log = log
         self._program = program
-        # Only sessions that began in one of these folders; None for all.
+        # Import only sessions that began in one of these folders; None for all.
         self._roots = roots
         self._spool = spool
         self._progress = progress
-        # One for each run of others' that sessions are recorded in, and one for all sessions that have a run of their own.
+        # One recorder for each run that hooks named, and one for all sessions with their own run.
         self._recorders: dict[Named | None, Recorder] = {}
         self._values = many_values(log.db.values.limit_bytes)
         self._age = age_of(log, spool)
@@ -97,7 +97,7 @@ class HistoryImport:
         self.result = HistorySummary(source, dry_run)
 
     def run(self) -> HistorySummary:
-        """Take in what is new."""
+        """Import new events."""
         files = files_of(self.result.path, self._program, self._roots)
         if not files:
             raise self._nothing_found()
@@ -130,7 +130,7 @@ class HistoryImport:
         own = [one for one in part.told if not self._is_charged(_session_of(one))]
         for named, told in groupby(own, lambda one: part.named.get(_session_of(one))):
             self._write(named, [*told])
-        # After the last commit: one who is killed before this reads the file again, and adds nothing twice.
+        # Set the marks after the last commit. A killed import reads the file again and duplicates nothing.
         for path, mark in part.marks.items():
             self._spool.set_mark(path, mark)
         if part.marks:
@@ -139,7 +139,7 @@ class HistoryImport:
             self._progress(f"{self.result.events.total():,} events", part.bytes_done, size)
 
     def _is_charged(self, session: str) -> bool:
-        """Check whether a session is on record with the run that Decklog started it for; such a session is not recorded again."""
+        """Check whether Decklog started a session and charged it to a run; such a session is not recorded again."""
         if session not in self._charged:
             self._charged[session] = is_charged(self._log, session)
         return self._charged[session]
@@ -151,13 +151,13 @@ class HistoryImport:
         return self._recorders[named]
 
     def _write(self, named: "Named | None", told: "Sequence[Told]") -> None:
-        """Write events together; where one of them can't be written, all others in smaller and smaller parts."""
+        """Write events in one transaction; if one fails, split them in halves until only that event is left out."""
         recorder = self._recorder(named)
         try:
             with self._log.transaction():
                 recorder.record_read(told, self._values)
         except (Invalid, NotFound, Conflict) as problem:
-            # What it remembers of the log was undone with the rest.
+            # The recorder's cached state was rolled back too.
             del self._recorders[named]
             if len(told) == 1:
                 self.result.unread += 1

@@ -1,4 +1,4 @@
-"""The files in which programs keep their sessions, read in the order in which these began, part by part."""
+"""Reader of the session files of programs, in the order of their sessions, in batches."""
 
 import json
 import os
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
 
     Named = tuple[str, str | None]
 
-# So many events are written together.
+# Number of events in a batch.
 _BATCH = 1000
-# Programs tell twice what they tell of a call, some lines apart.
+# Programs repeat a call's event within some lines.
 _MOST_TOLD = 4096
-# Agents read the same files again and again.
+# Cache size for texts: agents read the same files again and again.
 _REMEMBERED = 8 * 1024**2
 _DATABASE = ".db"
 _ENDINGS = {"opencode": _DATABASE}
 _BELOW = os.sep + "subagents" + os.sep
-# A session's folder is named in one of its first lines.
+# Read at most this number of lines to find the session's folder.
 _HEAD_LINES = 100
 
 
 @dataclass(frozen=True)
 class HistoryRequest:
-    """Which files are to be read, and what was read of them before."""
+    """Files to read, with the spool that has their marks."""
 
     program: str
     files: list[str]
     spool: str
     limit_bytes: int
-    # Of the log, as what is remembered of files must have it.
+    # Age that valid marks must have.
     age: str = ""
 
 
 @dataclass
 class EventBatch:
-    """Some events in their order, and how far their files are read with them."""
+    """Events in order, with the marks of their files."""
 
     told: "list[SessionEvent | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class EventBatch:
     unchanged: int = 0
     unread: int = 0
     bytes_done: int = 0
-    # The files that can't be read, each with the reason.
+    # Errors of unreadable files.
     troubles: list[str] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
-    # The sessions that hooks recorded in a run of others', each with that run and its task.
+    # Sessions that hooks recorded in a named run, each with that run and its task.
     named: dict[str, "Named"] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) ->
 
 
 def size_of(asked: HistoryRequest) -> int:
-    """Return how many bytes are still to be read."""
+    """Return the number of bytes that are still unread."""
     marks = ReadMarks(Spool(asked.spool), asked.age, asked.program)
     return sum(_rest_of(path, int(marks.of(path).get("place") or 0)) for path in asked.files)
 
@@ -91,7 +91,7 @@ def _rest_of(path: str, place: int) -> int:
     try:
         size = os.stat(path).st_size
     except OSError:
-        # Whoever reads it says so.
+        # The reader reports the error.
         return 0
     if path.endswith(_DATABASE):
         return 0 if place == _extent(path) else size
@@ -99,19 +99,19 @@ def _rest_of(path: str, place: int) -> int:
 
 
 def _extent(path: str) -> int:
-    """Return how far a file goes; of a database, which changes in its midst, when it was last written to."""
+    """Return the size of a file; for a database, which changes in place, its modification time."""
     if not path.endswith(_DATABASE):
         return os.stat(path).st_size
     return max(os.stat(name).st_mtime_ns for name in (path, f"{path}-wal") if os.path.exists(name))
 
 
 def many_values(limit_bytes: int) -> Values:
-    """Check and redact texts of which there are many."""
+    """Return a checker and redactor with a cache for many texts."""
     return Values(limit_bytes, remembered_bytes=_REMEMBERED)
 
 
 def read_files(asked: HistoryRequest) -> "Iterator[EventBatch]":
-    """Read what is new in some files."""
+    """Return an iterator over the new events of the files."""
     return _Files(asked).parts()
 
 
@@ -126,7 +126,7 @@ class _Files:
         self._part = EventBatch()
         self._read: list[SessionEvent | Described | Beside] = []
         self._kinds: Counter[type[SessionEvent]] = Counter()
-        # Of what was read just now; whoever writes it remembers it later.
+        # Marks of this reading; the importer stores them after the commit.
         self._marks: dict[str, dict[str, Any]] = {}
         self._known_lines = KnownLines()
         self._known_folders: set[str] = set()
@@ -138,7 +138,7 @@ class _Files:
             try:
                 yield from self._take_in(path)
             except OSError as problem:
-                # One that is gone by now, or not for us to read, costs no other its place.
+                # A missing or unreadable file must not stop the others.
                 self._part.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
         yield self._handed_on()
 
@@ -188,7 +188,7 @@ class _Files:
         run_id = run_of(self._name, event) if named is None else named[0]
         if isinstance(event, Prompted):
             return event, prompt_of(self._name, run_id, event)
-        # Whether hooks have told it is for the log to say.
+        # Only the log knows whether hooks have reported a compaction.
         entry = None if isinstance(event, Compacted) else entry_of(self._name, run_id, event)
         if entry is None:
             return event
@@ -197,7 +197,7 @@ class _Files:
         return event.session_id, event.agent_id, entry
 
     def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
-        """Yield all that a database tells: what is known of it is known by its ids."""
+        """Yield all events of a database; those that are known have the same ids."""
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
@@ -223,7 +223,7 @@ class _Files:
             place = end
         yield from reader.rest()
         if last is not None:
-            # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
+            # A file has no end marker. A session that continues is reopened by its next event.
             is_failed = isinstance(last, Rested) and last.error is not None and last.error not in STOPPED
             outcome = CallOutcome.FAILED if is_failed else CallOutcome.OK
             yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED, outcome=outcome)
@@ -238,14 +238,14 @@ class _Files:
             yield kept.get("answers") or {}
 
     def _remember_folder(self, folder: str) -> None:
-        """Know the lines of files that an earlier import has read: a new file may begin with them."""
+        """Load the line ids of files from an earlier import: a new file may start with copies of their lines."""
         if folder in self._known_folders:
             return
         self._known_folders.add(folder)
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.endswith(".jsonl") and (end := self._mark(path).get("place")):
-                # What can't be read any more was not copied just now.
+                # A file that can't be read now was not copied just now.
                 with suppress(OSError):
                     for line, place in lines_of(path):
                         self._is_copied(line, folder, Reading())
@@ -253,7 +253,7 @@ class _Files:
                             break
 
     def _is_copied(self, line: dict[str, Any], folder: str, reading: Reading) -> bool:
-        """Return whether a line is known from another file of the folder; remember it otherwise."""
+        """Return whether a line is a copy from another file of the folder; register it otherwise."""
         uuid = line.get("uuid")
         if not isinstance(uuid, str) or self._known_lines.add(folder, uuid):
             return False
@@ -265,12 +265,12 @@ class _Files:
 
 
 def _is_told(described: "SessionEvent | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
-    """Return whether an entry has the key of one just before, of which the log keeps the first; remember it otherwise."""
+    """Return whether an entry repeats the key of a recent one; register it otherwise. The log keeps the first."""
     if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
         return False
     entry = described[-1]
     if (identity := (entry["stream"], entry["subtype"], key)) in told:
-        # A prompt that is told again may still name its run.
+        # A repeated prompt may still set the goal of its run.
         return len(described) > 2
     if len(told) >= _MOST_TOLD:
         told.clear()

@@ -1,4 +1,4 @@
-"""Takes what hooks and editors' connections left in the spool into the log, with what the transcripts tell beside it."""
+"""Intake of the spool into the log: events of hooks and editor connections, with their transcripts."""
 
 import json
 import os
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 _UNREAD = "unread"
 _SHOWN_OF_UNREAD = 2000
-# So many lines are written together.
+# Number of lines in one transaction.
 _BATCH = 200
-# Of a transcript with so many bytes that nobody has read yet, so many lines: others wait for the log meanwhile.
+# Read a large unread transcript in parts of this number of lines, because other processes wait for the log.
 _MUCH_BYTES = 4 * 1024**2
 _LINES_TOGETHER = 4000
 
 
 @dataclass
 class Taken:
-    """What came of an intake."""
+    """Result of an intake."""
 
     events: int = 0
     unread: int = 0
@@ -51,7 +51,7 @@ class Taken:
 
 
 def take_in(log: "Decklog", spool: "Spool", *, is_one_round: bool = False) -> Taken:
-    """Take in whatever waits, unless somebody else is at it; what comes meanwhile is taken in too, or left to the next round."""
+    """Take in all waiting events, unless another process does. Repeat until the spool is empty, or stop after one round."""
     taken = Taken()
     while True:
         with spool.alone() as is_mine:
@@ -61,7 +61,7 @@ def take_in(log: "Decklog", spool: "Spool", *, is_one_round: bool = False) -> Ta
             close_ended(spool)
             for name in spool.waiting():
                 _File(log, spool, name, taken).take_in()
-        # One who came while we held the lock left it to us.
+        # A process that found the lock taken left its events to us.
         is_empty = spool.is_empty and not has_ended(spool)
         if is_empty:
             spool.forget_trouble()
@@ -70,7 +70,7 @@ def take_in(log: "Decklog", spool: "Spool", *, is_one_round: bool = False) -> Ta
 
 
 class _File:
-    """One session's waiting events."""
+    """Waiting events of one session."""
 
     def __init__(self, log: "Decklog", spool: "Spool", name: str, taken: Taken) -> None:
         self._log = log
@@ -81,16 +81,16 @@ class _File:
         self._marks: dict[str, dict[str, Any]] = {}
         self._wires = Wires(spool)
         self._last_run: str | None = None
-        # The run and the task that were named for what is recorded just now.
+        # The run and task ids that the current facts name.
         self._named: dict[str, str] = {}
-        # What hooks captured, by session: its objects are kept once it is on record.
+        # Captured edits by session; their Git objects are kept once the edits are recorded.
         self._captured: dict[str, list[dict[str, Any]]] = {}
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
         for start in range(0, len(lines), _BATCH):
             self._write(lines[start : start + _BATCH])
-        # Before the lines are gone: what they began to tell is nowhere else. Lines that are read again are known by their number.
+        # Store partial state before its lines are removed: it exists nowhere else. Lines read twice are known by number.
         self._wires.keep()
         self._keep_objects()
         self._spool.done(self._name, end)
@@ -101,7 +101,7 @@ class _File:
             bear_witness(self._log, self._spool, self._remembered.age, self._last_run)
 
     def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
-        """Write lines together; when one of them can't be written, each for itself."""
+        """Write lines in one transaction; if one fails, write each in a separate transaction."""
         for facts, payload in lines:
             self._catch_up(facts, payload)
         marks, wires = dict(self._marks), self._wires.copied()
@@ -112,7 +112,7 @@ class _File:
         except Unavailable:
             raise
         except Exception:  # noqa: BLE001
-            # Other programs may put anything anywhere: whatever it is, it costs no other event its place.
+            # Other programs may send invalid data. It must not lose the other events.
             self._marks, self._wires = marks, wires
             for facts, payload in lines:
                 self._write_one(facts, payload)
@@ -168,7 +168,7 @@ class _File:
         return self._recorded(facts, iter([noted]))
 
     def _keep_objects(self) -> None:
-        """Keep the objects of what was recorded; a repository that can't be written to is named, and stops nothing else."""
+        """Keep the Git objects of recorded edits. Record a repository that can't be written to, and continue."""
         for session, captured in self._captured.items():
             try:
                 keep_objects(session, captured)
@@ -178,7 +178,7 @@ class _File:
                     self._note_failure({"program": name}, session_id, str(problem))
 
     def _catch_up(self, facts: "dict[str, Any]", payload: bytes) -> None:
-        """Read most of a long transcript that nobody has read yet, part by part, before what was told of it."""
+        """Read most of a large unread transcript in parts, before the event that refers to it."""
         told = _object(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
         if told is None:
             return
@@ -191,7 +191,7 @@ class _File:
                         part = self._transcript(known, path, agent_id, session, _forked_at(facts, told), _LINES_TOGETHER)
                         self._taken.events += self._recorded(facts, part)
                 except (Invalid, NotFound, Conflict):
-                    # Whoever writes its lines one by one finds out which it is, and keeps the others.
+                    # Writing the lines one by one finds the invalid one and keeps the others.
                     self._marks = marks
                 if self._rest_of(path) >= rest:
                     break
@@ -218,16 +218,16 @@ class _File:
                 output=str(facts["denied"]),
             )
         elif facts.get("denied"):
-            # Not all programs name the call.
+            # Some programs do not name the call.
             tool = text_or_none(told.get("tool_name"))
             yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
     def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""
+        """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         wire = self._wires.of(name, session, str(facts["acp"].get("c")))
         wire.own_files = lambda: self._own_files(name, session, facts["acp"])
-        # What a session did until its end is told before its end is.
+        # Read the session's files before its end.
         if facts["acp"].get("end"):
             yield from wire.own_files()
         yield from wire.events(facts["acp"], told, _time_of(facts))
@@ -247,7 +247,7 @@ class _File:
         forked_at: float | None = None,
         most_lines: int | None = None,
     ) -> "Iterator[SessionEvent]":
-        """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
+        """Read on in a transcript. Events that hooks report too have the same ids; answers and usage only occur here."""
         kept = self._marks.get(path) or self._remembered.of(path)
         reading = Reading(
             path=path,
@@ -265,7 +265,7 @@ class _File:
                 place = end
             yield from reader.rest()
         except OSError:
-            # It is the second telling of what hooks tell; the next one who finds it reads on.
+            # The transcript only repeats what hooks report; the next intake reads on.
             yield from reader.rest()
         of_a_run = {"session": session_id, **self._named} if self._named else {}
         self._marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
@@ -276,7 +276,7 @@ class _File:
             yield (self._marks[below]["kept"] or {}).get("answers") or {}
 
     def _keep(self, facts: "dict[str, Any]", payload: bytes, why: str) -> int:
-        """Keep a line that can't be read, as far as it can be shown, and say why."""
+        """Record an unreadable line, shortened, with the reason."""
         self._taken.unread += 1
         text = payload[:_SHOWN_OF_UNREAD].decode(errors="replace")
         shown = {"why": why, "bytes": len(payload)}
@@ -288,7 +288,7 @@ class _File:
             text=text,
             facts=shown,
         )
-        # In a run of the session's own: the one that was named may be what can't be written to.
+        # Use the session's own run: the named run may be what can't be written.
         return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
     def _recorded(self, facts: "dict[str, Any]", events: "Iterator[SessionEvent]") -> int:
@@ -302,7 +302,7 @@ class _File:
 
 
 def _object(payload: bytes) -> "dict[str, Any] | None":
-    """Read what a hook was told of a session; None where it is no such thing, which is found out again and told then."""
+    """Parse a hook's payload; return None if it is invalid, which is reported later."""
     try:
         told = json.loads(payload)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""End the runs of processes that were killed: the next recording process does so, and so does the next look."""
+"""Closing of runs whose process was killed, by the next recording process or the next query."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 _PAGE = 500
-# What a look or a hook checks: the newest active runs, unless one was written to just now, whose end may be on its way.
+# Limits of a query or a hook: the newest active runs, without those written to recently, whose end may be pending.
 _NEWEST = 50
 _QUIET_SECONDS = 60.0
 _WHY = "the process ended before this did"
-# How a part that began is told, and how its end is, with the name that both give to it.
+# For each start subtype: the end subtype, the payload field with their shared id, and the entry kind.
 _ENDS = {"call": ("result", "call", EntryKind.TOOL), "step": ("step.ended", "step", EntryKind.EVENT)}
 
 
 def own_identity() -> str:
-    """Return what distinguishes this process from any other with its number."""
+    """Return a text that distinguishes this process from others with the same number."""
     return Identity.own().as_text()
 
 
 def close_killed_sessions(log: "Decklog", spool: "Spool | None" = None) -> None:
-    """End the newest runs whose program was killed. Do nothing where the log can't be written.
+    """End the newest runs whose program was killed. Do nothing if the log can't be written.
 
-    A program that told of its end before it was gone may have that wait in the spool. Only an empty one rules that out.
+    The spool may still contain the end that a program reported. Only an empty spool rules that out.
     """
     is_all_told = spool is not None and spool.is_empty
     with suppress(ReadOnly, Unavailable):
@@ -44,10 +44,10 @@ def close_killed_sessions(log: "Decklog", spool: "Spool | None" = None) -> None:
 
 
 def close_interrupted(log: "Decklog", *, most: int | None = None, quiet_seconds: float = 0.0) -> "list[Run]":
-    """Close what processes of this machine that are no more had begun: their calls and steps, and then their runs.
+    """Close the runs of ended processes on this machine, with their open calls and steps; return the runs.
 
-    Give the runs. What runs on another machine, or can't be seen from here, is left alone. `most` looks at so many of the newest
-    runs that go on, instead of all; `quiet_seconds` leaves those alone that were written to since, whose end may be on its way.
+    Runs on other machines, or of processes that can't be checked, stay unchanged. `most` limits the check to the newest
+    active runs. `quiet_seconds` skips runs with recent entries, whose end may be pending.
     """
     left = [run for run in _active(log, most) if _is_left(run) and _is_quiet(log, run, quiet_seconds)]
     return [closed for run in left if (closed := _close(log, run)) is not None]
@@ -68,7 +68,7 @@ def _is_left(run: "Run") -> bool:
     try:
         return Identity.from_text(process).is_alive() is False
     except (ValueError, TypeError):
-        return False  # somebody else's fact of the same name
+        return False  # metadata of the same name from another source
 
 
 def _is_quiet(log: "Decklog", run: "Run", seconds: float) -> bool:
@@ -81,11 +81,11 @@ def _close(log: "Decklog", run: "Run") -> "Run | None":
         close_open(log, run.id)
         return log.runs.finish(run.id, status=RunStatus.FAILED, summary=f"interrupted: {_WHY}")
     except (Conflict, Invalid):
-        return None  # another process has just done it
+        return None  # another process has just closed it
 
 
 def close_open(log: "Decklog", run_id: str) -> None:
-    """Tell every call and step of a run that has no end as interrupted, the innermost first."""
+    """Close every open call and step of a run as interrupted, innermost first."""
     told: set[str] = set()
     for entry in _newest_first(log, run_id):
         payload: Any = entry.payload if isinstance(entry.payload, dict) else {}

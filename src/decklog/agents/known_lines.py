@@ -1,18 +1,18 @@
-"""Which lines of a folder's transcripts were read before: a fork begins with those of the session it was made of."""
+"""Set of the transcript lines that were read per folder: a fork starts with copies of another session's lines."""
 
-# Looking through a page takes a microsecond for a history of some gigabytes.
+# Searching one page takes a microsecond for a history of some gigabytes.
 _PAGES = 4096
 _MARK_BYTES = 8
 
 
 class KnownLines:
-    """Knows lines by their ids. A set of numbers would take ten times the room, and a history has millions of them."""
+    """Compact set of line ids. A history has millions; a set of integers would need ten times the memory."""
 
     def __init__(self) -> None:
         self._pages = [bytearray() for _ in range(_PAGES)]
 
     def add(self, folder: str, uuid: str) -> bool:
-        """Remember a line of a folder; say whether it is new there."""
+        """Add a line of a folder; return whether it is new there."""
         number = hash((folder, uuid))
         page, mark = self._pages[number % _PAGES], number.to_bytes(_MARK_BYTES, "little", signed=True)
         if mark in page:

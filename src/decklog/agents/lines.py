@@ -1,4 +1,4 @@
-"""Files of JSON objects, one a line, as programs leave them: growing, cut off at the end, with lines that can't be read."""
+"""Reader of JSON Lines files that programs write: growing, cut off at the end, with unreadable lines."""
 
 import errno
 import json
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO, Any
 
-# Lines have some thousand characters: of fewer at a time nearly each would be put together of two.
+# Lines have some thousand characters; a smaller buffer would split nearly each of them.
 _READ_AT_ONCE = 256 * 1024
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -21,13 +21,13 @@ def lines_of(
     unread: "Callable[[], None] | None" = None,
     may_tell: "Callable[[bytes], object] | None" = None,
 ) -> "Iterator[tuple[dict[str, Any], int]]":
-    """Read a file's whole lines that are JSON objects, from a place on, each with the place where it ends.
+    """Yield the complete lines of a file that are JSON objects, from an offset on, each with its end offset.
 
-    An object of which `may_tell` says that it tells nothing is not read, and given as an empty one.
+    An object that `may_tell` rejects is not parsed and is yielded as an empty dict.
     """
     with opened(path) as file:
         size = file.seek(0, 2)
-        # A file that became shorter is another one.
+        # A file that became shorter is a different file.
         place = file.seek(start if start <= size else 0)
         for line in file:
             if not line.endswith(b"\n"):
@@ -47,8 +47,8 @@ def lines_of(
 
 
 def opened(path: str) -> "IO[bytes]":
-    """Open a plain file: who tells of one names a path, and a pipe or a device at its end would never be read to the end."""
-    # To open a pipe would wait for somebody who writes to it.
+    """Open a regular file. Other programs supply the path, and a pipe or a device would never end."""
+    # Without O_NONBLOCK, opening a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -57,7 +57,7 @@ def opened(path: str) -> "IO[bytes]":
 
 
 def _read(line: bytes) -> "Any":
-    """Read a line as JSON: most begin as an object and end with it, and need not be asked for more."""
+    """Parse a line as JSON. The fast path covers lines that are one object."""
     if line.startswith(b'{"'):
         text = line.decode("utf-8", "surrogatepass")
         try:

@@ -1,7 +1,7 @@
-"""How far programs' own files were read: as long as they are the same files, and the log has what was read of them.
+"""Read positions of programs' files, valid while the file and the log are the same.
 
-A file may be written anew, and a log may be replaced or go back to a backup. Then nothing holds that was remembered, and all is
-read again: what is known is not written twice.
+A file may be rewritten, and a log may be replaced or restored from a backup. Then all marks are invalid, and the files are read
+again; known events are not written twice.
 """
 
 import os
@@ -18,46 +18,46 @@ if TYPE_CHECKING:
     from decklog.agents.spool import Spool
     from decklog.log import Decklog
 
-# The entry that was the newest when something was last remembered; it is kept like the rest.
+# Mark of the entry that was the newest when marks were last stored.
 _WITNESS = os.path.join("log", "witness")
-# Lines end with ids and moments, so that no other file has the same bytes in the same place.
+# Lines end with ids and times, so that no other file has the same bytes at the same offset.
 _COMPARED_BYTES = 256
 
 
-# Where a session is recorded that was named a run of others'.
+# Mark fields of a session that is recorded in a named run.
 OF_A_RUN = ("session", "run", "task")
 
 
 class ReadMarks:
-    """What is remembered beside one log. All of it has the log's age, which is another as soon as the log is."""
+    """Read positions for one log. Each has the log's age, which changes when the log is replaced."""
 
     def __init__(self, spool: "Spool", age: str, program: str | None = None) -> None:
-        """Take the program as whose files they are read, where somebody names them: they may be another's."""
+        """Create the marks. Set `program` if the user named the files, which may be another program's."""
         self._spool = spool
         self.age = age
         self._program = program
         self._own = {"age": age} if program is None else {"age": age, "program": program}
 
     def of(self, path: str) -> "dict[str, Any]":
-        """Return how far a file was read and what reading on needs to know; nothing when it is not the same any more."""
+        """Return the mark of a file; empty if the file or the log has changed."""
         mark = self._spool.mark(path)
-        # Who took it for another program's has read nothing of it.
+        # A reader for another program has not read this program's events.
         is_anothers = self._program is not None and mark.get("program", self._program) != self._program
         if mark.get("age", "") != self.age or is_anothers:
             return {}
         return mark if "end" not in mark or mark["end"] == _end_of(path, mark["place"]) else {}
 
     def after(self, path: str, place: int, kept: "dict[str, Any] | None" = None) -> "dict[str, Any]":
-        """Return what is to be remembered of a file that was read up to a place."""
+        """Return the mark of a file that was read up to an offset."""
         return {"place": place, "kept": kept, **self._own, "end": _end_of(path, place)}
 
     def of_state(self, state: int) -> "dict[str, Any]":
-        """Return what is to be remembered of a database, which has no place: how it stood."""
+        """Return the mark of a database, which has a modification time instead of an offset."""
         return {"place": state, **self._own}
 
 
 def age_of(log: "Decklog", spool: "Spool") -> str:
-    """Return the age that what is remembered must have: a new one when the log has not the entry that it had then."""
+    """Return the age that valid marks must have; a new one if the log lacks the witness entry."""
     known = spool.mark(_WITNESS)
     if not known:
         return ""
@@ -69,16 +69,16 @@ def age_of(log: "Decklog", spool: "Spool") -> str:
 
 
 def bear_witness(log: "Decklog", spool: "Spool", age: str, run_id: str | None) -> None:
-    """Remember the newest entry of a run that was just written to; one of which nothing could be written is none."""
+    """Store the newest entry of a run as the witness; do nothing for a run without entries."""
     with suppress(NotFound):
         for entry in log.journal.find(run_id, limit=1) if run_id is not None else ():
             spool.set_mark(_WITNESS, {"age": age, "entry": entry.id, "hash": entry.hash})
 
 
 def _end_of(path: str, place: int) -> str | None:
-    """Return what stands before a place in a file; None where there is no such file, or it is shorter."""
+    """Return a digest of the bytes before an offset; None if the file is missing or shorter."""
     if not place:
-        # Of a file that is yet to come it was told whose it will be.
+        # The mark of a future file only names its run.
         return ""
     with suppress(OSError, ValueError), opened(path) as file:
         size = min(place, _COMPARED_BYTES)

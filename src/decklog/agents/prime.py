@@ -1,6 +1,6 @@
-"""What an agent is told when a session begins, and again when its memory was cut down: where it stands, in few words.
+"""Briefing of an agent when its session begins, and again after a compaction.
 
-The same log gives the same text. Every value from the log is reduced to one line by `_line`, so that it can't pass for the rest.
+The same log gives the same text. `_line` reduces every value from the log to one line, so that no value can imitate the rest.
 """
 
 from contextlib import suppress
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.stores.tasks.task import Task
 
-# About 1,500 tokens, at four bytes each: in most languages a sign has two or three, and is more of a token than in English.
+# About 1,500 tokens at four bytes each. Other languages need more bytes and more tokens per character than English.
 MOST_BYTES = 6000
 _LONGEST_LINE = 300
 _LESSONS, _MESSAGES, _NEWS, _TASKS, _ANSWERS = 3, 5, 5, 5, 3
-# Files of a task, and their newest edits, that are looked at.
+# Limits on a task's files, and on the newest edits of each file.
 _FILES, _EDITS = 3, 100
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How an agent calls what it is told of: by commands, or by tools of the same names."""
+    """Names of the operations in the briefing: commands, or tools of the same names."""
 
     next: str
     mark_seen: str
@@ -49,19 +49,19 @@ COMMANDS = Wording("decklog next", "decklog inbox mark-seen ID once read", "Comm
 
 @dataclass
 class Prime:
-    """Tells one agent's situation."""
+    """Briefing of one agent."""
 
     log: "Decklog"
     worker: str | None = None
     run_id: str | None = None
     task_id: str | None = None
     since: "datetime | None" = None
-    # The folder that it begins in.
+    # The folder that the session begins in.
     folder: str | None = None
     wording: Wording = COMMANDS
 
     def text(self) -> str:
-        """Return the situation, what matters most first, never longer than it may be."""
+        """Return the briefing, most important parts first, within the size limit."""
         parts = [
             self._task(),
             self._waiting(),
@@ -84,7 +84,7 @@ class Prime:
                 room -= _room_of(line)
         return "\n".join([*lines, *end]) + "\n"
 
-    # Each part
+    # Parts
 
     def _task(self) -> "Iterator[str]":
         task = self._own()
@@ -135,7 +135,7 @@ class Prime:
                 yield f"Budget of {_line(one.whose)}: {one.said} spent"
 
     def _last_session(self) -> "Iterator[str]":
-        # One that was here before has its own conversation.
+        # A returning agent still has its own conversation.
         if self.since is None and (found := last_session(self.log, self.folder)) is not None:
             yield from told(self.log, found)
 
@@ -143,7 +143,7 @@ class Prime:
         task = self._own()
         if task is None:
             return
-        # What the work itself has proven by now comes along, where it can be written down: an agent that begins does not wait.
+        # First propose lessons from finished work, if the log can be written without waiting.
         with suppress(Busy, ReadOnly):
             self.log.memory.propose(task.run_id)
         hits = self.log.memory.peek(f"{task.title} {task.objective}"[:2000], limit=_LESSONS)
@@ -152,9 +152,9 @@ class Prime:
         yield from (f"- {_line(hit.body)} ({'; '.join(map(_line, [hit.id, *hit.cautions]))})" for hit in hits)
 
     def _earlier(self) -> "Iterator[str]":
-        """Name the tasks that wrote the files of the agent's task before."""
+        """Yield the earlier tasks that wrote the files of the agent's task."""
         task = self._own()
-        # Patterns are left out: an edit is found by its path alone.
+        # Skip patterns: an edit is found by its exact path.
         paths = [] if task is None else [path for path in task.allowed_paths if not set("*?[") & set(path)]
         for path in paths[:_FILES]:
             edits = self.log.edits.find(path=path, limit=_EDITS)
@@ -186,6 +186,6 @@ def _room_of(line: str) -> int:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line of bounded length."""
+    """Return a text as one line of limited length."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"

@@ -1,4 +1,4 @@
-"""The programs whose sessions come into the log, by the names that hooks call them by."""
+"""Registry of the supported programs, by the names that hooks use."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def program(name: str) -> "TranscriptProgram":
-    """Return what is known of a program; one that is not known tells as Claude Code does, whose form others have taken over."""
+    """Return the module of a program; Claude Code's for an unknown one, because others have adopted its format."""
     if name == "gemini":
         from decklog.agents import gemini
 

@@ -1,4 +1,4 @@
-"""What is to be known of a program whose sessions come into the log: what its payloads tell, and how its transcripts are read."""
+"""Interface of a supported program: conversion of its payloads, and reading of its transcripts."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -8,47 +8,47 @@ if TYPE_CHECKING:
 
     from decklog.agents.events import SessionEvent
 
-# Told by ourselves, once a program is gone: it may write its last lines after the last hook.
+# Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
 GONE = "ProgramGone"
-# The four kinds of tokens by model.
+# Sums of the four token kinds by model.
 Sums = dict[str, list[int]]
 
 
 class TranscriptReader(Protocol):
-    """Reads the lines of one transcript in their order."""
+    """Reader of the lines of one transcript in order."""
 
     def events(self, line: dict[str, Any]) -> "Iterator[SessionEvent]":
-        """Return what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield the events of a line; unknown kinds of lines have none."""
 
     def rest(self) -> "Iterator[SessionEvent]":
-        """Give what was held back because more of it could have come."""
+        """Yield events that were held back because they could still change."""
 
     @property
     def answers(self) -> Sums:
-        """What all answers read so far add up to."""
+        """Token sums of all answers read so far."""
 
     def kept(self) -> dict[str, Any]:
-        """Return what reading on from here needs to know."""
+        """Return the state that is needed to read on from here."""
 
 
 class TranscriptProgram(Protocol):
-    """What is to be known of a program."""
+    """Interface of a program's module."""
 
     def events_of(self, told: dict[str, Any], at: "datetime | None") -> "list[SessionEvent]":
-        """Return what a payload tells."""
+        """Return the events of a payload."""
 
     def transcripts_of(self, told: dict[str, Any]) -> list[tuple[str, str | None]]:
-        """Name the transcripts that have grown by then, each with the sub-agent that it belongs to."""
+        """Return the transcripts that have grown, each with the id of its sub-agent."""
 
     def reader(self, place: "Reading") -> TranscriptReader:
-        """Read a transcript, from its beginning or from where it was left."""
+        """Return a reader for a transcript, from its start or from its stored state."""
 
 
 class Reading:
-    """Which transcript is read, and what was kept of it.
+    """Transcript to read, with its stored state.
 
-    `is_backstop` leaves out what hooks tell without an id by which it could be known again. `below` gives what the sub-agents'
-    transcripts tell, and what their answers add up to.
+    `is_backstop` leaves out events that hooks report without an id. `below` yields the events of sub-agents' transcripts and
+    their token sums.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Reading:
         self.kept = kept or {}
         self.is_backstop = is_backstop
         self.forked_at = forked_at
-        # Found out on the way: that its first lines are those of another session.
+        # Set by the reader when the first lines are copies of another session's lines.
         self.is_fork = False
         self.below = below
 

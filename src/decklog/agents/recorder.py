@@ -1,6 +1,6 @@
-"""Writes sessions' events into the log: a session is a run, its sub-agents are runs of their own below it.
+"""Recorder of session events: each session is a run, and each sub-agent a child run.
 
-Whatever is told twice has the same key and is written once; whatever is told late is written where it belongs, with its own time.
+An event that is reported twice has the same key and is written once. A late event keeps its own time.
 """
 
 import re
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from decklog.stores.money.bulk import BulkItem
     from decklog.stores.runs.run import Run
 
-    # An entry's arguments, and its columns ready to be written, with the session and the sub-agent that it is of.
+    # An entry's arguments or its prepared columns, with the session id and the sub-agent id.
     Described = tuple[str, str | None, dict[str, Any]]
     Prepared = tuple[str, str | None, tuple[Any, ...]]
-    # An event that the log is asked about, with what is written of it then: an entry, or what its answer is known by.
+    # An event that needs a lookup in the log, with its entry or its answer id.
     Beside = tuple[SessionEvent, dict[str, Any]]
     PreparedBeside = tuple[SessionEvent, tuple[Any, ...]]
 
@@ -57,12 +57,12 @@ _SECRET = re.compile(r"\[redacted:([\w-]+)\]")
 _GOAL_CHARACTERS = 200
 _STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
 _CALLS_LOOKED_AT = 1000
-# A transcript that nobody has read yet may be longer than memory.
+# Flush at this size: a transcript that was never read may be larger than memory.
 _MOST_WAITING = 1000
 
 
 class Recorder:
-    """Writes the events of one program's sessions. With a run given, all of them belong to it."""
+    """Writer of the events of one program's sessions. With `run_id`, all events go to that run."""
 
     def __init__(
         self,
@@ -79,25 +79,25 @@ class Recorder:
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
         self._told: list[BulkItem] = []
-        # Of what waits, the answers whose names were bound where they were read.
+        # Answer ids among the queued charges that were checked and redacted when they were read.
         self._bound: set[str] = set()
-        # The runs that need no goal any more.
+        # Runs whose goal is already set.
         self._named: set[str] = set()
-        # Of which runs an editor's connection tells too.
+        # Whether an editor connection also reports a run, by run id.
         self._retold: dict[str, bool] = {}
-        # The turns of each run that were paid for as a whole, from when to when.
+        # Time ranges of the turns that were charged as a whole, by run id.
         self._turns: dict[str, list[tuple[datetime, datetime]]] = {}
-        # The calls under way of runs that began here, by the keys of their entries, each with what tells its tool.
+        # Open calls of the runs started here: run id to entry key to payload, which names the tool.
         self._calls: dict[str, dict[str, Any]] = {}
-        # How many entries and charges were new.
+        # Number of new entries and charges.
         self.written = 0
-        # How many secrets of each kind were redacted in what was read.
+        # Number of redacted secrets by kind.
         self.redacted: Counter[str] = Counter()
-        # The run that something was told of last.
+        # The run of the last event.
         self.last_run: str | None = None
 
     def record(self, events: "Iterable[SessionEvent]") -> int:
-        """Write events in their order; give how many there were."""
+        """Write events in order; return their number."""
         count = 0
         for event in events:
             self._write(event)
@@ -110,7 +110,7 @@ class Recorder:
     def record_read(
         self, told: "Sequence[SessionEvent | Described | Prepared | Beside | PreparedBeside]", values: "Values"
     ) -> None:
-        """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
+        """Write a batch of read events; `values` checks and redacts those that are not prepared yet."""
         values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
         for one in told:
             if not isinstance(one, tuple):
@@ -127,11 +127,11 @@ class Recorder:
         self._flush()
 
     def run_of(self, event: SessionEvent) -> str:
-        """Name the run that an event belongs to."""
+        """Return the id of the run that an event belongs to."""
         return self._run_id or run_of(self._program, event)
 
     def _flush(self) -> None:
-        """Write what waits to be written together: before anything that the log is asked, or told in another way."""
+        """Write the queued items. Call this before every lookup in the log and every other write."""
         told, self._told = self._told, []
         bound, self._bound = self._bound, set()
         if told:
@@ -144,7 +144,7 @@ class Recorder:
             self.redacted.update(kind for text in texts if isinstance(text, str) for kind in _SECRET.findall(text))
 
     def _take(self, session_id: str, agent_id: str | None, columns: "tuple[Any, ...]") -> None:
-        """Write an entry that was prepared where its event was read."""
+        """Queue an entry whose columns were prepared when its event was read."""
         if columns[_STREAM] not in self._known:
             self._ensure(SessionEvent(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
         self.last_run = columns[_STREAM]
@@ -155,7 +155,7 @@ class Recorder:
     def _write(self, event: SessionEvent, beside: "tuple[Any, ...] | None" = None) -> None:
         if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
             return
-        # One that comes with what is written of it is one that the log is asked about.
+        # An event that has columns or an answer id already needs a lookup instead of a plain entry.
         entry = entry_of(self._program, self.run_of(event), event) if beside is None else None
         if entry is not None:
             self._ensure(event)
@@ -181,7 +181,7 @@ class Recorder:
             case Ended():
                 if (event.reason != IMPORTED or self._is_imported(event)) and not self._goes_on(event):
                     if event.reason != IMPORTED:
-                        # A file that is imported may go on, and then tells how the call ended.
+                        # An imported file may grow and report the result later.
                         self._close_calls(self.run_of(event), event)
                     self._end(event, event.reason)
             case _:
@@ -190,7 +190,7 @@ class Recorder:
     # The run
 
     def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: "Any") -> str:
-        """Make sure that the run of an event is there, the run above it first."""
+        """Create the run of an event, and its parent run first, unless they exist."""
         self.last_run = run_id = self.run_of(event)
         if run_id in self._known:
             return run_id
@@ -223,13 +223,13 @@ class Recorder:
         facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
         is_known = self.run_of(event) in self._known or self._is_there(event)
         if is_known and event.source == IMPORTED:
-            # Whoever told of it first told how it began.
+            # The first recorder already wrote how the session began.
             return
         named = {"transcript": event.transcript, "source": event.source, "process": event.process}
         run_id = self._ensure(event, goal=_one_line(event.goal), **named, **facts)
         if self._run_id is None and event.source != "compact":
             self._take_up(run_id, event)
-        # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
+        # The key makes a start unique; two starts at the same moment count as one.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
         if not self._is_told_otherwise(run_id, event):
@@ -245,11 +245,11 @@ class Recorder:
     def _take_up(self, run_id: str, event: Begun) -> None:
         run = self._log.runs.get(run_id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
-        # Another process is at it now: that the one before is gone says nothing any more.
+        # A new process runs the session, so the end of the earlier one no longer matters.
         metadata = {name: value for name, value in run.metadata.items() if name != "process"}
         metadata |= {"process": event.process} if event.process else {}
         if metadata.get("source") == IMPORTED:
-            # From now on somebody tells when it ends, and no later import does.
+            # A live recorder now reports the end, so a later import must not.
             metadata["source"] = event.source
         if status is not None or metadata != run.metadata:
             self._flush()
@@ -268,7 +268,7 @@ class Recorder:
             self._told.append(given if self._task_id is None else {**given, "task_id": self._task_id})
 
     def _name(self, event: Prompted, goal: str | None) -> None:
-        """Have a run that has no goal yet be about what the agent is told first."""
+        """Set the goal of a run without one to its first prompt."""
         run_id = self._ensure(event, goal=goal)
         is_named = not _is_unnamed(self._log.runs.get(run_id))
         if not is_named and self._run_id is None and goal and (event.by == "person" or event.agent_id):
@@ -286,7 +286,7 @@ class Recorder:
             self._entry(event, EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason))
             return
         run = self._log.runs.get(run_id)
-        # A session that is read later ended when it did, not now; and one that went on since, when it last did.
+        # Use the time of the event: an imported session ended then. A later end replaces an earlier one.
         at = event.at and max(event.at, run.started_at)
         is_later = at is not None and run.ended_at is not None and at > run.ended_at
         if run.status not in ENDED or is_later:
@@ -296,7 +296,7 @@ class Recorder:
             self._log.runs.finish(run_id, status=status, summary=summary, ended_at=at)
 
     def _outcome(self, run_id: str, event: Joined | Ended) -> CallOutcome:
-        """Return how a session ended: failed if its last turn ended in an error, which the program's own end does not mention."""
+        """Return how a session ended: failed if its last turn ended in an error, which the program's end event omits."""
         if event.outcome is not CallOutcome.OK or not isinstance(event, Ended) or event.reason == IMPORTED:
             return event.outcome
         for entry in self._log.journal.find(run_id, kind=EntryKind.EVENT, subtype="turn", limit=1):
@@ -307,13 +307,13 @@ class Recorder:
     def _is_imported(self, event: SessionEvent) -> bool:
         return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED
 
-    # What was said, called and spent
+    # Prompts, calls and charges
 
     def _charge(self, event: Answered, named: "tuple[Any, ...] | None") -> None:
         run_id = self._ensure(event)
         if event.way is None and self._is_paid_by_turn(event):
             return
-        # First: to know it, what waits is written.
+        # Compute the cost first: this flushes the queue.
         cost = self._cost(event, run_id)
         if named is not None:
             self._bound.add(named[0])
@@ -338,17 +338,17 @@ class Recorder:
             self._turns.pop(run_id, None)
 
     def _is_paid_by_turn(self, event: Answered) -> bool:
-        """Return whether an answer lies in a turn that was paid for as a whole, when the files that tell of it were not there."""
+        """Return whether an answer falls in a turn that was charged as a whole, before its files were readable."""
         run_id = self._run_id or run_of_session(self._program, event.session_id)
         if run_id not in self._turns:
             self._flush()
-            # Of a run that began here nobody has told before.
+            # A run that was started here has no earlier charges.
             self._turns[run_id] = [] if run_id in self._calls else turns_paid(self._log, run_id)
         turns = self._turns[run_id]
         return bool(turns) and event.at is not None and any(start <= event.at <= end for start, end in turns)
 
     def _cost(self, event: Answered, run_id: str) -> int | None:
-        """Return what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""
+        """Return the cost of an answer from the session's running total; None means: use the current price list."""
         if event.session_microdollars is None:
             return event.microdollars
         self._flush()
@@ -377,7 +377,7 @@ class Recorder:
         self._told.append(told if self._task_id is None else {**told, "task_id": self._task_id})
 
     def _is_told_otherwise(self, run_id: str, event: SessionEvent) -> bool:
-        """Return whether another recorder has recorded the same event. Most runs have one recorder, and nothing is looked up."""
+        """Return whether another recorder has recorded the same event. Runs with one recorder need no lookup."""
         if event.way is None and run_id not in self._retold:
             self._flush()
             self._retold[run_id] = newest_connection(self._log, run_id) is not None
@@ -387,7 +387,7 @@ class Recorder:
         return is_told_otherwise(self._log, run_id, event)
 
     def _is_told_by_hooks(self, event: Compacted | Rested) -> bool:
-        """Return whether hooks have told what a file tells now; of a run that only files have told of nothing is looked for."""
+        """Return whether hooks have reported the event of a file. Runs that only files report need no lookup."""
         run_id = self._ensure(event)
         if run_id in self._calls or self._is_imported(event):
             return False
@@ -395,14 +395,14 @@ class Recorder:
         return is_told_then(self._log, run_id, event)
 
     def _goes_on(self, event: Ended) -> bool:
-        """Return whether a session that ended with its editor's connection goes on in a later one."""
+        """Return whether a session that ended with its editor connection continues in a later one."""
         if not event.connection:
             return False
         self._flush()
         newest = newest_connection(self._log, self.run_of(event))
         return newest not in (None, event.connection)
 
-    # Calls whose end nobody told
+    # Calls without a reported end
 
     def _close_calls(self, run_id: str, event: SessionEvent) -> None:
         self._flush()
@@ -434,12 +434,12 @@ class Recorder:
 
 
 def prepared_beside(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
-    """Check and redact what is written of an event that the log is asked about: an entry's columns, or an answer's name."""
+    """Check and redact the columns of an entry, or an answer id, of an event that needs a lookup."""
     return prepared(values, given) if "stream" in given else (values.text("answer_id", given["answer_id"])[0],)
 
 
 def _one_line(text: str | None) -> str | None:
-    """Return a text as a run's goal."""
+    """Return a text shortened to one line, as the goal of a run."""
     return (" ".join(storable(text).split())[:_GOAL_CHARACTERS] or None) if text else None
 
 
@@ -448,7 +448,7 @@ def _is_unnamed(run: "Run") -> bool:
 
 
 def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:
-    """Remember a call until its result is told."""
+    """Track a call until its result is reported."""
     if key.startswith("call:"):
         calls[key] = payload
     else:

@@ -1,4 +1,4 @@
-"""What two who tell of one session have no id for in common: a prompt, a turn's end, a beginning. Moment and words tell it."""
+"""Deduplication of events that two sources report without a shared id, by time and text: prompts, turn ends, starts."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from decklog.journal.entry import Entry
     from decklog.log import Decklog
 
-# Who stands on the wire hears a prompt before the program takes it up, which may be busy with another one.
+# An editor connection sees a prompt before the program accepts it, and the program may be busy.
 _LATE = timedelta(minutes=10)
 _EARLY = timedelta(seconds=5)
-# A hook is a process, which begins late on a busy machine; a session begins seldom, and is cut down seldom.
+# A hook process starts late on a busy machine. Session starts and compactions are rare.
 _TURN = timedelta(seconds=15)
 _BEGINNING = timedelta(minutes=1)
 _LOOKED_AT = 200
-# What is charged for a turn as a whole, by what stands on the wire.
+# Call site of a charge for a whole turn, reported by an editor connection.
 TURN = "editor turn"
 
 
 def newest_connection(log: "Decklog", run_id: str) -> str | None:
-    """Name the editor's connection that told of a run last, if any did: each says first who the editor is."""
+    """Return the id of the latest editor connection of a run, if any. Each connection first records its editor."""
     for entry in log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1):
         return str(entry.payload.get("connection")) if isinstance(entry.payload, dict) else None
     return None
 
 
 def turns_paid(log: "Decklog", run_id: str) -> "list[tuple[datetime, datetime]]":
-    """Give from when to when the turns went that were paid for as a whole: each from its prompt to its charge."""
+    """Return the time ranges of turns that were charged as a whole, each from prompt to charge."""
     if newest_connection(log, run_id) is None:
         return []
     found, more = [], None
@@ -50,12 +50,12 @@ def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
 
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
-    """Return whether one who tells in another way has told the same."""
+    """Return whether another source has reported the same event."""
     return any(_way(entry) != event.way for entry in _same(log, run_id, event))
 
 
 def is_told_then(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
-    """Return whether the same was told of that moment, by whomever."""
+    """Return whether any source has reported the same event around that time."""
     return any(_same(log, run_id, event))
 
 
@@ -69,7 +69,7 @@ def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
 
 
 def _span(event: "SessionEvent") -> tuple[timedelta, timedelta]:
-    """Return how long before and after an event another may have told of it."""
+    """Return how long before and after an event another source may report it."""
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
     return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)
@@ -82,7 +82,7 @@ def _way(entry: "Entry") -> str | None:
 def _is_same(entry: "Entry", event: "SessionEvent") -> bool:
     match event:
         case Prompted():
-            # What is given along with a prompt stands in one telling behind it, and in the other not at all.
+            # One source appends attachments to the prompt; the other omits them.
             told, known = _words(redact(event.text)), _words(entry.body or "")
             return (
                 entry.subtype == "prompt" and bool(known) and (told.startswith(known) or (bool(told) and known.startswith(told)))

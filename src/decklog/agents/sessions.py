@@ -1,4 +1,4 @@
-"""Recorded sessions of agents, as their runs describe them."""
+"""Queries about recorded agent sessions, based on run metadata."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ def is_session(metadata: "Mapping[str, object]") -> bool:
 
 
 def planned_runs(log: "Decklog", status: "RunStatus", most: int) -> "list[Run]":
-    """Return the newest runs of a status that are not recorded sessions: nobody plans in those."""
+    """Return the newest runs of a status that are not recorded sessions."""
     found: list[Run] = []
     after = None
     while len(found) < most:
@@ -31,7 +31,7 @@ def planned_runs(log: "Decklog", status: "RunStatus", most: int) -> "list[Run]":
 
 
 def charge_of_session(session: str | None, number: int) -> str | None:
-    """Name a charge for a session that Decklog started itself, by its number; None if the program named no session."""
+    """Return the answer id of a charge for a session that Decklog started; None if the program named no session."""
     return None if session is None else f"session:{storable(session)}:{number}"
 
 

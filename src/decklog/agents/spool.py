@@ -1,7 +1,7 @@
-"""What hooks were told and the log has not taken in yet: a file a session beside the log, a line an event, as they came.
+"""Spool of hook events that wait for intake: one file per session next to the log, one line per event.
 
-A hook writes its line and is done; whoever takes the lines in does it for all that wait. Nothing here needs the log or anything
-heavy, so that a hook costs little more than Python itself and goes on when the log can't be written.
+A hook appends its line and exits. Intake reads the lines of all sessions. The spool needs neither the log nor large imports, so a
+hook stays fast and works while the log can't be written.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# More is kept of nobody: an event that finds it full says so in the file of what was dropped, and transcripts fill it in.
+# Maximum size of a spool. A full spool counts dropped events in a file; transcripts supply the content later.
 MOST_BYTES = 256 * 1024 * 1024
 _SUFFIX = ".events"
 _LOCK = "taking-in"
@@ -30,7 +30,7 @@ _OF_FOLDER = 24
 
 
 class Spool:
-    """A folder of waiting events."""
+    """Folder of waiting events."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -38,7 +38,7 @@ class Spool:
     # Hooks
 
     def put(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes) -> bool:
-        """Append an event and wait for the disk; False when there is no more room."""
+        """Append an event and sync it to disk; return False if the spool is full."""
         self._make_folder()
         if not self.has_room(len(payload)):
             self.drop(program, len(payload))
@@ -47,9 +47,9 @@ class Spool:
         return True
 
     def append(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes, *, is_synced: bool = False) -> None:
-        """Append an event; without waiting for the disk it outlives this process, and not a power cut."""
+        """Append an event. Without a sync it survives the end of this process, but not a power cut."""
         head = json.dumps({"at": time.time(), "program": program, **facts}, separators=(",", ":"))
-        # JSON has no line break but between its parts.
+        # In JSON, line breaks only occur between tokens.
         line = head.encode() + b"\t" + payload.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
         with self._appending(f"{program}-{as_name(session)}{_SUFFIX}") as descriptor:
             _write(descriptor, line)
@@ -65,7 +65,7 @@ class Spool:
             raise NotADirectoryError(f"{self.folder} is not a folder of its own")
 
     def has_room(self, size: int) -> bool:
-        """Return whether so many bytes more may wait here."""
+        """Return whether the spool has room for this number of bytes."""
         return self._size() + size <= MOST_BYTES
 
     @contextmanager
@@ -79,40 +79,40 @@ class Spool:
                 if _is_at(descriptor, path):
                     yield descriptor
                     return
-                # Taken in and removed while we waited for it.
+                # The file was taken in and removed while we waited for the lock.
             finally:
                 os.close(descriptor)
 
     def _size(self) -> int:
         size = 0
         for name in os.listdir(self.folder):
-            # What is taken in meanwhile takes no more room.
+            # A file that was taken in meanwhile has no size.
             with suppress(FileNotFoundError):
                 size += os.lstat(os.path.join(self.folder, name)).st_size
         return size
 
     def drop(self, program: str, size: int) -> None:
-        """Say in the file of what was dropped that an event found no room."""
+        """Append to the file of dropped events that an event found no room."""
         line = json.dumps({"at": time.time(), "program": program, "bytes": size}, separators=(",", ":"))
         with self._appending(DROPPED) as descriptor:
             _write(descriptor, line.encode() + b"\n")
             sync_descriptor(descriptor)
 
     def sync(self) -> None:
-        """Wait until all that was appended is on the disk, whoever appended it."""
+        """Sync all waiting events to disk, including those of other processes."""
         for name in self.waiting():
-            # Without the lock: nobody who has something to tell waits for the disk here.
+            # Take no lock: hooks must not wait for this sync.
             with suppress(FileNotFoundError), open(os.path.join(self.folder, name), "rb") as file:
                 sync_descriptor(file.fileno())
 
-    # Whoever takes them in
+    # Intake
 
     @property
     def is_empty(self) -> bool:
         return not self.waiting()
 
     def waiting(self) -> list[str]:
-        """Name the files with whole events, oldest first; what a killed hook left half written is waited for by nobody."""
+        """Return the names of files with complete lines, oldest first. Skip a file with only a killed hook's partial line."""
         files = []
         with suppress(FileNotFoundError):
             for name in os.listdir(self.folder):
@@ -124,7 +124,7 @@ class Spool:
 
     @contextmanager
     def alone(self) -> "Iterator[bool]":
-        """Be the one who takes events in; False when somebody else is."""
+        """Take the intake lock; yield False if another process has it."""
         self._make_folder()
         descriptor = os.open(os.path.join(self.folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -139,12 +139,12 @@ class Spool:
 
     @property
     def is_being_taken_in(self) -> bool:
-        """Whether another process takes events in. It looks for what came meanwhile before it ends."""
+        """Whether another process runs the intake. It checks for new events before it ends."""
         with self.alone() as is_free:
             return not is_free
 
     def read(self, name: str) -> "tuple[list[tuple[dict[str, Any], bytes]], int]":
-        """Return a file's whole lines, each as what the hook knew and what it was told, and where they end."""
+        """Return the complete lines of a file as (facts, payload) pairs, and the offset where they end."""
         try:
             with open(os.path.join(self.folder, name), "rb") as file:
                 content = file.read()
@@ -154,7 +154,7 @@ class Spool:
         return [_parts(line) for line in content[:end].split(b"\n")[:-1]], end
 
     def done(self, name: str, end: int) -> None:
-        """Forget what was taken in: all of a file, or its beginning when more has come."""
+        """Remove the lines up to `end`; delete the file if nothing follows."""
         path = os.path.join(self.folder, name)
         with suppress(FileNotFoundError), self._appending_existing(path) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -179,19 +179,19 @@ class Spool:
             os.close(descriptor)
 
     def say_trouble(self, problem: BaseException) -> None:
-        """Leave word of why events could not be taken in: whoever does that has nobody to tell."""
+        """Store the error that stopped the intake: its process has nobody to report to."""
         descriptor = os.open(self._trouble, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(f"{type(problem).__name__}: {problem}")
 
     def trouble(self) -> str | None:
-        """Return why events could not be taken in the last time; None when they could."""
+        """Return the error of the last intake; None if it succeeded."""
         with suppress(FileNotFoundError), open(self._trouble, encoding="utf-8", errors="replace") as file:
             return file.read()
         return None
 
     def forget_trouble(self) -> None:
-        """Say that events could be taken in."""
+        """Remove the stored error after a successful intake."""
         with suppress(FileNotFoundError):
             os.unlink(self._trouble)
 
@@ -199,24 +199,24 @@ class Spool:
     def _trouble(self) -> str:
         return os.path.join(self.folder, _TROUBLE)
 
-    # How far transcripts were read
+    # Read positions of transcripts
 
     def mark(self, path: str) -> "dict[str, Any]":
-        """Return how far a transcript was read, and what is to be known of that to read on."""
+        """Return the read position of a transcript, with the reader's state."""
         with suppress(FileNotFoundError, ValueError), open(self._mark(path), encoding="utf-8") as file:
             found = json.load(file)
             return found if isinstance(found, dict) else {}
         return {}
 
     def set_mark(self, path: str, state: "dict[str, Any]", *, is_synced: bool = False) -> None:
-        """Remember how far something was read, and what reading on needs to know.
+        """Store a read position and the state that the reader needs to continue.
 
-        To forget it of a transcript costs reading that again, and nothing else. What is not written anywhere else waits for the
+        Losing the position of a transcript only means reading it again. State that exists nowhere else must be synced to
         disk.
         """
         self._make_folder()
         fresh = f"{self._mark(path)}.new"
-        # An import may read what hooks tell of at the same moment.
+        # An import and a hook may write the same mark at the same moment.
         with self._appending(os.path.basename(fresh)) as descriptor:
             os.ftruncate(descriptor, 0)
             _write(descriptor, json.dumps(state).encode())
@@ -225,18 +225,18 @@ class Spool:
             os.rename(fresh, self._mark(path))
 
     def forget_mark(self, path: str) -> None:
-        """Forget what was kept of a session on the wire that has ended."""
+        """Remove the state of an editor session that has ended."""
         with suppress(FileNotFoundError):
             os.unlink(self._mark(path))
 
     def _mark(self, path: str) -> str:
-        # Transcripts of several folders may have one name.
+        # Transcripts in different folders may have the same name.
         folder, name = os.path.split(path)
         return os.path.join(self.folder, f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}.read")
 
 
 def _write(descriptor: int, line: bytes) -> None:
-    """Append a line; what somebody who was killed left of theirs becomes a line of its own."""
+    """Append a line; an incomplete line of a killed writer is closed first."""
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         line = b"\n" + line

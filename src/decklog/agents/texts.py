@@ -1,4 +1,4 @@
-"""Texts out of what programs send, whatever they put where a text should be."""
+"""Conversion of values that other programs send into storable texts."""
 
 import json
 from math import isfinite
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def as_text(value: "Any") -> str:
-    """Return a value as text: a text as it is, content blocks as the texts in them, anything else as JSON."""
+    """Return a value as text: a string unchanged, content blocks as their texts, anything else as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -28,7 +28,7 @@ def _block(block: "dict[str, Any]") -> str:
 
 
 def as_name(text: str) -> str:
-    """Spell an id that somebody else made so that it can name a file or a run; two that would be spelled alike are told apart."""
+    """Return a foreign id in a form that can name a file or a run. A checksum keeps changed ids distinct."""
     plain = "".join(character if character in _PLAIN else "_" for character in text)[:_LONGEST_NAME]
     if plain == text and plain:
         return plain
@@ -39,38 +39,38 @@ def as_name(text: str) -> str:
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _LONGEST_NAME = 80
-# Some levels fewer than a log takes, for what it will stand in.
+# Fewer levels than a log accepts, because the value becomes part of a payload.
 _DEEPEST = 100
-# More the ledger does not take of anything.
+# Largest count that the ledger accepts.
 _MOST_COUNTED = 10**12
 
 
 def text_or_none(value: "Any") -> str | None:
-    """Return a text, and nothing for whatever else stands in its place."""
+    """Return a non-empty string, or None for any other value."""
     return value if isinstance(value, str) and value else None
 
 
 def storable(value: "Any") -> "Any":
-    """Return a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign.
+    """Return a value whose strings any database accepts: lone surrogates and NUL characters are replaced.
 
-    What needs no change is given as it is.
+    A value that needs no change is returned unchanged.
     """
     if isinstance(value, str):
-        # Asked first: of what programs write nearly all is so, and it takes no time to tell.
+        # Fast path: most texts are ASCII.
         return value if value.isascii() and "\0" not in value else _storable_text(value)
     return value if _is_storable(value) else _spelled(value)
 
 
 def tellable(value: "Any") -> "Any":
-    """Return a value that an entry can tell: its texts storable, and as text what is no number or nested without end.
+    """Return a value that a payload can hold: storable strings, and text for non-finite numbers and deep nesting.
 
-    Only for what is told of others' values: one who gets a value back must have it as it was, or be refused.
+    Only for values that are shown. A value that its owner reads back must be unchanged or rejected.
     """
     return value if _is_storable(value, _DEEPEST) else _told(value, 0)
 
 
 def _is_storable(root: "Any", deepest: int | None = None) -> bool:
-    """Return whether all texts and names of a value are such; with a bound, also whether all numbers are, and it is no deeper."""
+    """Return whether all strings of a value are storable. With `deepest`, also check numbers and nesting depth."""
     nodes, depth = [root], 0
     while nodes:
         if depth == deepest:
@@ -118,5 +118,5 @@ def _storable_text(text: str) -> str:
 
 
 def whole(value: "Any") -> int:
-    """Read a count; what is none counts nothing, and neither does what no model and nobody's purse could have taken."""
+    """Return a count; 0 for other values and for counts beyond any real usage."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNTED else 0

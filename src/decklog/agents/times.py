@@ -1,4 +1,4 @@
-"""Moments as programs write them."""
+"""Parsing of timestamps that programs write."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def as_time(text: "Any") -> datetime | None:
-    """Read a moment; None where it is none."""
+    """Parse a timestamp; return None if it is invalid."""
     if not isinstance(text, str):
         return None
     try:
@@ -17,5 +17,5 @@ def as_time(text: "Any") -> datetime | None:
             return found
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
-        # The first and the last hours that there are lie elsewhere beyond them.
+        # Near the limits of datetime, the time in UTC may be out of range.
         return None

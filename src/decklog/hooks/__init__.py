@@ -1,1 +1,1 @@
-"""What agents' programs call at every step of a session. It never stops an agent by accident, and costs little."""
+"""Hooks that coding agents call at every step of a session. They are fast and never stop an agent by accident."""

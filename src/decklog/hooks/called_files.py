@@ -1,11 +1,11 @@
-"""The files that a tool call names, for tools of any coding agent or MCP server."""
+"""Extraction of file names from tool calls of any coding agent or MCP server."""
 
 import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# Words in a tool's name that make it change the files it names; any other tool reads them.
+# Words in a tool's name which mean that it changes its files; any other tool reads them.
 _CHANGES = frozenset(
     (
         *("write", "edit", "replace", "create", "update", "delete", "remove", "move", "rename", "copy"),
@@ -17,7 +17,7 @@ _PATHS = (
     *("file_path", "filePath", "notebook_path", "absolute_path", "abs_path", "path", "paths", "file", "files", "filename"),
     *("dir_path", "directory", "folder", "source", "destination", "old_path", "new_path", "target_file", "relative_path"),
 )
-# Arguments that are patterns of files below that folder. The `pattern` of a tool that finds files is one too.
+# Arguments with patterns of files below that folder. The `pattern` of a tool that finds files is one too.
 _PATTERNS = ("glob", "include", "include_pattern", "file_pattern")
 _FINDS_FILES = frozenset(["glob", "find"])
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -46,7 +46,7 @@ def _joined(folder: str, pattern: str) -> str:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Expand `{a,b}`, which search tools understand as a shell does."""
+    """Expand braces such as `{a,b}`, as search tools do."""
     if "{" not in pattern:
         return [pattern]
     from decklog.guard.policy.words import expand_braces

@@ -32,9 +32,9 @@ def is_captured(told: "dict[str, Any]") -> bool:
 
 
 def capture(told: "dict[str, Any]", root: str, session: str, process: "Callable[[], str | None]") -> "dict[str, Any] | None":
-    """Capture what an event is about, and return what is to be recorded with it; None for nothing.
+    """Capture the changes of an event, and return what to record with it; None for nothing.
 
-    A capture that fails is returned as `failed`, with the reason.
+    A failed capture returns the reason as `failed`.
     """
     try:
         return _captured(told, root, session, process)
@@ -84,7 +84,7 @@ def _captured(told: "dict[str, Any]", root: str, session: str, process: "Callabl
 
 
 def _kind(told: "dict[str, Any]") -> str | None:
-    """Return how a call changes files: a `tool` that names them, a command (`shell`) that may change any, or not at all."""
+    """Return how a call changes files: `tool` if it names them, `shell` if a command may change any, else None."""
     tool, arguments = told.get("tool_name"), told.get("tool_input")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
         return None
@@ -95,7 +95,7 @@ def _kind(told: "dict[str, Any]") -> str | None:
 
 
 def _paths(told: "dict[str, Any]", folder: str) -> tuple[list[str], dict[str, str]]:
-    """Return the files that a call writes, and where moved ones were before, as whole paths."""
+    """Return the files that a call writes, and the old paths of moved files, as absolute paths."""
     tool, arguments = told["tool_name"], told["tool_input"]
     paths, renamed = patched_paths(arguments) if tool == "apply_patch" else (files_of(tool, arguments)[1], {})
     whole = {path: os.path.join(folder, path) for path in [*paths, *renamed, *renamed.values()]}
@@ -103,7 +103,7 @@ def _paths(told: "dict[str, Any]", folder: str) -> tuple[list[str], dict[str, st
 
 
 def _target(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: "dict[str, Any]") -> FileCall:
-    """Return a call with its files as git names them, those of the repository only."""
+    """Return a call with the repository's files only, as paths relative to it."""
     named = {path: repo.relative(path) for path in [*paths, *renamed, *renamed.values()]}
     inside = list(dict.fromkeys(name for path in paths if (name := named[path]) is not None))
     moved = ((named[new], named[old]) for new, old in renamed.items())
@@ -111,7 +111,7 @@ def _target(repo: "GitRepository", paths: list[str], renamed: dict[str, str], ar
 
 
 def _call(told: "dict[str, Any]") -> str:
-    """Name a call; not all programs do."""
+    """Return the id of a call; build one for programs that have none."""
     named = told.get("tool_use_id")
     if isinstance(named, str) and named:
         return named

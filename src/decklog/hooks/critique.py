@@ -1,4 +1,4 @@
-"""Critique for those who use tools: hooks of agents' programs, and the guarded tools."""
+"""Critique of tool calls, for hooks of coding agents and for guarded tools."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from decklog.log import Decklog
 
-# The tools of agents' programs that change something; what only reads is not looked at.
+# Tools that change something; calls of other tools are not reviewed.
 _CHANGES = frozenset(
     (
         *("Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "apply_patch"),
@@ -21,7 +21,7 @@ _CHANGES = frozenset(
 def critic_for(
     log: "Decklog", root: str, *, run_id: str, task_id: str | None = None
 ) -> "Callable[[str, dict[str, Any], Any], list[str]] | None":
-    """Return what looks at each change of a tool, where the repository of a folder asks for it; otherwise None."""
+    """Return a function that reviews each tool call; None if the folder's repository does not enable critique."""
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.review.critique import critic_of
 
@@ -30,7 +30,7 @@ def critic_for(
 
 
 def said_of(log: "Decklog", told: "Mapping[str, Any]", root: str, *, session: str, named: "Mapping[str, str]") -> list[str]:
-    """Return what is surely wrong with what an agent's tool has just done, in the run that the agent works in."""
+    """Return the certain errors in what an agent's tool has just done, recorded in the agent's run."""
     if told.get("tool_name") not in _CHANGES:
         return []
     run_id = named.get("run") or log.runs.start(f"Critique of {session}", key=f"critique:{session}").id

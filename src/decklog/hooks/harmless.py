@@ -1,12 +1,12 @@
-"""Plain commands that need no judge: known programs that read, test and build, with plain words and no sign of a shell's.
+"""Fast check for harmless commands: known programs that read, test or build, with plain words only.
 
-To load the judge costs several times as much as the rest of a hook. Whatever is not known to be allowed is left to it; the tests
-hold every answer here against the judge's own.
+Loading the policy costs several times as much as the rest of a hook. Every other command is left to the policy. Tests compare
+each result of this module with the policy's decision.
 """
 
-# Any other sign may be one that a shell looks at.
+# Any other character may have a meaning for the shell.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+, -")
-# Names that have one of these in them may be those of secrets, of settings, or of what only looks like a file.
+# Parts of names that may belong to secrets or settings, or to something that only looks like a file.
 _TELLING = (
     *("secret", "cred", "passw", "pwd", "token", "key", "auth", "env", "pem", "rsa", "dsa", "ed25519", "pgp", "gpg", "ssh"),
     *("aws", "kube", "docker", "netrc", "npmrc", "pypirc", "htpasswd", "shadow", "cookie", "history", "login", "wallet"),
@@ -15,7 +15,7 @@ _TELLING = (
 )
 _LONGEST = 500
 
-# What each program may be told besides plain words. Those of git, npm and their like stand behind their own first word.
+# Allowed options of each program. Entries such as `git status` include the subcommand.
 _OPTIONS: dict[str, str] = {
     "ls": "-l -a -la -al -lh -lah -1 -R -t -lt -ltr -h",
     "pwd": "",
@@ -49,7 +49,7 @@ _OPTIONS: dict[str, str] = {
     "ruff check": "",
     "mypy": "",
 }
-# Those of them that change no file.
+# Programs that change no file.
 _READERS = frozenset(
     (
         *("ls", "pwd", "cat", "head", "tail", "wc", "grep", "rg", "echo", "true", "basename", "dirname", "tree"),
@@ -60,7 +60,7 @@ _ALLOWED = {name: frozenset(options.split()) for name, options in _OPTIONS.items
 
 
 def is_plain(command: str) -> bool:
-    """Return whether a command is one that needs no judge."""
+    """Return whether a command is harmless without consulting the policy."""
     if len(command) > _LONGEST or not _PLAIN.issuperset(command):
         return False
     words = command.split()
@@ -78,7 +78,7 @@ def only_reads(command: str) -> bool:
 
 
 def _is_plain_word(word: str) -> bool:
-    """Return whether a word can only be a word, a number, or a file of the repository that holds no secret."""
+    """Return whether a word can only be a plain word, a number, or a file of the repository without secrets."""
     if word[0] in "/:+," or ":" in word or any(part[:1] == "." and part not in (".", "...") for part in word.split("/")):
         return False
     lower = word.lower()

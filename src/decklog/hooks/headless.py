@@ -1,6 +1,6 @@
-"""A hook for an agent that nobody watches: the policy allows or denies each tool call, and gives the reason.
+"""Hook for an agent without a user: the policy allows or denies each tool call and gives the reason.
 
-The conductor starts it within the agent's sandbox, so it uses no log. It speaks the form of Claude Code's `PreToolUse`.
+The conductor starts it inside the agent's sandbox, so it uses no log. It uses the format of Claude Code's `PreToolUse`.
 """
 
 import json
@@ -34,12 +34,12 @@ def _said(decision: str, reason: str) -> "dict[str, Any]":
 
 
 def main() -> None:
-    """Answer the call on standard input; one that can't be judged is blocked."""
+    """Answer the call on standard input; block a call that can't be judged."""
     try:
         told = json.loads(sys.stdin.buffer.read())
         said = answer(told, os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), sys.argv[2])
     except Exception as problem:  # noqa: BLE001
-        # An exit with any other code than 2 would let the call go on.
+        # Any other exit code than 2 would let the call run.
         sys.stderr.write(f"Decklog could not judge this call, so it is blocked: {problem}\n")
         sys.exit(2)
     if said is not None:

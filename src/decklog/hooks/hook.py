@@ -1,7 +1,7 @@
-"""One call of a hook: an event comes on stdin, waits in the spool from then on, and is answered where an answer is due.
+"""One hook call: read an event from stdin, store it in the spool, and answer it if needed.
 
-Exit 2 with a reason on stderr blocks a tool call: one that the policy denies, and one that could not be judged. An event that
-could not be recorded never stops the agent. Nothing heavy is imported before it is known to be needed.
+Exit 2 with a reason on stderr blocks a tool call: one that the policy denies, or that could not be judged. An event that could
+not be recorded never stops the agent. Heavy modules are imported only when needed.
 """
 
 import json
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
 
 HELD = 2
-# The call was judged and may run, but is not on record.
+# The call was judged and may run, but could not be recorded.
 UNRECORDED = 3
 _LONGEST_SETTINGS = 1024 * 1024
-# Only recorded: they wait in the spool for the next event that takes them in.
+# Events without further work: they wait in the spool for the next intake.
 _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
-# Told what a model thinks of it, where the repository asks for that; the answer has to say which event it is of.
+# Events that a model reviews, if the repository enables it; the answer must name the event.
 _CRITICISED = frozenset(["PostToolUse", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
-# A tool or a turn of the agent begins or ends: files may change in between.
+# Events at the start or end of a tool call or a turn: files may change in between.
 _MAY_CHANGE_FILES = frozenset(
     (
         *("PreToolUse", "PostToolUse", "PostToolUseFailure", "BeforeTool", "AfterTool"),
         *("UserPromptSubmit", "BeforeAgent", "Stop", "StopFailure", "AfterAgent", "Interrupt"),
     )
 )
-# An agent that begins waits no longer for a log that somebody else holds.
+# Longest wait for a locked log at the start of a session.
 _PATIENCE_SECONDS = 5.0
-# Nor for what is to be read: the transcript of an older session may have hundreds of megabytes that no hook has seen.
+# Longest wait for the intake: an old transcript may have hundreds of megabytes that no hook has read.
 _LONGEST_TAKING_IN_SECONDS = 5.0
-# A program that has told its end writes its totals and is gone.
+# Longest wait for a program to exit after its last event: it writes its totals then.
 _LONGEST_END_SECONDS = 5.0
 
 
 class Hook:
-    """What a hook knows: the program that called, where it is, and what it was told."""
+    """One hook call: the calling program, its environment and the event."""
 
     def __init__(self, program: str, payload: bytes, environment: "Mapping[str, str]") -> None:
         self.program = program
@@ -57,17 +57,17 @@ class Hook:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the event is a tool call, or can't be read and so may be one."""
+        """Whether the event is a tool call, or is unreadable and may be one."""
         return self.event in _JUDGED or not self.event
 
     def answer(self, out: "IO[str]", err: "IO[str]") -> int:
-        """Judge and record the event, and answer it. A blocked call stays blocked when it can't be recorded."""
+        """Judge, record and answer the event. A blocked call stays blocked if it can't be recorded."""
         unplaced: Exception | None = None
         place = None
         try:
             place = self._place()
         except Exception as problem:  # noqa: BLE001
-            # A log that can't be used is no reason to leave the call unjudged.
+            # A call must be judged even if the log can't be used.
             unplaced = problem
         if place is None and unplaced is None:
             return 0
@@ -93,18 +93,18 @@ class Hook:
         facts = self._facts(denied) | ({"provenance": captured} if captured else {})
         spool.put(self.program, self._session, facts, self._told_with_process())
         if not place.exists:
-            # The next event takes this one in once the log's file is back.
+            # The next event takes this one in, once the log's file exists again.
             return
         if self.event == "SessionStart":
             self._prime(place, spool, out)
         elif self.event in _CRITICISED and self._asks_for_critique():
             self._criticise(place, out)
         elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
-            # Who finds that nobody is at it starts a process: for that moment others took this one for it.
+            # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
             _apart(lambda: self._take_in(place, spool), spool)
 
     def _capture(self) -> "dict[str, Any] | None":
-        """Store what the event's call changes, as git objects; where there is no repository nothing is imported for it."""
+        """Store the files that the call changes as git objects. Import nothing if there is no repository."""
         from decklog.location.locate import repository
 
         if self.event not in _MAY_CHANGE_FILES or repository(self._root) is None:
@@ -122,7 +122,7 @@ class Hook:
         return None if process is None else process.as_text()
 
     def _told_with_process(self) -> bytes:
-        """Return the payload. That of a start names the program's process, so that a later look sees whether it was killed."""
+        """Return the payload. At a session start, add the program's process, so that its death can be detected later."""
         if self.event != "SessionStart":
             return self._payload
         process = self._process()
@@ -132,12 +132,12 @@ class Hook:
         """Return the process id of the program: the one it names, or the process that called this hook."""
         from decklog.agents.context.worker import calling_process
 
-        # A program that was started by Claude Code inherits its variables.
+        # Only for Claude Code: a program that it started inherits its variables.
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
         return int(named) if named.isdigit() else calling_process().number
 
     def _prime(self, place: "LogLocation", spool: Spool, out: "IO[str]") -> None:
-        """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
+        """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.context.claims import RememberedClaims, folder_beside
         from decklog.agents.context.worker import worker
 
@@ -154,7 +154,7 @@ class Hook:
         out.write(_situation(place, asked, is_held=not is_taken_in))
 
     def _asks_for_critique(self) -> bool:
-        """Return whether it may be worth to look: nearly no repository asks for it, and every step of an agent comes by here."""
+        """Return whether the settings may enable critique. This check is cheap, because every tool call runs it."""
         try:
             with open(os.path.join(self._root, "decklog.toml"), "rb") as file:
                 return b"[critique]" in file.read(_LONGEST_SETTINGS)
@@ -162,7 +162,7 @@ class Hook:
             return False
 
     def _criticise(self, place: "LogLocation", out: "IO[str]") -> None:
-        """Have what a tool has just changed looked at, and tell the agent what is surely wrong with it."""
+        """Review what a tool has changed, and report certain errors to the agent."""
         from decklog.hooks.critique import said_of
 
         with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
@@ -195,10 +195,10 @@ class Hook:
         return session if isinstance(session, str) and session else "unread"
 
     def _place(self) -> "LogLocation | None":
-        """Find the log of the session's folder; where there is none, nothing is recorded."""
+        """Return the log of the session's folder; None means that nothing is recorded."""
         from decklog.location.locate import of_session
 
-        # Not by the folder that a command has led the session to: that one may have no log, and so no guard.
+        # Use the session's root: a command may change to a folder without a log, and so without a guard.
         return of_session(self._root, self._environment)
 
     def _facts(self, denied: str | None) -> "dict[str, Any]":
@@ -209,7 +209,7 @@ class Hook:
 
     @property
     def _root(self) -> str:
-        """The folder that the session is about. A program that another one started has inherited the other's variables."""
+        """The project folder of the session. A nested program inherits CLAUDE_PROJECT_DIR, so it counts for Claude Code only."""
         named = self._environment.get("CLAUDE_PROJECT_DIR") if self.program == "claude" else None
         told = self.told.get("cwd")
         return named or (told if isinstance(told, str) and told else os.getcwd())
@@ -237,11 +237,11 @@ _USAGE = """Usage: decklog hook claude|codex|gemini|opencode
 
 
 def run(words: list[str]) -> int:
-    """Answer one event for the program that is named."""
+    """Answer one event of the named program."""
     if words in (["--help"], ["-h"]):
         sys.stdout.write(_USAGE)
         return 0
-    # Who calls it in a wrong way would be held by the exit that all other commands have for that.
+    # Exit 1, because the usual exit 2 for wrong usage would block the tool call.
     if len(words) != 1 or words[0].startswith("-") or as_name(words[0]) != words[0]:
         sys.stderr.write(f"decklog hook: one program is to be named\n{_USAGE}")
         return 1
@@ -249,7 +249,7 @@ def run(words: list[str]) -> int:
     try:
         return hook.answer(sys.stdout, sys.stderr)
     except Exception as problem:  # noqa: BLE001
-        # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
+        # The program shows the error in its log; only exit code 2 stops the agent.
         hint = getattr(problem, "hint", None)
         sys.stderr.write(f"decklog hook: {problem}\n" + (f"  {hint}\n" if hint else ""))
         return UNRECORDED if hook.is_judged else 1
@@ -274,7 +274,7 @@ def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False)
 
 
 def _situation(place: "LogLocation", asked: "dict[str, Any]", *, is_held: bool) -> str:
-    """Return where an agent stands; while somebody holds the log, only by reading it, which waits for nobody."""
+    """Return the agent's briefing; open the log read-only while another process has locked it."""
     from decklog.agents.prime import Prime
     from decklog.core.errors import Busy
 
@@ -288,7 +288,7 @@ def _situation(place: "LogLocation", asked: "dict[str, Any]", *, is_held: bool) 
 
 
 def _wait_for(child: int, seconds: float) -> bool:
-    """Wait until a process that was started here has ended, or long enough; say whether it has."""
+    """Wait for a child process up to a time limit; return whether it has ended."""
     import time
 
     end = time.monotonic() + seconds
@@ -300,7 +300,7 @@ def _wait_for(child: int, seconds: float) -> bool:
 
 
 def _is_gone(process: int) -> bool:
-    """Wait for a process to end, for a while."""
+    """Wait for a process to end, up to a time limit; return whether it has."""
     import time
 
     end = time.monotonic() + _LONGEST_END_SECONDS
@@ -316,7 +316,7 @@ def _is_gone(process: int) -> bool:
 
 
 def _apart(work: "Callable[[], None]", spool: Spool) -> int:
-    """Do work in a process of its own, so that the agent need not wait for it, nor can end it with the hook; give its number."""
+    """Run work in a detached process, which neither delays the agent nor ends with the hook; return its pid."""
     sys.stdout.flush()
     if child := os.fork():
         return child
@@ -327,7 +327,7 @@ def _apart(work: "Callable[[], None]", spool: Spool) -> int:
             os.dup2(silence, descriptor)
         work()
     except Exception as problem:  # noqa: BLE001
-        # The events wait on, and the next one takes them in; `decklog doctor agents` tells why they do.
+        # The next event retries the intake; `decklog doctor agents` shows the error.
         spool.say_trouble(problem)
     finally:
         os._exit(0)

@@ -1,4 +1,4 @@
-"""What the policy says of a tool call before it runs."""
+"""Policy decisions about tool calls before they run."""
 
 import os
 from typing import TYPE_CHECKING
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 _COMMANDS = ("command", "cmd")
 _PATCHES = ("command", "input", "patch", "patchText")
-# How a patch names the next file.
+# Lines of a patch that name the next file.
 _DELETES = "*** Delete File"
 _HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
 
 
 def held(told: "dict[str, Any]", root: str) -> str | None:
-    """Return why a call is blocked; None lets the program go on to its own rules."""
+    """Return why a call is blocked; None leaves it to the program's own rules."""
     return next((reason for decision, reason, _ in decisions(told, root) if decision == "deny"), None)
 
 
 def decisions(told: "dict[str, Any]", root: str) -> "list[tuple[str, str, dict[str, str]]]":
-    """Return what the policy decides of each thing that a call does; of a call that can't be read, that it is denied."""
+    """Return the policy's decisions about the commands and files of a call; deny a call that can't be read."""
     if not isinstance(told.get("tool_name"), str) or not isinstance(told.get("tool_input"), dict):
         return [("deny", "Decklog can't read what this call does, so it is blocked.", {})]
     cwd = str(told.get("cwd") or root)
@@ -34,15 +34,15 @@ def decisions(told: "dict[str, Any]", root: str) -> "list[tuple[str, str, dict[s
 
 
 def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
-    """Return why a command is held that is to run in a folder; None when it is not."""
+    """Return why a command in a folder is blocked; None if it is not."""
     decision, why, _ = decided(command, root, cwd)
     return why if decision == "deny" else None
 
 
 def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str, dict[str, str]]":
-    """Return what the policy decides of a command that is to run in a folder, and why: `allow`, `ask` (a person) or `deny`.
+    """Return the policy's decision about a command in a folder (`allow`, `ask` or `deny`) and the reason.
 
-    The last is the rule and its reason for the record, where it was a rule.
+    The third value has the rule and its reason for the record, if a rule decided.
     """
     place = os.path.relpath(cwd, root)
     if isinstance(command, str) and is_plain(command) and _is_plain_place(place):
@@ -55,7 +55,7 @@ def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str,
 
 
 def _judged(command: "str | list[str]", root: str, place: str) -> "tuple[str, str, dict[str, str]]":
-    """Judge a command by the policy and, where it publishes, by the review gate."""
+    """Judge a command by the policy and, if it publishes commits, by the review gate."""
     from decklog.guard.policy import Decision, examine
 
     verdict, published = examine(command, root=root, cwd=place)
@@ -68,9 +68,9 @@ def _judged(command: "str | list[str]", root: str, place: str) -> "tuple[str, st
 
 
 def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
-    """Return why commits must not be handed to others: the repository has a gate, and it did not let them through.
+    """Return why commits must not be published: the repository has a review gate that has not passed them.
 
-    The log is that of the root's folder, unless one is given.
+    The log is that of the root folder unless one is given.
     """
     from decklog.core.errors import DecklogError
     from decklog.guard.toolbox.toolbox import state_home
@@ -84,27 +84,27 @@ def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | 
         with found.open() as opened:
             return push_block_reason(opened, published, root=root, state=state_home())
     except DecklogError:
-        # What can't be looked up is not known to be reviewed.
+        # Without the log, no review is known.
         return push_block_reason(None, published, root=root, state=state_home())
 
 
 def writing(path: str) -> list[str]:
-    """Return the command that would have to be judged for a file to be written."""
+    """Return the command that is judged in place of writing a file."""
     return ["tee", path]
 
 
 def reading(path: str) -> list[str]:
-    """Return the command that would have to be judged for a file to be read."""
+    """Return the command that is judged in place of reading a file."""
     return ["cat", path]
 
 
 def _is_plain_place(cwd: str) -> bool:
-    """Return whether a folder is one of the repository's own, where a plain name can only be a file's."""
+    """Return whether a folder has no hidden part, so that plain names in it are ordinary files."""
     return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
 def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
-    """Yield what is judged of a call: its command, or what commands would have to do to the files that it names."""
+    """Yield the commands to judge for a call: its own command, or equivalents for the files it names."""
     tool, arguments = told["tool_name"], told["tool_input"]
     command = next((given for name in _COMMANDS if (given := arguments.get(name))), None)
     if tool == "apply_patch":
@@ -120,7 +120,7 @@ def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
 
 
 def _patched(patch: str) -> "Iterator[list[str]]":
-    """Yield what would have to be judged of the files that a patch names in its heads."""
+    """Yield the commands to judge for the files that a patch names."""
     for line in patch.splitlines():
         head, colon, path = line.strip().partition(": ")
         if colon and head in _HEADS and path.strip():

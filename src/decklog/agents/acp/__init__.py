@@ -1,1 +1,1 @@
-"""The Agent Client Protocol, between an editor and an agent: what its messages mean, in both versions of it."""
+"""Support for both versions of the Agent Client Protocol between editors and agents."""

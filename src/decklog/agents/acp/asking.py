@@ -1,7 +1,7 @@
-"""What makes an agent ask before it acts: on the wire only what is asked for can be denied.
+"""Settings that make an agent ask for permission. The proxy can only deny what the agent asks for.
 
-Each agent has a switch of its own, found by trying it: variables of its process, a setting of a session that begins, modes that
-it may not be led out of. All of it changes what the editor asked for, so it is done only where that is wanted, and put on record.
+Each agent has its own switch, found by experiment: environment variables, an option of a new session, or allowed modes. All of
+them override the editor's request, so they apply only with --enforce or under the conductor. They are recorded.
 """
 
 import json
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
     from decklog.agents.acp.messages import Message
 
-# Claude Code runs what it takes for harmless unasked, unless it is told to ask for a tool.
+# Claude Code runs commands that it considers harmless without asking, unless a tool is listed here.
 _CLAUDE_ASKS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")
-# Modes in which an agent asks; of other programs none is known that does not.
+# Modes in which an agent asks. Other programs have no known mode that skips the question.
 _ASKING_MODES = {
     "claude": frozenset(["default", "plan"]),
     "codex": frozenset(["read-only"]),
     "gemini": frozenset(["default", "plan"]),
 }
-# What an editor may ask for beforehand, and the agent would then not ask for.
+# Options of an editor that would keep Claude Code from asking.
 _CLAUDE_ALLOWED = ("permissionMode", "allowDangerouslySkipPermissions", "allowedTools")
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 _CODEX = "INITIAL_AGENT_MODE"
 
 
 def variables(environment: "Mapping[str, str]", *, is_sandboxed: bool = False) -> dict[str, str]:
-    """Return the variables that make agents ask; those of one agent mean nothing to another.
+    """Return the environment variables that make agents ask; each agent ignores those of the others.
 
-    Codex asks only in modes that use its own sandbox, which can't be built within Decklog's: there it works without asking.
+    Codex asks only in modes with its own sandbox. That sandbox can't run inside Decklog's, so there Codex does not ask.
     """
     try:
         given = dict_of(json.loads(environment.get(_OPENCODE) or "{}"))
@@ -42,14 +42,14 @@ def variables(environment: "Mapping[str, str]", *, is_sandboxed: bool = False) -
 
 
 def made_to_ask(program: str, message: "Message") -> "Message | None":
-    """Return the request that begins a session as it makes the agent ask; None when there is nothing to change."""
+    """Return the request that opens a session, changed so that the agent asks; None if it needs no change."""
     if program != "claude" or message.get("method") not in OPENING:
         return None
     params = params_of(message)
     meta = dict_of(params.get("_meta"))
     claude = dict_of(meta.get("claudeCode"))
     options = {name: value for name, value in dict_of(claude.get("options")).items() if name not in _CLAUDE_ALLOWED}
-    # Left out, it would offer a mode in which nothing is asked.
+    # Set it explicitly: by default Claude Code offers a mode without questions.
     options["allowDangerouslySkipPermissions"] = False
     settings = dict_of(options.get("settings"))
     permissions = dict_of(settings.get("permissions"))
@@ -61,7 +61,7 @@ def made_to_ask(program: str, message: "Message") -> "Message | None":
 
 
 def refused_mode(program: str, message: "Message") -> str | None:
-    """Return why a mode is refused in which the agent would not ask; None when the message sets none."""
+    """Return why a mode without questions is refused; None if the message sets no such mode."""
     params = params_of(message)
     if message.get("method") == "session/set_mode":
         mode: Any = params.get("modeId")
@@ -77,7 +77,7 @@ def refused_mode(program: str, message: "Message") -> str | None:
 
 
 def without_standing_yes(message: "Message") -> "Message | None":
-    """Return a request for a permission without the answers that would keep the agent from asking again; None if it has none."""
+    """Return a permission request without its "allow always" options; None if it has none."""
     params = params_of(message)
     options = list_of(params.get("options"))
     left = [option for option in options if option.get("kind") != "allow_always"]
@@ -91,7 +91,7 @@ def _codex_mode(is_sandboxed: bool) -> str:
 
 
 def told(program: str, *, is_sandboxed: bool = False) -> list[str]:
-    """Return what was done to make the agent ask."""
+    """Return descriptions of what was done to make the agent ask."""
     if program == "codex" and is_sandboxed:
         return [f"not made to ask: Decklog's sandbox holds it, its own is off ({_CODEX}={_codex_mode(is_sandboxed)})"]
     done = ["no answer is offered that holds for more than one call"]

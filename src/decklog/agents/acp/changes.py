@@ -1,4 +1,4 @@
-"""Changes of files, as a call tells them."""
+"""File changes in tool calls."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# To compare longer texts line by line takes too long; their digests say what they were.
+# Comparing longer texts line by line is too slow; only their digests are recorded.
 _MOST_COMPARED = 200_000
 
 
 def changed(place: "dict[str, Any]", call_id: str, call: "dict[str, Any]") -> "Iterator[Noted]":
-    """Yield each change of a file that a call made."""
+    """Yield an event for each file change of a call."""
     for number, change in enumerate(tool_calls.diffs_of(call)):
         text, facts = _as_patch(change) or _as_texts(change)
         yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
 
 
 def _as_patch(change: "dict[str, Any]") -> "tuple[str, dict[str, Any]] | None":
-    """Read a change as the second version of the protocol tells it: as a patch, of several files maybe."""
+    """Return a change in the form of protocol version 2: a patch, which may cover several files."""
     text = dict_of(change.get("patch")).get("text")
     paths = [as_text(each.get("path")) for each in list_of(change.get("changes"))]
     return (text, {"path": ", ".join(paths)}) if isinstance(text, str) else None

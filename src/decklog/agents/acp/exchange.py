@@ -1,4 +1,4 @@
-"""Which request an answer belongs to, which session a message is about, and who the two sides are.
+"""State of a connection: open requests, session folders, and the names of both sides.
 
 Each side numbers its own requests, so an answer belongs to a request of the other side.
 """
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
     from decklog.agents.acp.messages import Message
 
-# More requests than these are never open at once; whoever leaves them unanswered keeps no memory of ours.
+# Limit on open requests, so that unanswered requests can't exhaust memory.
 _MOST_OPEN = 10_000
-# Programs whose sessions others tell of too, by what their names on the wire have in them.
+# Programs whose sessions hooks or transcripts report too, found by substring of the agent's name.
 _PROGRAMS = ("claude", "codex", "gemini", "opencode")
 
 
 @dataclass(frozen=True)
 class AcpMessage:
-    """What a message is: its method, or that of the request which it answers, and the session that it is about."""
+    """Summary of a message: its method (of the request, for an answer) and its session."""
 
     method: str
     session: str | None
     is_answer: bool = False
-    # What was asked for, of requests that begin a session or set something.
+    # Parameters of a request that opens a session or changes a setting.
     asked: "dict[str, Any]" = field(default_factory=dict)
 
 
@@ -40,11 +40,11 @@ class Exchange:
         self._agent: dict[str, Any] = {}
         self._client: dict[str, Any] = {}
         self._protocol: object = None
-        # The folder that each session is about.
+        # Folder of each session.
         self.folders: dict[str, str] = {}
 
     def see(self, sender: str, message: "Message") -> AcpMessage | None:
-        """Take note of a message; None of one that answers nothing that was asked."""
+        """Register a message; return None for an answer without an open request."""
         if isinstance(method := message.get("method"), str):
             return self._asked(sender, method, message)
         return self._answered(sender, message)
@@ -84,29 +84,29 @@ class Exchange:
             self.folders[session] = folder
 
     def forget(self, sender: str, message: "Message") -> None:
-        """Take note that a request was answered in the other's place."""
+        """Remove a request that the proxy answered."""
         self._open.pop((sender, message.get("id")), None)
 
     def unanswered(self, sender: str) -> "list[Any]":
-        """Return the numbers of the requests that were not answered."""
+        """Return the ids of a sender's unanswered requests."""
         return [number for who, number in self._open if who == sender]
 
     @property
     def program(self) -> str:
-        """The agent's program, by the name that hooks and transcripts of its sessions are recorded under."""
+        """Name of the agent's program, as hooks and transcripts of its sessions use it."""
         name = str(self._agent.get("name") or self._command).lower()
         return next((known for known in _PROGRAMS if known in name), as_name(name.rpartition("/")[2] or "agent"))
 
     @property
     def about(self) -> "dict[str, Any]":
-        """Who the two sides are."""
+        """Names and versions of both sides."""
         agent, client = self._agent, self._client
         told = {"agent": agent.get("name"), "version": agent.get("version"), "client": client.get("name")}
         return {name: str(value) for name, value in {**told, "protocol": self._protocol}.items() if value}
 
 
 def _told(method: str, params: "dict[str, Any]") -> "dict[str, Any]":
-    """Keep of a request what its answer does not say; never the environment that servers of tools are given."""
+    """Return the parameters of a request that its answer lacks; never the environment of MCP servers."""
     if method in OPENING:
         servers = params.get("mcpServers")
         names = [str(each.get("name")) for each in servers if isinstance(each, dict)] if isinstance(servers, list) else []

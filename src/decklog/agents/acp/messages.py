@@ -1,4 +1,4 @@
-"""Single messages of the protocol: JSON-RPC, one a line, in either direction."""
+"""Messages of the protocol: JSON-RPC, one per line, in both directions."""
 
 import json
 from typing import TYPE_CHECKING
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
 
 EDITOR = "editor"
 AGENT = "agent"
-# What the proxy itself said, in the place of one of them.
+# Sender of messages that the proxy writes in place of either side.
 OURS = "decklog"
 
 PROMPT = "session/prompt"
 UPDATE = "session/update"
 PERMISSION = "session/request_permission"
-# What begins a session, with the word for it in the record.
+# Methods that open a session, with the name of each in the record.
 OPENING = {"session/new": "startup", "session/load": "resume", "session/resume": "resume", "session/fork": "fork"}
 CLOSING = frozenset(["session/close", "session/delete"])
 SETTING = frozenset(["session/set_mode", "session/set_config_option", "session/set_model"])
 WRITE_FILE = "fs/write_text_file"
 READ_FILE = "fs/read_text_file"
 RUN_COMMAND = "terminal/create"
-# What a request was refused with: an error of the proxy's own, by the rules of JSON-RPC.
+# JSON-RPC error code of the proxy's refusals.
 REFUSED = -32000
 
 
 def parse(line: bytes) -> "Message | list[Message] | None":
-    """Read a line: a message, or several at once as JSON-RPC allows; None when it is neither."""
+    """Parse a line as a message or a JSON-RPC batch; return None if it is neither."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -37,7 +37,7 @@ def parse(line: bytes) -> "Message | list[Message] | None":
 
 
 def is_unreadable(line: bytes) -> bool:
-    """Return whether a line begins like a message and is no JSON to us; another parser may still accept it."""
+    """Return whether a line starts like a message but is invalid JSON here; another parser may still accept it."""
     if not line.lstrip().startswith((b"{", b"[")):
         return False
     try:
@@ -48,7 +48,7 @@ def is_unreadable(line: bytes) -> bool:
 
 
 def written(message: "Message | list[Message]") -> bytes:
-    """Write a message, or several at once, as a line."""
+    """Serialize a message or a batch as a line."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass") + b"\n"
 
 
@@ -61,7 +61,7 @@ def refusal(request: "Message", reason: str, code: int = REFUSED) -> "Message":
 
 
 def params_of(message: "Message") -> "dict[str, Any]":
-    """Return what a request or a notification says; nothing where it says nothing that can be read."""
+    """Return the parameters of a request or notification; empty if they are missing or invalid."""
     return dict_of(message.get("params"))
 
 
@@ -70,16 +70,16 @@ def result_of(message: "Message") -> "dict[str, Any]":
 
 
 def dict_of(value: "Any") -> "dict[str, Any]":
-    """Return an object, and an empty one for whatever else stands in its place."""
+    """Return a dict unchanged, and an empty dict for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def list_of(value: "Any") -> "list[dict[str, Any]]":
-    """Return the objects of a list, and none for whatever else stands in its place."""
+    """Return the dicts of a list; empty for any other value."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def call_of(request: "Message") -> "dict[str, Any]":
-    """Return the tool call that a permission is asked for: the second version names it as the subject."""
+    """Return the tool call of a permission request; in protocol version 2 it is part of the subject."""
     params = params_of(request)
     return dict_of(params.get("toolCall")) or dict_of(dict_of(params.get("subject")).get("toolCall"))

@@ -1,6 +1,6 @@
-"""What a turn took, as agents tell it on the wire: tokens with the turn's answer, money as a sum over the whole session.
+"""Usage reports of agents: tokens at the end of each turn, cost as a session total.
 
-Where a session's own files are read, each answer of a model is paid for by them, and nothing here.
+If the session's own files are read, they supply the charges, and these reports are not used.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ _MICRO = 1_000_000
 
 
 def usage_of(told: "dict[str, Any]") -> "dict[str, int]":
-    """Return the four kinds of tokens that a turn's end tells; nothing where it tells none."""
+    """Return the token counts at the end of a turn by kind; empty if there are none."""
     usage = dict_of(told.get("usage"))
     quota = dict_of(dict_of(dict_of(told.get("_meta")).get("quota")).get("token_count"))
     found = {
@@ -30,7 +30,7 @@ def usage_of(told: "dict[str, Any]") -> "dict[str, int]":
 
 
 def keep_cost(update: "dict[str, Any]", kept: "dict[str, Any]") -> None:
-    """Remember what the session has cost so far."""
+    """Store the session's cost so far."""
     cost = dict_of(update.get("cost"))
     amount = cost.get("amount")
     if isinstance(amount, int | float) and not isinstance(amount, bool) and cost.get("currency", "USD") == "USD":
@@ -40,7 +40,7 @@ def keep_cost(update: "dict[str, Any]", kept: "dict[str, Any]") -> None:
 def answered(
     place: "dict[str, Any]", line: str, usage: "dict[str, int]", kept: "dict[str, Any]", program: str
 ) -> "Iterator[Answered]":
-    """Yield what a turn is to be paid with: its tokens, and the session's cost up to here if that is told."""
+    """Yield the charge of a turn: its tokens, and the session's total cost if known."""
     total = kept.get("cost")
     if usage or total:
         model = str(kept.get("model") or program)
@@ -49,7 +49,7 @@ def answered(
 
 
 def model_of(result: "dict[str, Any]") -> str | None:
-    """Return the model that a session begins with."""
+    """Return the model of a new session."""
     for option in list_of(result.get("configOptions")):
         if "model" in (option.get("id"), option.get("configId"), option.get("category")):
             return text_or_none(option.get("currentValue"))

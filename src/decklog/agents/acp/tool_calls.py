@@ -1,7 +1,7 @@
-"""A tool call as the wire tells it, piece by piece, and what is to be known of it: what it does, and what came of it.
+"""Tool calls that arrive in several messages: merging, and access to their fields.
 
-Agents differ in where they put what. Some tell a call's arguments only with a later update, some only its title, some its
-output as pieces of a terminal that nobody made; whatever comes is laid over what was known.
+Agents differ in where they put the data. Some send arguments only with a later update, some only a title. Some send output as
+pieces of a terminal that the client never created. Each update is merged into the known call.
 """
 
 import base64
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 _KEPT = ("name", "title", "kind", "status", "rawInput", "rawOutput", "content", "locations")
 _COMMAND = ("command", "cmd")
 _PATH = ("file_path", "filePath", "path", "notebook_path", "abs_path")
-# What agents call their shell; hooks call it Bash.
+# Shell tool names of agents; hooks use the name Bash.
 _SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "run_shell_command", "bash", "Terminal"])
 _WRITING = frozenset(["edit", "delete", "move"])
 ENDED = frozenset(["completed", "failed"])
-# An output that comes in pieces is kept as far as it is shown.
+# Keep at most this much of an output that arrives in pieces.
 _MOST_OUTPUT = 200_000
 
 
 def merged(known: "Call | None", update: "Call") -> "Call":
-    """Lay an update over what is known of a call: what it leaves out, or says with nothing in it, stays."""
+    """Merge an update into a call; missing and empty fields keep their value."""
     call = dict(known or {})
     for name in _KEPT:
         if update.get(name) not in (None, {}, [], ""):
@@ -51,7 +51,7 @@ def merged(known: "Call | None", update: "Call") -> "Call":
 
 
 def with_terminal(known: "Call", update: "Call") -> "Call":
-    """Lay over a call what its terminal shows, in the second version of the protocol: all that it printed, as base64."""
+    """Return a call with its terminal's output, which protocol version 2 sends in full as base64."""
     call = dict(known)
     printed, code = dict_of(update.get("output")).get("data"), dict_of(update.get("exitStatus")).get("exitCode")
     if isinstance(printed, str):
@@ -63,7 +63,7 @@ def with_terminal(known: "Call", update: "Call") -> "Call":
 
 
 def tool_of(call_id: str, call: "Call") -> str:
-    """Name the tool of a call, as hooks and transcripts do where the wire tells it."""
+    """Return the tool name of a call, as hooks and transcripts use it if the message has it."""
     if name := text_or_none(call.get("tool")) or text_or_none(call.get("name")):
         return "Bash" if name in _SHELL else name
     raw = dict_of(call.get("rawInput"))
@@ -78,12 +78,12 @@ def tool_of(call_id: str, call: "Call") -> str:
 
 
 def is_told(call: "Call") -> bool:
-    """Return whether it is known what a call does: its arguments may come only with an update."""
+    """Return whether the purpose of a call is known; its arguments may arrive with a later update."""
     return bool(dict_of(call.get("rawInput"))) or call.get("status") not in (None, "pending")
 
 
 def arguments_of(call: "Call") -> "dict[str, Any]":
-    """Return what a call was given; where the wire does not tell it, what its title and its files say."""
+    """Return the arguments of a call, or else its title and its files."""
     raw = dict_of(call.get("rawInput"))
     if raw:
         command = command_of(call)
@@ -109,7 +109,7 @@ def command_of(call: "Call") -> "str | list[str] | None":
 
 
 def paths_of(call: "Call") -> list[str]:
-    """Name the files that a call is about."""
+    """Return the paths of the files that a call refers to."""
     raw = dict_of(call.get("rawInput"))
     named = [raw.get(name) for name in _PATH]
     places = [place.get("path") for place in list_of(call.get("locations"))]
@@ -119,31 +119,31 @@ def paths_of(call: "Call") -> list[str]:
 
 
 def writes(call: "Call") -> bool:
-    """Return whether a call changes the files that it is about."""
+    """Return whether a call changes the files it refers to."""
     return call.get("kind") in _WRITING or bool(diffs_of(call)) or tool_of("", call) in ("Write", "Edit", "MultiEdit")
 
 
 def diffs_of(call: "Call") -> "list[dict[str, Any]]":
-    """Return the changes of files that a call tells."""
+    """Return the file changes of a call."""
     return [part for part in list_of(call.get("content")) if part.get("type") == "diff"]
 
 
 def outcome_of(call: "Call", *, is_rejected: bool) -> CallOutcome:
-    """Return how a call ended that has ended; some call a command completed whatever its exit code was."""
+    """Return the outcome of an ended call. Some agents report failed commands as completed."""
     if call.get("not_run") or (is_rejected and call.get("status") != "completed"):
         return CallOutcome.DENIED if is_rejected or call.get("not_run") == "permission-rule" else CallOutcome.INTERRUPTED
     return CallOutcome.FAILED if call.get("status") == "failed" or exit_code_of(call) else CallOutcome.OK
 
 
 def exit_code_of(call: "Call") -> int | None:
-    """Return the exit code of a command, where it is told."""
+    """Return the exit code of a command, if it is known."""
     metadata = dict_of(dict_of(call.get("rawOutput")).get("metadata"))
     code = call.get("exit_code", metadata.get("exit"))
     return code if isinstance(code, int) else None
 
 
 def output_of_call(call: "Call") -> str:
-    """Give what a call gave back, as text."""
+    """Return the output of a call as text."""
     if "response" in call and call.get("status") != "failed":
         return output_of(call["response"])
     if call.get("printed"):

@@ -1,4 +1,4 @@
-"""Where programs keep the files of a session that an editor opened: they tell what was spent, and what sub-agents did."""
+"""Locations of the files that programs keep for editor sessions: the source of charges and sub-agent events."""
 
 import glob
 import os
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# The folder of each program that keeps such files, by its variable and below the home.
+# Programs that keep such files: the environment variable of their folder, and its default in the home.
 _HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex")}
 
 
 def home_of(program: str, environment: "Mapping[str, str]") -> str | None:
-    """Name the folder in which a program keeps what its sessions did; None of one whose files are not read."""
+    """Return the folder of a program's session files; None if Decklog does not read them."""
     if program not in _HOMES:
         return None
     variable, name = _HOMES[program]
@@ -23,7 +23,7 @@ def home_of(program: str, environment: "Mapping[str, str]") -> str | None:
 
 
 def transcripts_of_session(program: str, session: str, facts: "Mapping[str, Any]") -> list[tuple[str, str | None]]:
-    """Name the files of a session that are there, each with the sub-agent that it belongs to."""
+    """Return the existing files of a session, each with the id of its sub-agent."""
     home, folder = facts.get("home"), facts.get("cwd")
     if not isinstance(home, str) or not session or os.sep in session:
         return []
@@ -37,5 +37,5 @@ def transcripts_of_session(program: str, session: str, facts: "Mapping[str, Any]
 
 
 def _as_folder(path: str) -> str:
-    """Spell a folder as Claude Code names the one of its sessions."""
+    """Return a path in the form that Claude Code uses to name the folder of its sessions."""
     return "".join(character if character.isascii() and character.isalnum() else "-" for character in path)

@@ -1,7 +1,7 @@
-"""The messages of one session, in their order, as events: what is told in pieces is joined, and each thing is told once.
+"""Reader that turns the messages of one session into events: partial messages are joined, and repeats are dropped.
 
-A message that begins is not told before it is over, so what is known of it is kept from one reading to the next. What comes
-without an id of the agent's own is known by the connection and the line's number in it: to read a line again changes nothing.
+A message is only recorded when it is complete, so its parts are kept between readings. A message without an id is identified by
+its connection and line number. Reading a line again therefore changes nothing.
 """
 
 import hashlib
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from decklog.agents.acp.messages import Message
 
 WAY = "acp"
-# A message longer than this is told in parts.
+# A longer message is recorded in parts.
 _MOST_OF_A_PART = 150_000
 _MOST_REMEMBERED = 200
 _SHOWN = 2000
 
 
 class AcpReader:
-    """Reads the lines of one session in one connection; `kept` is what reading on needs to know."""
+    """Reader of one session in one connection; `kept` is its stored state."""
 
     def __init__(self, program: str, session_id: str, kept: "dict[str, Any] | None" = None) -> None:
         self.program = program
@@ -66,19 +66,19 @@ class AcpReader:
         self._facts: dict[str, Any] = {}
         self._at: datetime | None = None
         self._line = ""
-        # Reads on in the files that the program itself keeps of the session, if it keeps any.
+        # Reads on in the program's own files of the session, if there are any.
         self.own_files: Callable[[], Iterator[SessionEvent]] = lambda: iter(())
-        # Whether a turn came to its end with the line that was read last, and whether the whole connection did.
+        # Whether the last line ended a turn, and whether it ended the connection.
         self.is_at_rest = False
         self.is_over = False
 
     def kept(self) -> "dict[str, Any]":
-        """Return what reading on from here needs to know."""
+        """Return the state that is needed to read on from here."""
         found: dict[str, Any] = json.loads(json.dumps(self._kept))
         return found
 
     def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[SessionEvent]":
-        """Yield what a line tells that was not read before."""
+        """Yield the events of a line, unless the line was read before."""
         self.is_at_rest, self._facts = False, facts
         number = int(facts.get("n") or 0)
         if number <= int(self._kept.get("n") or 0):
@@ -96,7 +96,7 @@ class AcpReader:
             yield from self._told(str(message.get("method")), facts, message)
 
     def _has_files(self) -> bool:
-        """Return whether the session has files of its own: they are read for what sub-agents did, and for what was spent."""
+        """Return whether the program keeps files of the session. They supply sub-agent events and charges."""
         return bool(transcripts_of_session(self.program, self.session, self._facts))
 
     def _place(self) -> "dict[str, Any]":
@@ -105,7 +105,7 @@ class AcpReader:
     def _note(self, name: str, text: str | None, **facts: "Any") -> Noted:
         return Noted(**self._place(), name=name, text=text, facts=facts, note_id=f"{name}:{self._line}")
 
-    # What each side says
+    # Requests and answers
 
     def _told(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[SessionEvent]":
         params = params_of(message)
@@ -170,7 +170,7 @@ class AcpReader:
     def _turn_answered(self, message: "Message", error: "dict[str, Any]") -> "Iterator[SessionEvent]":
         result = result_of(message)
         if "messageId" in result and "stopReason" not in result:
-            # The second version answers at once; the turn ends with an update.
+            # Protocol version 2 answers at once; an update ends the turn later.
             return
         yield from self._turn_ended(result, as_text(error.get("message")) or None)
 
@@ -186,7 +186,7 @@ class AcpReader:
         yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
 
     def _close_calls(self, reason: str | None) -> "Iterator[SessionEvent]":
-        """End the calls that the agent leaves open when its turn is over."""
+        """Close the calls that the agent left open at the end of its turn."""
         calls: dict[str, Any] = self._kept.get("calls") or {}
         for call_id, call in list(calls.items()):
             if call.get("rejected"):
@@ -237,11 +237,11 @@ class AcpReader:
             yield from self._flush()
 
     def _is_replay(self, message_id: str | None) -> bool:
-        """Return whether it was said in an earlier connection; what has an id is known by that."""
+        """Return whether a chunk repeats an earlier connection. Chunks with an id are recognised by it."""
         return message_id is None and bool(self._kept.get("replayed")) and not self._kept.get("prompted")
 
     def _flush(self) -> "Iterator[SessionEvent]":
-        """Yield what was said, now that it is over."""
+        """Yield the collected message, now that it is complete."""
         piece = self._kept.pop("piece", None)
         if piece is None or not piece["text"].strip():
             return
@@ -264,7 +264,7 @@ class AcpReader:
             yield from self._flush()
         call = calls[call_id] = tool_calls.merged(calls.get(call_id), update)
         if len(calls) > _MOST_REMEMBERED:
-            # Some are left open for ever.
+            # Some calls never end.
             yield from self._called(first := next(iter(calls)), calls[first])
             del calls[first]
         if call.get("parent") and self._has_files():
@@ -281,7 +281,7 @@ class AcpReader:
             return
         call["told"] = True
         if not call.get("rawInput"):
-            # What the call does is not told here; where the session's own files have it, they tell it first.
+            # The messages lack the arguments; read the session's files first, which may have them.
             yield from self.own_files()
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
         yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
@@ -293,7 +293,7 @@ class AcpReader:
         if outcome in (CallOutcome.OK, CallOutcome.FAILED):
             yield from changes.changed(self._place(), call_id, call)
         if outcome in (CallOutcome.OK, CallOutcome.FAILED) and not tool_calls.output_of_call(call):
-            # What it gave back is not told here either.
+            # The messages lack the output, too.
             yield from self.own_files()
         code = tool_calls.exit_code_of(call)
         output = (
@@ -304,7 +304,7 @@ class AcpReader:
         yield Returned(**self._place(), call_id=call_id, tool=tool, outcome=outcome, output=output, facts=facts)
 
     def _terminal(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Lay what a terminal printed over the call that shows it."""
+        """Merge a terminal's output into the call that shows it."""
         name = update.get("terminalId")
         for call_id, call in (self._kept.get("calls") or {}).items():
             if any(part.get("terminalId") == name for part in list_of(call.get("content"))):
@@ -334,7 +334,7 @@ class AcpReader:
                 yield self._note(name, f"{name}: {as_text(value)}")
 
     def _commands(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Yield how many commands an agent offers; their texts are its maker's, and only their digest is kept."""
+        """Yield the number of commands that an agent offers; keep only the digest of their texts."""
         commands = list_of(update.get("availableCommands"))
         digest = hashlib.sha256(json.dumps(commands, sort_keys=True).encode()).hexdigest()
         facts = {"commands": len(commands), "sha256": digest}
@@ -363,7 +363,7 @@ class AcpReader:
     # Permissions
 
     def _asked(self, request: "Message") -> "Iterator[SessionEvent]":
-        """Tell that a permission was asked for, and for what: the request may say no more than the call's id."""
+        """Yield the permission request and its call; the request may contain only the call's id."""
         told = call_of(request)
         call_id = text_or_none(told.get("toolCallId"))
         if call_id is not None:
@@ -413,7 +413,7 @@ _UPDATES: "dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent
     "state_update": AcpReader._state,
     "session_info_update": AcpReader._title,
 }
-# Told by the request itself, or again by what is told.
+# Repeats of a prompt that the request has already supplied.
 _TOLD_ELSEWHERE = frozenset(["user_message_chunk", "user_message"])
 
 

@@ -1,4 +1,4 @@
-"""What Claude Code tells a hook, as events."""
+"""Conversion of Claude Code's hook payloads into events."""
 
 import os
 from typing import TYPE_CHECKING
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
     Payload = dict[str, Any]
 
-# A prompt that the program wrote itself, to tell the model what became of something in the background.
+# Prefix of a prompt that the program wrote to report the result of a background task.
 _NOTICE = "<task-notification>"
-# The rest is in every payload, or says nothing about what happened.
+# Fields that every payload has, or that carry no information about the event.
 _SESSION = ("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id")
 _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_type"])
 
 
 def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
-    """Return what a payload tells. One without a session, and one that only announces, tells nothing."""
+    """Return the events of a payload; none without a session, or if other payloads report the same."""
     session = payload.get("session_id")
     if not isinstance(session, str) or not session:
         return []
@@ -50,7 +50,7 @@ def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
 
 
 def transcripts_of(payload: "Payload") -> list[tuple[str, str | None]]:
-    """Name the transcripts that have grown by now, each with the sub-agent that it belongs to."""
+    """Return the transcripts that have grown, each with the id of its sub-agent."""
     found: list[tuple[str, str | None]] = []
     if payload.get("hook_event_name") in _AFTER_WHICH_IT_IS_READ and isinstance(path := payload.get("transcript_path"), str):
         found.append((path, None))
@@ -64,7 +64,7 @@ _AFTER_WHICH_IT_IS_READ = ("SessionStart", "Stop", "StopFailure", "SubagentStop"
 
 
 def transcripts_below(path: str) -> list[tuple[str, str]]:
-    """Name the transcripts of a session's sub-agents, each with its sub-agent."""
+    """Return the transcripts of a session's sub-agents, each with the sub-agent's id."""
     folder = os.path.join(path.removesuffix(".jsonl"), "subagents")
     try:
         names = sorted(os.listdir(folder))
@@ -122,7 +122,7 @@ def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | Non
 
 
 def output_of(response: "Any") -> str:
-    """Return what a tool answered as text: what a command printed, what a file holds, or the answer as it is."""
+    """Return a tool response as text: a command's output, a file's content, or the response itself."""
     if not isinstance(response, dict):
         return as_text(response)
     if "stdout" in response or "stderr" in response:
@@ -130,7 +130,7 @@ def output_of(response: "Any") -> str:
     file = response.get("file")
     if isinstance(file, dict) and isinstance(file.get("content"), str):
         return str(file["content"])
-    # A file's whole text before and after a change says nothing that the change itself does not.
+    # Omit the file's full text; the change itself is enough.
     return as_text({name: value for name, value in response.items() if name not in ("originalFile", "content")})
 
 
@@ -152,7 +152,7 @@ def _spawned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None
 
 
 def _joined(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
-    # A compaction is told as the end of a sub-agent without a kind.
+    # Claude Code reports a compaction as the end of a sub-agent without a type.
     if not place["agent_id"] or not payload.get("agent_type"):
         return None
     return Joined(**place, text=as_text(payload.get("last_assistant_message")) or None)
@@ -169,7 +169,7 @@ def _compacted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
 
 
 def _rested(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
-    # What the agent said last is in the transcript, by its own id.
+    # The transcript has the last message, with its id.
     return Rested(**place, error=as_text(payload["error"]) if payload.get("error") else None)
 
 
@@ -189,7 +189,7 @@ def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> SessionEve
 
 
 def _told_elsewhere(_payload: "Payload", _place: "dict[str, Any]") -> None:
-    """Leave out what its calls tell one by one."""
+    """Return no event: calls of a batch are reported one by one, and ProgramGone only triggers reading."""
 
 
 _EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]]" = {

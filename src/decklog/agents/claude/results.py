@@ -1,4 +1,4 @@
-"""What the Claude Agent SDK tells at the end of a turn, as events: how it went, and what no transcript has."""
+"""Events from the Claude Agent SDK's turn results: the outcome, and data that no transcript has."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ _MICRODOLLARS = 1_000_000
 
 
 def results_of(payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-    """Yield what a turn came to. What was said and spent is there only where the session has no transcript."""
+    """Yield the result of a turn. Messages and usage are only included if the session has no transcript."""
     name = str(payload.get("uuid") or "")
     for message_id, text in payload.get("said") or ():
         yield Said(**place, text=as_text(text), message_id=text_or_none(message_id))

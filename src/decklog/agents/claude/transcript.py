@@ -1,4 +1,4 @@
-"""Claude Code's transcripts, line by line, as events: what hooks missed, and sessions from before there were hooks."""
+"""Reader of Claude Code's transcripts: events that hooks missed, and sessions from before hooks were installed."""
 
 import re
 from dataclasses import dataclass, field
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     Line = dict[str, Any]
 
-# An answer that the program wrote in the model's place, when there was none.
+# Model name of an answer that the program wrote instead of a model.
 _SYNTHETIC = "<synthetic>"
-# The four kinds of tokens, in the order of ours, by their names in an answer and in a session's totals.
+# Names of the four token kinds in answers and in session totals, in our order.
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _TOTALS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 _NOTHING = (0, 0, 0, 0)
-# Most of a transcript's bytes are lines of other kinds, whole prompts and lists of tools.
+# Skip lines of other kinds, which are most of a transcript's bytes.
 may_tell = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
-# What a person typed that the program itself did, and what it printed then.
+# Markers of the program's own commands typed by a person, and of their output.
 _OWN_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _OWN_OUTPUT = "<local-command-stdout>"
-# Written by the program when a person stops it: a text of its own, and the result of the call that it was at.
+# Texts that the program writes when a person stops it: a message, and results of the open call.
 _STOPPED = "[Request interrupted by user"
 _NOT_FINISHED = (_STOPPED, "The user doesn't want to take this action right now")
 _NOT_ALLOWED = "The user doesn't want to proceed with this tool use"
@@ -49,7 +49,7 @@ _NOT_ALLOWED = "The user doesn't want to proceed with this tool use"
 
 @dataclass
 class _Answer:
-    """The lines of one answer: each has its usage so far, and the last one all of it."""
+    """Lines of one answer: each has the usage so far, and the last line the total."""
 
     answer_id: str
     model: str
@@ -62,7 +62,7 @@ class _Answer:
 
 
 class Transcript:
-    """Reads the lines of one file in their order."""
+    """Reader of the lines of one file in order."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -70,22 +70,22 @@ class Transcript:
         kept = reading.kept
         self._has_begun = reading.is_backstop or bool(kept)
         self.answers: Sums = kept.get("answers") or {}
-        # The answer that was read last: further lines of it may only add to what was counted.
+        # The last answer read: later lines of it may only increase its counts.
         self._last: tuple[str, list[int]] = (kept.get("last_answer") or "", kept.get("last_tokens") or [0, 0, 0, 0])
-        # Texts of one answer are told apart by their number in it; an editor's connection knows no more of them.
+        # Texts of one answer are identified by their number in it; an editor connection has no other id for them.
         self._said: tuple[str, int] = (kept.get("said_in") or "", kept.get("said") or 0)
         self._thoughts: tuple[str, int] = (kept.get("thoughts_in") or "", kept.get("thoughts") or 0)
-        # What the program said at the end of a process that the whole session took, and what was known of it by then.
+        # The session total at the end of the last process, and the usage known from transcripts by then.
         self._total: Sums | None = kept.get("total")
         self._known: Sums = kept.get("known") or {}
-        # A fork's totals go on from those of the session it was made of, and its lines begin with that session's: what is older
-        # is not its own.
+        # A fork starts with the lines and totals of its original session.
+        # Lines before the fork are skipped.
         self._forked_at: float | None = reading.forked_at or kept.get("forked_at")
-        # Behind the first line of its own all are, also when the clock was set back since.
+        # After the first line of the fork all lines belong to it, even if the clock was set back.
         self._is_own: bool = self._forked_at is None or bool(kept.get("is_own"))
 
     def kept(self) -> "dict[str, Any]":
-        """Return what reading on from here needs to know."""
+        """Return the state that is needed to read on from here."""
         return {
             "answers": self.answers,
             "last_answer": self._last[0],
@@ -101,7 +101,7 @@ class Transcript:
         }
 
     def events(self, line: "Line") -> "Iterator[SessionEvent]":
-        """Yield what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield the events of a line; unknown kinds of lines have none."""
         kind, session = line.get("type"), self._reading.session_id or line.get("sessionId")
         if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
             return
@@ -128,7 +128,7 @@ class Transcript:
             yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"), is_read=True)
 
     def rest(self) -> "Iterator[SessionEvent]":
-        """Yield the answer whose lines may be over: call it at the end, and when a turn is known to have ended."""
+        """Yield the usage of the pending answer. Call this at the end of the file and of a turn."""
         answer, self._answer = self._answer, None
         if answer is None or not any(answer.tokens):
             return
@@ -138,9 +138,9 @@ class Transcript:
         yield _answered(answer.place, answer.answer_id, answer.model, answer.tokens)
 
     def _settle(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Yield what a session took besides the answers that its transcripts have, by the totals that it ends a process with.
+        """Yield the usage that the session total has beyond the transcripts' answers.
 
-        Compactions are paid for in this way only.
+        The total is written when a process ends. It is the only source for the cost of compactions.
         """
         usage = line.get("modelUsage")
         if not isinstance(usage, dict) or self._reading.agent_id is not None:
@@ -219,13 +219,13 @@ class Transcript:
             text = own[1]
         if text and not text.startswith(_OWN_OUTPUT):
             by = "program" if line.get("promptSource") == "system" or line.get("isSidechain") else "person"
-            # Hooks know a prompt by this id; older programs have only the line's own.
+            # Hooks identify a prompt by promptId; older versions only have the uuid of the line.
             prompt_id = line.get("promptId") or line.get("uuid")
             yield Prompted(**place, prompt_id=prompt_id and str(prompt_id), text=text, by=by)
 
 
 def _counted(last: tuple[str, int], message: "Line", line: "Line") -> tuple[str, int]:
-    """Return the answer that a text is part of, and the number of the text in it."""
+    """Return the answer id of a text, and the number of the text in that answer."""
     name = str(message.get("id") or line.get("uuid") or "")
     return name, last[1] + 1 if last[0] == name else 1
 

@@ -1,4 +1,4 @@
-"""What Codex tells a hook, as events. Its payloads have Claude Code's form; what differs is here."""
+"""Conversion of Codex's hook payloads into events. They have Claude Code's form; this module handles the differences."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-# Its hooks tell of a result without saying whether it failed; the rollout has that, and has it by then.
+# These payloads omit whether the call failed. The rollout has the result by then.
 _TOLD_BY_THE_ROLLOUT = frozenset(["PostToolUse"])
 _AFTER_WHICH_IT_IS_READ = frozenset(
     ["SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "PostCompact", "Stop", "Interrupt", "SessionEnd", GONE]
@@ -19,7 +19,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(
 
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
-    """Return what a payload tells."""
+    """Return the events of a payload."""
     event, session = told.get("hook_event_name"), told.get("session_id")
     if event in _TOLD_BY_THE_ROLLOUT or not isinstance(session, str) or not session:
         return []
@@ -35,7 +35,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
 
 
 def transcripts_of(told: "dict[str, Any]") -> list[tuple[str, str | None]]:
-    """Name the rollouts that have grown by then; inside a sub-agent a payload names the sub-agent's own."""
+    """Return the rollouts that have grown. Within a sub-agent, a payload names the sub-agent's rollout."""
     found: list[tuple[str, str | None]] = []
     agent, path, own = told.get("agent_id"), told.get("transcript_path"), told.get("agent_transcript_path")
     if told.get("hook_event_name") == "SubagentStop":

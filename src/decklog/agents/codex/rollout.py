@@ -1,4 +1,4 @@
-"""Codex's rollouts, line by line, as events: what was said and spent, how calls ended, and sessions from before hooks."""
+"""Reader of Codex's rollouts: messages, usage, call results, and sessions from before hooks were installed."""
 
 import json
 import re
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# What the model calls the shell, by the names that its versions have had; hooks call it Bash.
+# Shell tool names in different versions; hooks use the name Bash.
 _SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "container.exec"])
 _ABORTED = re.compile(r"(Wall time: [\d.]+ seconds\n)?aborted by user")
 _DENIED = "Command blocked by PreToolUse hook"
 
 
 class Rollout:
-    """Reads the lines of one rollout in their order."""
+    """Reader of the lines of one rollout in order."""
 
     def __init__(self, reading: Reading) -> None:
         self._is_backstop = reading.is_backstop
@@ -48,7 +48,7 @@ class Rollout:
         self._calls: dict[str, str] = {}
 
     def kept(self) -> "dict[str, Any]":
-        """Return what reading on from here needs to know."""
+        """Return the state that is needed to read on from here."""
         return {
             "session": self._session_id,
             "model": self._model,
@@ -59,11 +59,11 @@ class Rollout:
         }
 
     def rest(self) -> "Iterator[SessionEvent]":
-        """Nothing is held back."""
+        """Yield nothing: this reader holds no event back."""
         yield from ()
 
     def events(self, line: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Yield what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield the events of a line; unknown kinds of lines have none."""
         payload, kind = line.get("payload"), line.get("type")
         if not isinstance(payload, dict):
             return
@@ -104,7 +104,7 @@ class Rollout:
                 version=payload.get("cli_version"),
             )
 
-    # What was spent
+    # Usage
 
     def _record(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         self._has_records = True
@@ -113,12 +113,12 @@ class Rollout:
             yield from self._answered(place, response, _tokens(payload.get("usage")))
 
     def _counted(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Read what older versions tell only as a running total."""
+        """Yield the usage of older versions, which only report a running total."""
         info = payload.get("info")
         if self._has_records or not isinstance(info, dict):
             return
         total = _tokens(info.get("total_token_usage"))
-        # A fork's totals go on from those of the thread that it was made of, which has paid for them.
+        # A fork continues the totals of its original thread, which are already charged.
         is_first = self._is_fork and not any(self._total)
         taken = [max(0, now - before) for now, before in zip(total, self._total, strict=True)]
         taken = _tokens(info.get("last_token_usage")) if is_first else taken
@@ -139,7 +139,7 @@ class Rollout:
                 output_tokens=output,
             )
 
-    # What was said and done
+    # Messages and calls
 
     def _item(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
         kind, call = payload.get("type"), payload.get("call_id")
@@ -191,7 +191,7 @@ class Rollout:
 
 
 def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[SessionEvent]":
-    """Yield what the model shows of its thoughts; both kinds of lines that tell it have the same id."""
+    """Yield the reasoning summary of the model; both kinds of lines that have it use the same id."""
     parts = summary if isinstance(summary, list) else []
     text = "\n\n".join(part for part in (one if isinstance(one, str) else as_text([one]) for one in parts) if part.strip())
     if text and isinstance(name, str) and name:
@@ -199,7 +199,7 @@ def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[
 
 
 def _tokens(usage: "Any") -> list[int]:
-    """Return the four kinds of tokens; what the program counts as given has what was read from the cache in it."""
+    """Return the four token counts. Codex includes cached tokens in its input count."""
     if not isinstance(usage, dict):
         return [0, 0, 0, 0]
     read, created = whole(usage.get("cached_input_tokens")), whole(usage.get("cache_write_input_tokens"))

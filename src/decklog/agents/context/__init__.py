@@ -1,1 +1,1 @@
-"""Who calls, by name and session, and what it claimed last."""
+"""Identity of the calling worker, and its last claim."""

@@ -1,7 +1,7 @@
-"""Keep each worker's last claim in a small file next to the log, so that later calls present its fencing token.
+"""Storage of each worker's last claim in a small file next to the log, so that later calls present its fencing token.
 
-A worker with a given name (`--as`, DECKLOG_WORKER) has one file, shared by all shells of the user. Any other worker has one
-file for its session or process.
+A worker with a given name (`--as`, DECKLOG_WORKER) has one file, shared by all shells of the user. Any other worker has one file
+for its session or process.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ _NEEDED = {*_OF_CLAIM, "is_open", "asked", "worker", "instance", "process"}
 
 
 class Remembered:
-    """A claim as it was remembered: of which run and task, under which fence, and whether it was ended by the one who had it."""
+    """Stored claim: run, task and fencing token, and whether its worker has ended it."""
 
     def __init__(self, run_id: str, task_id: str, fence: int, lease_seconds: float, renewed_at: str) -> None:
         self.run_id = run_id
@@ -39,12 +39,12 @@ class Remembered:
         self.lease_seconds = lease_seconds
         self.renewed_at = renewed_at
         self.is_open = True
-        # Whether questions were asked about the task, to which there may be answers.
+        # Whether questions about the task may have answers.
         self.asked = False
 
 
 class RememberedClaims:
-    """The claims that callers of one log remember, as seen by one of them."""
+    """Stored claims of one log, from the view of one worker."""
 
     def __init__(self, folder: str, worker: "Worker") -> None:
         self._folder = folder
@@ -52,11 +52,11 @@ class RememberedClaims:
         self._path = os.path.join(folder, _file_name(worker))
 
     def load(self) -> Remembered | None:
-        """Return what this worker claimed last; None when it never did, or nobody can tell any more."""
+        """Return this worker's last claim; None if there is none, or its file is damaged."""
         return _claim_in(_read(self._path))
 
     def keep(self, claim: Remembered) -> None:
-        """Remember a claim in the place of the one before."""
+        """Store a claim in place of the previous one."""
         descriptor = self._open()
         try:
             self._write(descriptor, vars(claim))
@@ -66,21 +66,21 @@ class RememberedClaims:
     def _write(self, descriptor: int, claim: "dict[str, Any]") -> None:
         who = {"worker": self._worker.name, "instance": self._worker.instance, "process": self._worker.process.spelled()}
         line = (json.dumps({**who, **claim}) + "\n").encode()
-        # Whoever reads meanwhile looks at the first line alone, which is never cut off.
+        # A concurrent reader uses only the first line, which is never truncated.
         os.pwrite(descriptor, line, 0)
         os.ftruncate(descriptor, len(line))
 
     def alone(self, patience_seconds: float) -> "_Lock":
-        """Keep out whoever else claims for this worker: it has one task at a time, however many of its calls run at once."""
+        """Return a lock that keeps out other claiming calls of this worker. It has one task at a time."""
         return _Lock(self._open, self._path, time.monotonic() + patience_seconds, self._worker.name, self._sign)
 
     def _sign(self, descriptor: int) -> None:
-        """Write into a new file whose it is, so that it can be cleared away once that one is gone."""
+        """Write the worker's identity into a new file, so that it can be removed once the worker is gone."""
         if not os.fstat(descriptor).st_size:
             self._write(descriptor, {**dict.fromkeys(_OF_CLAIM), "is_open": False, "asked": False})
 
     def other_names(self) -> list[str]:
-        """Name the other workers as whom the same caller has open claims."""
+        """Return the names of other workers under which the same caller has open claims."""
         told = [_read(os.path.join(self._folder, name)) for name in _names_in(self._folder)]
         mine = [one for one in told if one and one["instance"] == self._worker.instance and one["is_open"]]
         return [one["worker"] for one in mine if one["worker"] != self._worker.name]
@@ -110,7 +110,7 @@ class RememberedClaims:
 
 
 class _Lock:
-    """Holds a lock on a worker's file for the length of a block."""
+    """Lock on a worker's file for the length of a block."""
 
     def __init__(self, open_file: "Callable[[], int]", path: str, end: float, name: str, begin: "Callable[[int], None]") -> None:
         self._open_file = open_file
@@ -156,7 +156,7 @@ def _is_same_file(descriptor: int, path: str) -> bool:
 
 
 def folder_beside(place: "LogLocation") -> str:
-    """Return where the claims of a log are remembered."""
+    """Return the folder of a log's stored claims."""
     from decklog.location.locate import beside
 
     return beside(place, _FOLDER)
@@ -174,7 +174,7 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _read(path: str) -> "dict[str, Any]":
-    """Read what a file says; one that is not there, or damaged, says nothing."""
+    """Return the content of a file; empty if the file is missing or damaged."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -194,7 +194,7 @@ def _is_of_ended_process(told: "dict[str, Any]") -> bool:
 
 
 def _remove_if_ended(path: str) -> None:
-    """Remove a worker's file if its claim is closed and its process has ended. A file that is in use is locked, and stays."""
+    """Remove a worker's file if its claim is closed and its process has ended. A file in use is locked and stays."""
     told = _read(path)
     if not told or told["is_open"] or not _is_of_ended_process(told):
         return

@@ -1,4 +1,4 @@
-"""Identify the worker that calls: by its name, by its agent's session, or by the program it calls from."""
+"""Identity of the calling worker: by name, by its agent's session, or by the program that calls."""
 
 import os
 from typing import TYPE_CHECKING
@@ -9,23 +9,23 @@ from decklog.core.errors import Invalid
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Programs that only start another one: behind them stands whoever really calls.
+# Wrappers that only start another program; the caller is their parent.
 _BETWEEN = frozenset(
     (
         *("chrt", "doas", "env", "ionice", "make", "nice", "nohup", "script"),
         *("setsid", "stdbuf", "sudo", "time", "timeout", "uv", "xargs"),
     )
 )
-# A shell stands between if it was started for one command; one that reads a script, or a person's words, is who calls.
+# A shell with `-c` is a wrapper. A shell that runs a script, or is interactive, is the caller.
 _SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
 _STATE, _PARENT, _STARTED = 0, 1, 19
-# A process that was killed keeps its number until whoever started it looks.
+# A killed process keeps its number until its parent reaps it.
 _ENDED = ("Z", "X", "x")
 _UNKNOWN = "-"
 
 
 class SystemProcess:
-    """A process as the system tells it; its start, and which system that was, tell it from others of the same number."""
+    """Process of the operating system. Its start time and system distinguish it from others of the same number."""
 
     def __init__(self, number: int, started: str, system: str) -> None:
         self.number = number
@@ -37,14 +37,14 @@ class SystemProcess:
 
     @classmethod
     def read(cls, spelled: str) -> "SystemProcess | None":
-        """Read a process from what `spelled` wrote; None for anything else."""
+        """Parse a process from the text of `spelled`; return None for other texts."""
         parts = spelled.split(" ")
         is_one = len(parts) == 3 and parts[0].isdecimal() and parts[2].count("/") == 2
         return cls(int(parts[0]), parts[1], parts[2]) if is_one else None
 
     @property
     def is_gone(self) -> bool:
-        """Whether it surely has ended; of what runs on another machine or in another container nobody here can say so."""
+        """Whether the process has certainly ended. Processes of other machines and containers can't be checked."""
         machine, boot, container = self.system.split("/")
         here, now, own = _system().split("/")
         if machine != here or self.started == _UNKNOWN or (boot == now and container != own):
@@ -56,7 +56,7 @@ class SystemProcess:
 class Worker:
     """A worker: its `name` in the log, the `instance` (session or process) that calls, and the calling `process`.
 
-    A name that was given identifies the worker in every shell. A name that was derived belongs to one instance.
+    A given name identifies the worker in every shell. A derived name belongs to one instance.
     """
 
     def __init__(self, name: str, instance: str, process: SystemProcess, *, is_named: bool = False) -> None:
@@ -67,12 +67,12 @@ class Worker:
 
     @property
     def identity(self) -> str:
-        """Return the text under which this worker's claim is kept."""
+        """Text that identifies the file of this worker's claim."""
         return self.name if self.is_named else f"{self.name}\0{self.instance}"
 
 
 def worker(named: str | None, environment: "Mapping[str, str] | None" = None, program: str | None = None) -> Worker:
-    """Tell who calls: as it says, as its agent's session says, or by the program that it calls from, which may say its name."""
+    """Return the calling worker: by its given name, its agent's session, or the program that calls."""
     given = os.environ if environment is None else environment
     name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
@@ -91,7 +91,7 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None, pr
 
 
 def own_process() -> SystemProcess:
-    """Return this process itself, for callers of whom only the connection to it is known."""
+    """Return this process, for callers that are only known by their connection to it."""
     seen = _look_at(os.getpid())
     return SystemProcess(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
 
@@ -104,7 +104,7 @@ def calling_process() -> SystemProcess:
         if not _stands_between(number, program):
             return SystemProcess(number, fields[_STARTED], _system())
         number = int(fields[_PARENT])
-    # Started from outside, as into a container: all calls from there are one caller's.
+    # Started from outside, for example into a container: all calls from there have one caller.
     return SystemProcess(number, _UNKNOWN, _system())
 
 
@@ -121,19 +121,19 @@ def _stands_between(number: int, program: str) -> bool:
 
 
 def _look_at(number: int) -> "tuple[str, list[str]] | None":
-    """Read a process's name and what the system tells of it; None when there is none, or the system does not tell."""
+    """Return the name of a process and its fields in /proc; None if they can't be read."""
     try:
         with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
             text = file.read()
     except OSError:
         return None
-    # A name may hold blanks and parentheses: it ends with the last one.
+    # A name may contain blanks and parentheses, so it ends with the last parenthesis.
     head, _, tail = text.rpartition(")")
     return head.partition("(")[2], tail.split()
 
 
 def _system() -> str:
-    """Name this machine, this start of it, and the container in it."""
+    """Return a text for this machine, its boot and its container."""
     machine = os.uname().nodename.replace(" ", "_").replace("/", "_")
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""Gemini CLI's chat files, line by line, as events. A message is written again whenever it has grown: the last one holds."""
+"""Reader of Gemini CLI's chat files. A message is written again whenever it grows; the last version counts."""
 
 import os
 from typing import TYPE_CHECKING
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
     Line = dict[str, Any]
 
-# A message grows for as long as its tools run; after so many others it is over.
+# A message grows while its tools run; after this number of later messages it is complete.
 _MOST_HELD = 100
 _DENIED = frozenset(["cancelled", "denied"])
-# What the program answers the model in the place of a tool that a hook held.
+# Prefix of the result that the model gets for a tool blocked by a hook.
 _HELD = "Tool execution blocked: "
-# What the program says to the model by itself, in a person's place.
+# Prefix of a message that the program sends to the model in the user's role.
 _OWN = "System: Potential loop detected"
 _LONGEST_PATH = 4096
-# What it puts around texts that the model should not trust, and after what a command printed.
+# Markers around untrusted text, and labels of a command's output and its trailing lines.
 _AROUND = ("<untrusted_context>\n", "\n</untrusted_context>")
 _PRINTED, _NOTHING = "Output: ", "(empty)"
 _BEHIND = frozenset(["Exit Code", "Signal", "Background PIDs", "Process Group PGID"])
 
 
 class Chat:
-    """Reads the lines of one chat in their order."""
+    """Reader of the lines of one chat in order."""
 
     def __init__(self, reading: Reading) -> None:
         kept = reading.kept
@@ -54,11 +54,11 @@ class Chat:
         self._held: dict[str, Line] = {}
 
     def kept(self) -> "dict[str, Any]":
-        """Return what reading on from here needs to know."""
+        """Return the state that is needed to read on from here."""
         return {"session": self._session_id, "agent": self._agent_id, "answers": self.answers}
 
     def events(self, line: "Line") -> "Iterator[SessionEvent]":
-        """Yield what a line tells; kinds of lines that are not known tell nothing."""
+        """Yield the events of a line; unknown kinds of lines have none."""
         name = line.get("id")
         if isinstance(name, str) and line.get("type") in ("user", "gemini"):
             self._held[name] = line
@@ -66,13 +66,13 @@ class Chat:
                 yield from self._message(self._held.pop(next(iter(self._held))))
         elif isinstance(session := line.get("sessionId"), str):
             if line.get("kind") == "subagent" and self._path:
-                # Its file stands in a folder that is named after the session.
+                # The folder of a sub-agent's file has the session's name.
                 self._session_id, self._agent_id = self._session_id or os.path.basename(os.path.dirname(self._path)), session
             self._session_id = self._session_id or session
             yield from self._begun(line, as_time(line.get("startTime")))
 
     def rest(self) -> "Iterator[SessionEvent]":
-        """Yield the messages that could have grown."""
+        """Yield the messages that could still have grown."""
         held, self._held = self._held, {}
         for line in held.values():
             yield from self._message(line)
@@ -108,7 +108,7 @@ class Chat:
                 yield from _used(call, place)
 
     def _spent(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        """Yield what an answer took: what was given counts what the cache had, and thoughts are paid for as what was said."""
+        """Yield the usage of an answer. Input counts include cached tokens; thoughts are charged as output."""
         tokens = line.get("tokens")
         if not isinstance(tokens, dict):
             return
@@ -130,7 +130,7 @@ class Chat:
 
 
 def _project_of(path: str | None) -> str | None:
-    """Return the folder that a chat was about, which a file beside the folder of the chats names."""
+    """Return the project folder of a chat, read from `.project_root` next to the chats folder."""
     if path is None:
         return None
     try:
@@ -141,7 +141,7 @@ def _project_of(path: str | None) -> str | None:
 
 
 def _said(content: "Any") -> str:
-    """Return the texts of a message; results of tools are handed to the model in a person's place, and are none."""
+    """Return the texts of a message. Tool results, which have the user's role, have no texts."""
     if not isinstance(content, list):
         return as_text(content)
     texts = (part.get("text") for part in content if isinstance(part, dict))
@@ -156,7 +156,7 @@ def _thoughts(line: "Line") -> str:
 
 
 def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
-    """Tell of a tool's use, and of its end where that is there."""
+    """Yield a tool call, and its end if there is one."""
     name, tool, arguments = str(call["id"]), str(call.get("name") or "tool"), call.get("args")
     at = as_time(call.get("timestamp")) or place["at"]
     given = arguments if isinstance(arguments, dict) else {"input": arguments}
@@ -173,12 +173,12 @@ def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionE
 def _outcome(status: str, output: str, facts: "dict[str, Any]") -> CallOutcome:
     if status in _DENIED or (status == "error" and output.startswith(_HELD)):
         return CallOutcome.DENIED
-    # A command that failed is a success to the program: it did run.
+    # Gemini CLI reports a failed command as a success, because the command did run.
     return CallOutcome.FAILED if status == "error" or facts else CallOutcome.OK
 
 
 def _printed(told: str) -> "tuple[str, dict[str, Any]]":
-    """Take what a command printed from what the model is told of it; give it with what tells that it failed."""
+    """Split a shell result into the command's output and the facts of its failure."""
     if not told.startswith(_PRINTED):
         return told, {}
     lines, behind = told.rsplit("\n", len(_BEHIND)), dict[str, str]()
@@ -190,12 +190,12 @@ def _printed(told: str) -> "tuple[str, dict[str, Any]]":
     return "" if output == _NOTHING else output, {name: value for name, value in facts.items() if value is not None}
 
 
-# What others call Bash, under its name.
+# Tool names, mapped to those of other programs.
 _TOOLS = {"run_shell_command": "Bash"}
 
 
 def _output(call: "dict[str, Any]") -> str:
-    """Return what a tool answered: what it answered the model, or else what was shown."""
+    """Return the output of a tool: its response to the model, or else the text that was shown."""
     parts = call.get("result")
     responses = [each.get("functionResponse") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
     answers = [each.get("response") for each in responses if isinstance(each, dict)]

@@ -1,4 +1,4 @@
-"""What Gemini CLI tells a hook, as events. A tool's use has no id here, and in the chat file it has one: so that one tells it."""
+"""Conversion of Gemini CLI's hook payloads into events. Tool calls are read from the chat file, because payloads lack ids."""
 
 import os
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(["SessionStart", "AfterTool", "AfterAgent", 
 
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
-    """Return what a payload tells; what the chat file tells is left to that, where there is one."""
+    """Return the events of a payload. If the chat file exists, its events are left out here."""
     event, session = str(told.get("hook_event_name") or ""), told.get("session_id")
     if not isinstance(session, str) or not session or (event in _TOLD_BY_THE_CHAT and transcripts_named(told)):
         return []
@@ -29,7 +29,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
         case "SessionEnd":
             return [*_joined(told, place), *claude.events_of(told, at)]
         case "PreCompress":
-            # By itself it says so before every request, whether there is anything to cut down or not.
+            # Automatic triggers occur before every request, even if nothing is compressed.
             return [Compacted(**place, trigger="manual", is_over=False)] if told.get("trigger") == "manual" else []
         case "BeforeTool" | "AfterTool":
             return [_used(event, told, place)]
@@ -38,12 +38,12 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
 
 
 def _joined(told: "dict[str, Any]", place: "dict[str, Any]") -> list[SessionEvent]:
-    """Tell that the sub-agents are done: no turn ends before they are, and nobody else says so."""
+    """Return the ends of the sub-agents: all have ended when a turn ends, and nothing else reports it."""
     return [Joined(**place, agent_id=agent) for _, agent in transcripts_named(told) if agent is not None]
 
 
 def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> SessionEvent:
-    """Tell of a tool's use by its moment, for want of an id."""
+    """Return a tool event; its call id is made of the tool name and the time."""
     name, moment = str(told.get("tool_name") or "tool"), told.get("timestamp") or place["at"]
     if event == "BeforeTool":
         arguments = told.get("tool_input")
@@ -56,7 +56,7 @@ def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> Sessio
 
 
 def transcripts_named(told: "dict[str, Any]") -> "list[tuple[str, str | None]]":
-    """Name the chat file of a payload's session, if it is there, and those of its sub-agents."""
+    """Return the session's chat file, if it exists, and those of its sub-agents."""
     path, session = told.get("transcript_path"), as_name(str(told.get("session_id")))
     if not isinstance(path, str) or not os.path.isfile(path):
         return []
@@ -67,5 +67,5 @@ def transcripts_named(told: "dict[str, Any]") -> "list[tuple[str, str | None]]":
 
 
 def transcripts_of(told: "dict[str, Any]") -> "list[tuple[str, str | None]]":
-    """Name the chat file that has grown by then."""
+    """Return the chat files that have grown by this event."""
     return transcripts_named(told) if told.get("hook_event_name") in _AFTER_WHICH_IT_IS_READ else []

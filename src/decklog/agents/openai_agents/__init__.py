@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK: what its traces tell. Its traces have no files beside them."""
+"""OpenAI Agents SDK: conversion of its traces. It keeps no transcripts."""
 
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ __all__ = ["events_of", "reader", "transcripts_of"]
 
 
 def transcripts_of(_told: "dict[str, Any]") -> list[tuple[str, str | None]]:
-    """Name no transcripts."""
+    """Return no transcripts."""
     return []
 
 
 def reader(_reading: "Reading") -> "TranscriptReader":
-    """Read nothing: there are no transcripts."""
+    """Raise AssertionError: there are no transcripts."""
     raise AssertionError("the OpenAI Agents SDK leaves no transcripts")

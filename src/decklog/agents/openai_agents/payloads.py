@@ -1,4 +1,4 @@
-"""What a trace of the OpenAI Agents SDK tells, as events: a trace is a session, an agent that a tool runs a sub-agent."""
+"""Conversion of OpenAI Agents SDK traces: a trace is a session, and an agent run by a tool is a sub-agent."""
 
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
-    """Return what a payload tells; of a kind that is not known, that it was there."""
+    """Return the events of a payload; an unknown kind becomes a note."""
     name = str(payload.get("hook_event_name") or "")
     place: Place = {
         "session_id": str(payload["session_id"]),
@@ -112,7 +112,7 @@ def _answered(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
 
 
 def _paid(usage: "Payload", answer: str, model: str, place: "Place") -> "Iterator[SessionEvent]":
-    """Read the four kinds of tokens: those from and into a cache are counted among the input there."""
+    """Yield a charge with the four token counts. The SDK includes cached tokens in its input count."""
     details = usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
     given, read, created = whole(usage.get("input_tokens")), whole(details.get("cached_tokens")), 0

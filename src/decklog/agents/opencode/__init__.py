@@ -1,4 +1,4 @@
-"""opencode: what our plugin tells of its sessions."""
+"""opencode: the payloads of Decklog's plugin."""
 
 from decklog.agents.claude import reader, transcripts_of
 from decklog.agents.opencode.payloads import events_of

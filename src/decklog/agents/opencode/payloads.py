@@ -1,4 +1,4 @@
-"""What our plugin in opencode tells, as events: the words of Claude Code's hooks, and what those leave to a transcript."""
+"""Conversion of payloads from Decklog's opencode plugin: Claude Code's hook events, plus messages and usage."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ _MOST_DOLLARS = 10**6
 
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
-    """Return what a payload tells."""
+    """Return the events of a payload."""
     session, name = told.get("session_id"), told.get("message_id")
     if not isinstance(session, str) or not session:
         return []
@@ -35,14 +35,14 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
 
 
 def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[SessionEvent]:
-    """Return what an answer took, by its tokens, and what it cost where that is said."""
+    """Return the usage of an answer: its tokens, and its cost if it is known."""
     tokens = told.get("tokens")
     if not isinstance(tokens, dict):
         return []
     kept = tokens.get("cache")
     cache = kept if isinstance(kept, dict) else {}
     given, read, created = whole(tokens.get("input")), whole(cache.get("read")), whole(cache.get("write"))
-    # What was thought is paid for as what was said; whether that holds it already, the sum of all tells.
+    # Reasoning is charged as output. The total shows whether the output count already includes it.
     output = max(whole(tokens.get("output")), whole(tokens.get("total")) - given - read - created)
     if not (given or read or created or output):
         return []
@@ -61,7 +61,7 @@ def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list
 
 
 def _microdollars(cost: object) -> int | None:
-    """Read what an answer cost; nothing is said of a model without a price."""
+    """Return a cost in microdollars; None for a model without a price."""
     if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 < cost < _MOST_DOLLARS:
         return None
     return round(cost * 1_000_000)

@@ -1,4 +1,4 @@
-"""opencode's database of sessions, message by message, as events. Its tables of accounts and credentials are not read."""
+"""Reader of opencode's session database. It does not read the tables of accounts and credentials."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ _ABORTED = "aborted"
 
 
 def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[SessionEvent]":
-    """Yield what happened in all sessions of a database, in the order of its messages; `unread` counts rows that tell nothing."""
+    """Yield the events of all sessions in a database, in message order. `unread` counts unreadable rows."""
     with SqliteSource(path) as source:
         missing = [table for table in _TABLES if table not in source]
         if missing:
@@ -55,7 +55,7 @@ def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[SessionEvent
 
 
 class _Parts:
-    """The parts of messages, read beside these in the same order: only those of one message are in memory."""
+    """Reader of message parts in the same order as the messages, with the parts of one message in memory."""
 
     def __init__(self, source: SqliteSource, unread: "Callable[[], None]") -> None:
         self._rows = source.rows("part", ("message_id", "id"))
@@ -63,7 +63,7 @@ class _Parts:
         self._next = next(self._rows, None)
 
     def of(self, message: str) -> "list[tuple[str, Data]]":
-        """Return a message's parts with their ids; those of messages that are not there are passed over."""
+        """Return a message's parts with their ids; skip parts of missing messages."""
         found: list[tuple[str, Data]] = []
         while self._next is not None and str(self._next.get("message_id")) <= message:
             row, self._next = self._next, next(self._rows, None)
@@ -79,7 +79,7 @@ class _Sessions:
         self._last: dict[str, datetime | None] = {}
 
     def _place(self, session: str, at: "datetime | None") -> "dict[str, Any]":
-        """Return where something happened: a session below another is a sub-agent of the topmost."""
+        """Return the session fields of an event. A nested session is a sub-agent of the topmost one."""
         top, seen = session, {session}
         while (above := self._rows.get(top, {}).get("parent_id")) and above not in seen:
             top = str(above)
@@ -87,7 +87,7 @@ class _Sessions:
         return {"session_id": top, "agent_id": None if top == session else session, "at": at}
 
     def begun(self) -> "Iterator[SessionEvent]":
-        """Tell of every session that it began, those above others first."""
+        """Yield the start of every session, parents first."""
         for name, row in self._rows.items():
             place = self._place(name, _time(row.get("time_created")))
             self._last[name] = place["at"]
@@ -99,7 +99,7 @@ class _Sessions:
             yield Begun(**place, source=IMPORTED, cwd=cwd, version=version)
 
     def ended(self) -> "Iterator[SessionEvent]":
-        """Tell of every session that no more is known of it, those below others first."""
+        """Yield the end of every session, children first."""
         for name, at in reversed(self._last.items()):
             place = self._place(name, at)
             yield Joined(**place) if place["agent_id"] is not None else Ended(**place, reason=IMPORTED)
@@ -107,7 +107,7 @@ class _Sessions:
     def message(
         self, session: str, name: str, data: "Data", parts: "list[tuple[str, Data]]", created: object
     ) -> "Iterator[SessionEvent]":
-        """Yield what a message tells."""
+        """Yield the events of a message."""
         times = data.get("time")
         at = _time(times.get("created") if isinstance(times, dict) else created)
         place = self._place(session, at)
@@ -154,7 +154,7 @@ def _answer(
 
 
 def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[SessionEvent]":
-    """Tell of a tool's use, and of its end where that is there."""
+    """Yield a tool call, and its end if there is one."""
     found = part.get("state")
     state: Data = found if isinstance(found, dict) else {}
     if not isinstance(call := part.get("callID"), str):
@@ -194,7 +194,7 @@ def _data(row: "Data", unread: "Callable[[], None]") -> "Data | None":
 
 
 def _time(milliseconds: object) -> "datetime | None":
-    """Read a moment; it is written as milliseconds since 1970."""
+    """Parse a time in milliseconds since 1970."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)) or not 0 < milliseconds < _LATEST:
         return None
     return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,1 +1,1 @@
-"""Why a line is as it is: sessions, tasks, reviews, approvals and cost behind the lines of files and commits."""
+"""Origins of lines: the sessions, tasks, reviews, approvals and cost behind files and commits."""

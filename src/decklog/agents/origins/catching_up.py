@@ -1,4 +1,4 @@
-"""Take in what hooks left in the spool, so that the answer has the newest edits too."""
+"""Intake of waiting hook events before a query, so that its answer has the newest edits."""
 
 import time
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ _STEP_SECONDS = 0.02
 
 
 def catch_up(log: "Decklog", spool: "Spool") -> None:
-    """Take in events that wait; where another process does it, wait for that process, but not long."""
+    """Take in waiting events. If another process does so, wait for it, but not long."""
     if log.db.read_only:
         return
     end = time.monotonic() + _LONGEST_SECONDS

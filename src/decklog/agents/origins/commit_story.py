@@ -28,13 +28,13 @@ class FileShare:
 
     @property
     def lines(self) -> Counter[str]:
-        """How many added lines each kind of origin has."""
+        """Number of added lines by kind of origin."""
         return count_kinds(self.ranges)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionShare:
-    """A session with the lines that it wrote of a commit, its task, and what it cost."""
+    """A session with its lines in a commit, its task and its cost."""
 
     session: str
     lines: int
@@ -45,7 +45,7 @@ class SessionShare:
     cost: WorkCost = NO_COST
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         found = {name: value for name, value in vars(self).items() if name != "cost"}
         return {**found, "cost_microdollars": self.cost.microdollars, "unpriced_calls": self.cost.unpriced_calls}
 
@@ -60,11 +60,11 @@ class CommitStory:
 
     @property
     def lines(self) -> Counter[str]:
-        """How many added lines each kind of origin has."""
+        """Number of added lines by kind of origin."""
         return sum((file.lines for file in self.files), Counter())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         commit = self.changes
         return {
             "commit": commit.commit,
@@ -95,7 +95,7 @@ def count_kinds(ranges: "list[LineRange]") -> Counter[str]:
 
 
 def explain_commit(repo: "GitRepository", log: "Decklog", revision: str) -> CommitStory:
-    """Collect what is known about a commit; raise NotFound where there is none."""
+    """Collect what is recorded about a commit; raise NotFound if it does not exist."""
     commit = repo.resolve(f"{revision}^{{commit}}")
     if commit is None:
         raise NotFound(f"there is no commit {revision}", hint="List commits: git log --oneline")
@@ -107,7 +107,7 @@ def explain_commit(repo: "GitRepository", log: "Decklog", revision: str) -> Comm
 
 
 def sessions_of(log: "Decklog", ranges: "list[LineRange]") -> list[SessionShare]:
-    """Return the sessions and tasks behind ranges, those with most lines first. A mixed line counts for each of its sessions."""
+    """Return the sessions and tasks behind line ranges, most lines first. A mixed line counts for each session."""
     lines: Counter[tuple[str, str | None, str | None]] = Counter()
     known: dict[str, Edit] = {}
     for one in ranges:
@@ -128,7 +128,7 @@ def _session_share(log: "Decklog", key: tuple[str, str | None, str | None], line
         title = None if task_id is None else log.tasks.get(task_id).title
         cost = cost_of_work(log, run_id, task_id)
     except NotFound:
-        # The edit is recorded before its run: what waits in the spool has not been taken in.
+        # The edit was recorded before its run: the run's events still wait in the spool.
         return SessionShare(session=session, lines=lines, run_id=run_id, task_id=task_id)
     return SessionShare(
         session=session,

@@ -1,4 +1,4 @@
-"""What the sessions behind edits cost."""
+"""Cost of the sessions behind edits."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,13 +9,13 @@ _PAGE = 200
 
 
 class WorkCost(NamedTuple):
-    """A sum of money, and how many calls in it have no known price."""
+    """A sum in microdollars, and the number of calls without a known price."""
 
     microdollars: int = 0
     unpriced_calls: int = 0
 
     def plus(self, other: "WorkCost") -> "WorkCost":
-        """Add another sum."""
+        """Return the sum of both costs."""
         return WorkCost(self.microdollars + other.microdollars, self.unpriced_calls + other.unpriced_calls)
 
 
@@ -23,7 +23,7 @@ NO_COST = WorkCost()
 
 
 def cost_of_work(log: "Decklog", run_id: str, task_id: str | None) -> WorkCost:
-    """Return what a task of a run cost; without a task, what the run and its sub-agents cost."""
+    """Return the cost of a task; without a task, that of the run and its sub-agents."""
     below = [] if task_id is not None else [run.id for run in log.runs.find(parent_run_id=run_id, limit=_PAGE)]
     total = NO_COST
     for name in (run_id, *below):

@@ -1,4 +1,4 @@
-"""The story of one edit, from the journal: prompt, what the agent said, the call, its task, checks, review, approval, cost."""
+"""History of one edit from the journal: prompt, message, call, task, tests, reviews, approvals and cost."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _SAID = ("said", "agent.text")
 _CALLS = ("call", "agent.tool")
 _RESULTS = ("result", "agent.result")
 _LOOKED_AHEAD = 200
-# A command that runs tests, as agents type it.
+# Commands that run tests.
 _TESTS = re.compile(
     r"\b(pytest|unittest|tox|nox|(npm|yarn|pnpm|bun)( run)? test|jest|vitest|cargo (nextest|test)|go test|make (test|check)\S*"
     r"|ctest|rspec|rake test|mvn \S*test|gradlew? \S*test|dotnet test|phpunit|mix test|swift test)\b"
@@ -34,7 +34,7 @@ _MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, kw_only=True)
 class TestCommand:
-    """A command that ran tests after the edit. `outcome` is None while it has no result."""
+    """Command that ran tests after the edit. `outcome` is None while it has no result."""
 
     command: str
     entry: str
@@ -43,7 +43,7 @@ class TestCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class EditStory:
-    """What is recorded about one edit. A field is None or empty where nothing is recorded."""
+    """Records about one edit. A field without a record is None or empty."""
 
     edit: "Edit"
     run: "Run | None" = None
@@ -68,7 +68,7 @@ class EditStory:
         return found if isinstance(found, str) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         edit = self.edit
         return {
             "edit": edit.id,
@@ -103,7 +103,7 @@ def _entry_data(entry: "Entry | None") -> dict[str, Any] | None:
 
 
 def story_of(log: "Decklog", edit: "Edit") -> EditStory:
-    """Collect what the log has about an edit."""
+    """Collect the log's records about an edit."""
     run, task = _run_of(log, edit.run_id), _task_of(log, edit.task_id)
     if run is None:
         return EditStory(edit=edit, task=task)
@@ -152,12 +152,12 @@ def _find_call(log: "Decklog", run_id: str, call_id: str | None) -> "Entry | Non
 
 
 def _latest_before(log: "Decklog", run_id: str, subtypes: tuple[str, ...], edit: "Edit", call: "Entry | None") -> "Entry | None":
-    """Return the newest entry of some subtypes that is not later than the call, or than the edit."""
+    """Return the newest entry of the subtypes before the call, or up to the time of the edit."""
     until = edit.edited_at if call is None else call.at
     pages = (log.journal.find(run_id, subtype=name, until=until + _MOMENT, limit=_PAGE) for name in subtypes)
     found = [entry for page in pages for entry in page]
     if call is not None:
-        # Entries of one moment are told apart by their order.
+        # Entries of the same moment are ordered by their sequence number.
         found = [entry for entry in found if (entry.at, entry.seq) < (call.at, call.seq)]
     return max(found, key=lambda entry: (entry.at, entry.seq), default=None)
 

@@ -1,6 +1,6 @@
-"""Sessions of Entire's branch: transcripts are imported as those of the agent's own folder are, with the commits that name them.
+"""Import of sessions from Entire's branch: their transcripts, and the commits that name them.
 
-Entire records files, not lines: no line gets an origin by this.
+Entire records files, not lines, so the import gives no line an origin.
 """
 
 import os
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.provenance.git import GitRepository
 
-# Programs whose transcripts are files of JSON lines.
+# Programs whose transcripts are JSON Lines files.
 _READABLE = ("claude", "codex", "gemini")
-# Older versions put the day before the agent's own id.
+# Older versions put the date before the agent's session id.
 _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}-")
 CHECKPOINT = "checkpoint.entire"
 
 
 @dataclass
 class EntireSummary:
-    """What an import of Entire's branch recorded."""
+    """Result of an import of Entire's branch."""
 
     checkpoints: int = 0
     sessions: set[str] = field(default_factory=set)
@@ -39,12 +39,12 @@ class EntireSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {**vars(self), "sessions": sorted(self.sessions)}
 
 
 def import_entire(repo: "GitRepository", log: "Decklog", spool: "Spool", *, dry_run: bool = False) -> EntireSummary:
-    """Import all sessions of Entire's branch, and the commits of each."""
+    """Import all sessions of Entire's branch with their commits."""
     summary = EntireSummary()
     for checkpoint in read_checkpoints(repo):
         summary.checkpoints += 1
@@ -84,7 +84,7 @@ def _take_transcript(
 
 
 def _link(log: "Decklog", checkpoint: EntireCheckpoint, session: EntireSession, summary: EntireSummary) -> None:
-    """Append the checkpoint's files and commits to the session's run, which is added where no transcript was read."""
+    """Append the checkpoint's files and commits to the session's run. Create the run if no transcript was read."""
     run_id = _ensure_run(log, session)
     payload = {"checkpoint": checkpoint.id, "commits": list(checkpoint.commits), "files": list(session.files or checkpoint.files)}
     named = ", ".join(commit[:10] for commit in checkpoint.commits) or "no commit"

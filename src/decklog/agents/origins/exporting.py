@@ -1,6 +1,6 @@
-"""Attribution of commits as Git AI notes and Agent Trace records.
+"""Export of commit attribution as Git AI notes and Agent Trace records.
 
-Only certain lines are attested: those of one session or one known person. Prompts are left out unless they are requested.
+Only certain lines are attested: those of one session or one known person. Prompts are left out unless requested.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from decklog.provenance.git import GitRepository
     from decklog.provenance.history import CommitChanges, FileChange
 
-# The field of a note's metadata by which a later export knows its own notes.
+# Metadata field that marks notes written by Decklog.
 WRITTEN_BY = "written_by"
 _OURS = "decklog"
 _NO_COMMIT = "0" * 40
@@ -44,7 +44,7 @@ _TYPES = {"agent": ContributorType.AI, "person": ContributorType.HUMAN, "mixed":
 
 @dataclass
 class ExportSummary:
-    """What an export wrote, and what it left out."""
+    """Result of an export."""
 
     commits: int = 0
     written: int = 0
@@ -58,13 +58,13 @@ class ExportSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         lists = {name: sorted(getattr(self, name)) for name in ("sessions", "models", "people")}
         return {**vars(self), "lines": dict(self.lines), **lists}
 
 
 class NoteExport:
-    """Builds the notes and records of commits."""
+    """Builder of notes and records for commits."""
 
     def __init__(self, repo: "GitRepository", log: "Decklog", *, prompts: bool = False) -> None:
         self._repo = repo
@@ -76,14 +76,14 @@ class NoteExport:
         self.summary = ExportSummary()
 
     def notes(self, revisions: str) -> Iterator[tuple[str, AuthorshipNote]]:
-        """Yield the commits that have attested lines, each with its note."""
+        """Yield each commit with attested lines, with its note."""
         for commit, files in self._attributed(revisions):
             note = self._note(commit, files)
             if note.files:
                 yield commit.commit, note
 
     def records(self, revisions: str) -> Iterator[TraceRecord]:
-        """Yield an Agent Trace record for each commit that has attributed lines."""
+        """Yield an Agent Trace record for each commit with attributed lines."""
         for commit, files in self._attributed(revisions):
             found = {file.path: tuple(self._conversations(ranges)) for file, ranges in files}
             found = {path: conversations for path, conversations in found.items() if conversations}
@@ -120,7 +120,7 @@ class NoteExport:
         return note
 
     def _attest(self, note: AuthorshipNote, one: "LineRange") -> str | None:
-        """Return the key of a range, whose session or person is put into the note; None for lines that are not certain."""
+        """Add the session or person of a range to the note and return the key; None for uncertain lines."""
         self.summary.lines[one.origin.kind] += one.end - one.start + 1
         if one.origin.kind == "person" and one.origin.person:
             self.summary.people.add(one.origin.person)
@@ -177,7 +177,7 @@ class NoteExport:
 
 
 def session_in_address(address: str | None) -> str | None:
-    """Return the session that an address of an exported conversation names; None for another address."""
+    """Return the session in the address of an exported conversation; None for other addresses."""
     if address is None or not address.startswith(_SESSION_ADDRESS):
         return None
     return address.removeprefix(_SESSION_ADDRESS)
@@ -186,7 +186,7 @@ def session_in_address(address: str | None) -> str | None:
 def export_notes(
     repo: "GitRepository", log: "Decklog", revisions: str, *, prompts: bool = False, force: bool = False, dry_run: bool = False
 ) -> ExportSummary:
-    """Write Git AI notes of commits. A note of another tool is kept, unless it is to be replaced."""
+    """Write Git AI notes for commits. Notes of other tools are kept unless `force` is set."""
     export = NoteExport(repo, log, prompts=prompts)
     known = dict(read_notes(repo))
     new: dict[str, str] = {}
@@ -213,7 +213,7 @@ def _is_ours(text: str) -> bool:
 
 
 def what_is_published(repo: "GitRepository") -> ExportSummary:
-    """Collect what a push of the notes ref publishes, from all notes that can be read."""
+    """Summarize what a push of the notes ref publishes."""
     found = ExportSummary()
     for commit, text in read_notes(repo, ref=AI_REF):
         try:

@@ -1,7 +1,7 @@
-"""Attribution of other tools as edits of the log.
+"""Import of other tools' attribution as edits.
 
-A note names lines of a commit's file. The file is written once more without these lines, so that the difference between both
-is what the session wrote. A file for which git's diff does not find exactly the named lines is left out: its lines stay unknown.
+A note names lines of a file in a commit. The import writes the file without these lines, so that the difference is what the
+session wrote. A file is left out if git's diff does not find exactly the named lines.
 """
 
 from collections import Counter
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from decklog.provenance.formats.ranges import Span
     from decklog.provenance.git import GitRepository
 
-# Keeps the contents that imported edits refer to.
+# Ref that keeps the contents of imported edits from garbage collection.
 _REF = "refs/decklog/imports"
 _UNKNOWN_MODEL = "unknown"
 
 
 @dataclass(frozen=True)
 class Author:
-    """Who another tool names for lines: one or several sessions, or a person. `model` is that of the first session."""
+    """Author of lines in another tool: sessions or a person. `model` is that of the first session."""
 
     sessions: tuple[str, ...] = ()
     person: str | None = None
@@ -45,7 +45,7 @@ class Author:
 
 @dataclass
 class ImportSummary:
-    """What an import recorded, and what it left out with the reason."""
+    """Result of an import; `left_out` has the reasons."""
 
     commits: int = 0
     files: int = 0
@@ -56,14 +56,14 @@ class ImportSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {**vars(self), "lines": dict(self.lines), "sessions": sorted(self.sessions)}
 
 
 def import_notes(
     repo: "GitRepository", log: "Decklog", *, commits: "Container[str] | None" = None, dry_run: bool = False
 ) -> ImportSummary:
-    """Import the Git AI notes of a repository, or of some commits."""
+    """Import the Git AI notes of a repository, or of the given commits."""
     taken = _AttributionImport(repo, log, dry_run)
     for commit, text in read_notes(repo):
         if commits is not None and commit not in commits:
@@ -92,7 +92,7 @@ def import_traces(
 
 
 def _authors_of(note: AuthorshipNote, path: str) -> "Iterator[tuple[Span, Author]]":
-    """Yield the ranges of a file that have certain authors; a range with an unknown key has none."""
+    """Yield the ranges of a file with certain authors; skip ranges with an unknown key."""
     for span, keys in note.spans_of(path):
         sessions = [note.session_of(key) for key in keys]
         if all(one is not None for one in sessions):
@@ -104,7 +104,7 @@ def _authors_of(note: AuthorshipNote, path: str) -> "Iterator[tuple[Span, Author
 
 
 def _traced_authors(record: TraceRecord, path: str) -> "Iterator[tuple[Span, Author]]":
-    """Yield the ranges of conversations that name their session; a human contributor has no name in this format."""
+    """Yield the ranges of conversations that name their session. The format has no names for people."""
     for one in record.files[path]:
         if one.contributor is not ContributorType.AI or one.url is None:
             continue
@@ -138,7 +138,7 @@ class _AttributionImport:
     def _take_file(
         self, commit: str, path: str, authors: "list[tuple[Span, Author]]", head: str | None, at: datetime
     ) -> str | None:
-        """Record one file; return why it was left out."""
+        """Record one file; return the reason if it is left out."""
         blob = self._repo.blob_at(commit, path)
         if blob is None:
             return "the commit has no such file"
@@ -162,7 +162,7 @@ class _AttributionImport:
         return self._record(commit, path, steps, head, at)
 
     def _unknown_lines(self, commit: str, path: str, by_author: dict[Author, set[int]]) -> dict[Author, set[int]]:
-        """Return the lines whose origin the log does not know: its own evidence counts more than a note."""
+        """Return the lines without a known origin in the log, whose own evidence takes precedence over a note."""
         attribution = Attribution(self._repo, self._log)
         found = {
             author: {line for line in numbers if attribution.in_commit(commit, path, line).kind == "unknown"}
@@ -204,7 +204,7 @@ class _AttributionImport:
         self._log.edits.record(self._repo.identity, path, old_blob=old, new_blob=new, head=head, edited_at=at, **whose)
 
     def _keep(self, commit: str, blobs: list[str]) -> None:
-        """Keep contents from git's garbage collection."""
+        """Protect contents from git's garbage collection."""
         rows = "".join(f"100644 blob {blob}\t{number}\n" for number, blob in enumerate(blobs))
         tree = self._repo.call("mktree", given=rows.encode()).decode().strip()
         tip = self._repo.resolve(_REF)
@@ -213,7 +213,7 @@ class _AttributionImport:
         self._repo.call("update-ref", _REF, made, tip or "0" * len(made))
 
     def _ensure_run(self, session: str, model: str | None, at: datetime) -> str:
-        """Return the run of a session, which is added where nobody recorded it."""
+        """Return the run of a session; create the run if it does not exist."""
         program, _, conversation = session.partition(":")
         run_id = run_of_session(program, conversation)
         try:
@@ -228,7 +228,7 @@ class _AttributionImport:
 
 
 def _lines_by_author(authors: "list[tuple[Span, Author]]") -> dict[Author, set[int]]:
-    """Return the lines of each author, in the order of their first lines. A line with two authors belongs to both."""
+    """Return the lines of each author, ordered by first line. A line with two authors belongs to both."""
     of_line: dict[int, list[Author]] = {}
     for (start, end), author in authors:
         for line in range(start, end + 1):
@@ -241,7 +241,7 @@ def _lines_by_author(authors: "list[tuple[Span, Author]]") -> dict[Author, set[i
 
 
 def _joined(authors: list[Author]) -> Author | None:
-    """Return one author for several of one line; None where a person is among them, who can't be mixed with a session."""
+    """Merge the authors of one line; return None if a person is among several."""
     if len(authors) == 1:
         return authors[0]
     if any(one.person for one in authors):
@@ -252,9 +252,9 @@ def _joined(authors: list[Author]) -> Author | None:
 def _contents(
     lines: list[bytes], by_author: dict[Author, set[int]], *, is_ended: bool
 ) -> Iterator[tuple[Author | None, set[int], bytes]]:
-    """Yield the file without all named lines, and then with those of one author after the other.
+    """Yield the file without all named lines, then with the lines of one author after the other.
 
-    A line that is missing is replaced by one that no file has, so that git's diff compares lines in their places.
+    A missing line is replaced by a unique placeholder, so that git's diff compares lines at their positions.
     """
     present = set(range(1, len(lines) + 1)) - {line for numbers in by_author.values() for line in numbers}
     for author, numbers in ((None, set[int]()), *by_author.items()):

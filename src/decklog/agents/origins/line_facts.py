@@ -1,4 +1,4 @@
-"""What is known about a line as short labelled texts, for terminals, agents and pages."""
+"""Facts about a line as short labelled texts, for terminals, agents and web pages."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ _MOST_APPROVALS = 2
 
 
 class LineFact(NamedTuple):
-    """A text with its label. `entry` is the journal entry behind it."""
+    """A labelled text. `entry` is the id of its journal entry."""
 
     label: str
     text: str
@@ -25,7 +25,7 @@ class LineFact(NamedTuple):
 
 
 def facts_of(story: "LineStory") -> Iterator[LineFact]:
-    """Yield what is known about a line, in the order in which a person asks."""
+    """Yield the facts about a line, most important first."""
     line = story.line
     yield LineFact("origin", origin_text(story.origin))
     for one in story.stories:
@@ -75,7 +75,7 @@ def _entry_facts(label: str, entry: "Entry | None") -> Iterator[LineFact]:
 
 
 def origin_text(origin: "Origin") -> str:
-    """Return an origin in words."""
+    """Return an origin as text."""
     if origin.kind == "agent":
         return f"agent {' + '.join(origin.sessions)}"
     if origin.kind == "mixed":
@@ -84,7 +84,7 @@ def origin_text(origin: "Origin") -> str:
 
 
 def cost_text(cost: "WorkCost") -> str:
-    """Return a cost in dollars, or that its calls have no known price."""
+    """Return a cost in dollars, or "unpriced" if no call has a known price."""
     if not cost.microdollars and cost.unpriced_calls:
         return "unpriced"
     return dollars(cost.microdollars)

@@ -1,4 +1,4 @@
-"""Why a line is as it is: its origin, the story of the edit behind it, its commit, the line before it, and what came after."""
+"""History of one line: its origin and edit, its commit, the lines that it replaced, and later changes."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from decklog.provenance.attribution import Origin
     from decklog.provenance.git import GitRepository
 
-# Lines of an earlier version that are worth a look.
+# Show at most this number of replaced lines.
 _MOST_PREVIOUS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaterChange:
-    """The commit that changed or removed a line later."""
+    """Commit that later changed or removed a line."""
 
     commit: str
     author: str
@@ -30,10 +30,10 @@ class LaterChange:
 
 @dataclass(frozen=True, kw_only=True)
 class LineStory:
-    """What is known about one line. `previous` has the lines that it replaced, each with its origin."""
+    """Records about one line. `previous` has the lines that it replaced, each with its origin."""
 
     line: BlamedLine
-    # As the file is named now; the line's own path is that in its commit.
+    # Current name of the file; `line.path` is the name in the line's commit.
     path: str
     stories: list[EditStory] = field(default_factory=list)
     previous: list[BlamedLine] = field(default_factory=list)
@@ -41,7 +41,7 @@ class LineStory:
 
     @property
     def origin(self) -> "Origin":
-        """Who wrote the line."""
+        """Origin of the line."""
         return self.line.origin
 
     @property
@@ -50,7 +50,7 @@ class LineStory:
         return self.line.commit != UNCOMMITTED
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {
             **_line_data(self.line),
             "path": self.path,
@@ -73,7 +73,7 @@ def _author(line: BlamedLine) -> str:
 
 
 def explain_line(repo: "GitRepository", log: "Decklog", path: str, number: int, rev: str | None = None) -> LineStory:
-    """Collect what is known about a line of a file, in the worktree or at a revision."""
+    """Collect the records about a line of a file, in the worktree or at a revision."""
     line = _blame_line(repo, log, path, number, rev)
     edits = [log.edits.get(edit) for edit in line.origin.edits]
     return LineStory(
@@ -99,7 +99,7 @@ def _blame_line(repo: "GitRepository", log: "Decklog", path: str, number: int, r
 
 
 def _previous_lines(repo: "GitRepository", log: "Decklog", path: str, line: BlamedLine) -> list[BlamedLine]:
-    """Return the lines that a line replaced, from the commit below its own."""
+    """Return the lines that a line replaced, from the parent commit."""
     rev: str | None = "HEAD"
     change, number = None, line.final_line
     if line.commit == UNCOMMITTED:
@@ -120,13 +120,13 @@ def _file_of(commit: CommitChanges, path: str) -> FileChange | None:
 
 
 def _later_change(repo: "GitRepository", path: str, number: int, rev: str) -> LaterChange | None:
-    """Return the commit between a revision and HEAD that changed or removed a line of the revision."""
+    """Return the commit after a revision, up to HEAD, that changed or removed one of its lines."""
     try:
         out = repo.text("blame", "--reverse", "-s", "-l", f"-L{number},{number}", f"{rev}..HEAD", "--", path)
         last = out.split(" ")[0].lstrip("^")
         after = repo.text("rev-list", "--ancestry-path", "--reverse", f"{last}..HEAD", "--", path).split()
     except GitFailed:
-        # The revision is HEAD, or not below it: nothing came later.
+        # The revision is HEAD or no ancestor of it, so nothing came later.
         return None
     if not after:
         return None

@@ -1,4 +1,4 @@
-"""Notes of a commit that a forge made by a squash or rebase merge, from what is known about the merged commits."""
+"""Notes for the result of a squash or rebase merge, from the notes of the merged commits."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def attribute_merged(repo: "GitRepository", log: "Decklog", merged: str, result: str, *, dry_run: bool = False) -> ExportSummary:
-    """Write the note of a merge's result from the notes of the merged commits BASE..HEAD, and from what the log knows."""
+    """Write the note of a merge's result from the notes of the commits BASE..HEAD and from the log."""
     base, dots, head = merged.partition("..")
     if not dots or not base or not head:
         raise Invalid(f"{merged!r} is not BASE..HEAD", field="merged")

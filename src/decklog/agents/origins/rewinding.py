@@ -1,4 +1,4 @@
-"""Restore a worktree to a snapshot. The present state is saved first, and only files of the worktree change."""
+"""Restoring of a worktree to a snapshot. The current state is saved first; only files of the worktree change."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from decklog.provenance.git import GitRepository
     from decklog.stores.provenance.edits import WorktreeSnapshot
 
-# The session under which states are saved that a rewind replaced.
+# Session name of the states that a rewind saves.
 SAVED = "decklog:rewind"
 _PAGE = 200
 _SUBMODULE = "160000"
@@ -26,7 +26,7 @@ _FEWEST_DIGITS = 7
 
 @dataclass(frozen=True, kw_only=True)
 class FileRestore:
-    """A file that a rewind writes (`M`), adds (`A`) or deletes (`D`)."""
+    """A file that a rewind modifies (`M`), adds (`A`) or deletes (`D`)."""
 
     path: str
     status: str
@@ -34,7 +34,7 @@ class FileRestore:
 
 @dataclass(frozen=True, kw_only=True)
 class RewindPlan:
-    """What a rewind does. `left_out` maps files that no snapshot has to reasons; `saved` is the way back, once it is done."""
+    """Planned changes of a rewind. `left_out` maps skipped files to reasons; `saved` is the snapshot to return to."""
 
     target: "WorktreeSnapshot"
     files: list[FileRestore]
@@ -44,7 +44,7 @@ class RewindPlan:
     resume: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         target = self.target
         return {
             "snapshot": target.id,
@@ -73,7 +73,7 @@ def snapshots_of(repo: "GitRepository", log: "Decklog") -> "Iterator[WorktreeSna
 
 
 def find_snapshot(repo: "GitRepository", log: "Decklog", name: str | None) -> "WorktreeSnapshot":
-    """Return the snapshot that a name means: a snapshot, a turn, an entry or a commit; without one, the last turn's start."""
+    """Return the snapshot for a snapshot id, turn, entry or commit; by default the start of the last turn."""
     found = _by_name(repo, log, name) if name is not None else _last_start(repo, log)
     if found is None:
         what = "no turn of an agent is recorded here" if name is None else f"no snapshot of this worktree fits {name}"
@@ -101,7 +101,7 @@ def _by_name(repo: "GitRepository", log: "Decklog", name: str) -> "WorktreeSnaps
 
 
 def _before(repo: "GitRepository", log: "Decklog", run_id: str, at: "datetime") -> "WorktreeSnapshot | None":
-    """Return the newest snapshot of a run that is not later than a moment."""
+    """Return the newest snapshot of a run up to a moment."""
     return next((one for one in snapshots_of(repo, log) if one.run_id == run_id and one.taken_at <= at), None)
 
 
@@ -130,7 +130,7 @@ def rewind(
 def _changes(
     repo: "GitRepository", present: str, target: "WorktreeSnapshot", files: Sequence[str]
 ) -> tuple[list[FileRestore], dict[str, str]]:
-    """Return the files that differ between two snapshots; those that one of them skipped stay as they are."""
+    """Return the files that differ between two snapshots. Files that one of them skipped stay unchanged."""
     words = ("--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", "--raw", present, target.commit_id, "--", *files)
     parts = os.fsdecode(repo.call(*words)).split("\0")[:-1]
     found: list[FileRestore] = []
@@ -147,7 +147,7 @@ def _changes(
 
 
 def _save(log: "Decklog", present: "dict[str, Any]") -> str:
-    """Record the present state, and return the snapshot that leads back to it."""
+    """Record the current state and return the id of its snapshot."""
     record_captured(log, present, session=SAVED)
     keep_objects(SAVED, [present])
     commit = present["snapshot"]["commit"]
@@ -155,7 +155,7 @@ def _save(log: "Decklog", present: "dict[str, Any]") -> str:
 
 
 def _restore(repo: "GitRepository", commit: str, files: list[FileRestore]) -> None:
-    """Write files of a commit by a private index, and delete those that it does not have."""
+    """Write files of a commit through a private index, and delete those that it lacks."""
     for file in files:
         if file.status == "D":
             _delete(repo.top, file.path)
@@ -170,7 +170,7 @@ def _restore(repo: "GitRepository", commit: str, files: list[FileRestore]) -> No
 
 
 def _delete(top: str, path: str) -> None:
-    """Delete a file, and the folders that are empty without it."""
+    """Delete a file, and the folders that become empty."""
     whole = os.path.join(top, path)
     if not os.path.lexists(whole):
         return
@@ -182,7 +182,7 @@ def _delete(top: str, path: str) -> None:
 
 
 def _resume(log: "Decklog", session: str) -> str | None:
-    """Return the command that goes on with a session; None where there is none."""
+    """Return the command that resumes a session, or None."""
     try:
         return find_session(log, session.partition(":")[2]).resume
     except NotFound:

@@ -1,4 +1,4 @@
-"""Lines that commits wrote, and those that are still there, by origin, with what the kept ones cost."""
+"""Statistics of written and surviving lines by origin, with their cost."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from decklog.provenance.git import GitRepository
     from decklog.provenance.history import CommitChanges
 
-# A run and a task whose cost is shared among the lines that they wrote.
+# A run and a task whose cost is divided among their lines.
 Work = tuple[str, str | None]
 
 
 class StatisticsKey(StrEnum):
-    """What rows are about."""
+    """Grouping of the rows."""
 
     AGENT = "agent"
     MODEL = "model"
@@ -37,7 +37,7 @@ class StatisticsKey(StrEnum):
 
 @dataclass
 class StatisticsRow:
-    """Lines of one key: written in the range of commits, and kept at its end, by kind of origin."""
+    """Lines of one key by kind of origin: written in the range of commits, and kept at its end."""
 
     key: str
     written: Counter[str] = field(default_factory=Counter)
@@ -48,12 +48,12 @@ class StatisticsRow:
 
     @property
     def cost_per_kept_line(self) -> int | None:
-        """Microdollars for each agent's line that was kept; None without one."""
+        """Cost in microdollars per kept line of an agent; None without such a line."""
         kept = self.kept["agent"] + self.kept["mixed"]
         return round(self.microdollars / kept) if kept else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {
             "key": self.key,
             "written": self.written.total(),
@@ -68,7 +68,7 @@ class StatisticsRow:
 
 @dataclass
 class LineStatistics:
-    """Statistics of a range of commits. `missing` counts lines that are unknown because objects are gone."""
+    """Statistics of a range of commits. `missing` counts lines that are unknown because git objects are gone."""
 
     revisions: str
     by: StatisticsKey
@@ -78,12 +78,12 @@ class LineStatistics:
     missing: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         own = {"revisions": self.revisions, "by": self.by.value, "commits": self.commits, "missing": self.missing}
         return {**own, "rows": [row.as_dict() for row in self.rows], "total": self.total.as_dict()}
 
     def as_markdown(self) -> str:
-        """Return a table for a pull request."""
+        """Return a Markdown table for a pull request."""
         heads = [self.by.value, "written", "kept", *KINDS, "cost", "per kept line"]
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
         lines += [cells_of(row) for row in [*self.rows, self.total]]
@@ -91,7 +91,7 @@ class LineStatistics:
 
 
 def cells_of(row: StatisticsRow) -> list[str]:
-    """Return a row as texts: counts of written lines by origin, and money."""
+    """Return the cells of a row: counts of written lines by origin, and costs."""
     per_line = row.cost_per_kept_line
     has_agent = bool(row.work)
     return [
@@ -105,7 +105,7 @@ def cells_of(row: StatisticsRow) -> list[str]:
 
 
 def collect_statistics(repo: "GitRepository", log: "Decklog", revisions: str, by: StatisticsKey) -> LineStatistics:
-    """Count the lines of a range `A..B`, or of all commits up to one."""
+    """Count the lines of a range `A..B`, or of all commits up to a revision."""
     return _Collector(repo, log, by).collect(revisions)
 
 
@@ -116,7 +116,7 @@ class _Collector:
         self._by = by
         self._origins = CommitOrigins(repo, log)
         self._rows: dict[str, StatisticsRow] = {}
-        # The row and the kind of each line that a commit added, by commit and path.
+        # Row key and origin kind of each added line, by commit and path.
         self._lines: dict[tuple[str, str], dict[int, tuple[str, str]]] = {}
         self._edit = lru_cache(maxsize=None)(log.edits.get)
         self._model = lru_cache(maxsize=None)(self._load_model)
@@ -191,14 +191,14 @@ class _Collector:
             return task_id
 
     def _count_kept(self, commits: "list[CommitChanges]", span: str, end: str) -> None:
-        """Count the lines at the end of the range that its commits added."""
+        """Count the lines that the range's commits added and that still exist at its end."""
         survival = Survival(self._repo, lambda commit, file, line: self._lines[commit.commit, file.path][line])
         tip = self._repo.resolve(f"{end}^{{commit}}")
         for (key, kind), count in survival.count(commits, span, str(tip)).items():
             self._rows[key].kept[kind] += count
 
     def _share_costs(self) -> None:
-        """Share the cost of each session or task among rows, by the lines that they have of it."""
+        """Divide the cost of each session or task among rows, in proportion to their lines."""
         lines: Counter[Work] = sum((row.work for row in self._rows.values()), Counter())
         for work, whole in lines.items():
             cost = self._cost(work)

@@ -1,1 +1,1 @@
-"""Writes into the settings of agents' programs what makes them tell Decklog what they do, and takes it out again."""
+"""Installation and removal of Decklog's hooks and servers in the settings of coding agents."""

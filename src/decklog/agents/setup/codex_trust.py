@@ -1,6 +1,6 @@
-"""The trust that Codex asks for before it runs a hook: the hash of each has to stand in its settings.
+"""Trust entries for Decklog's hooks in Codex's settings: Codex runs only hooks whose hash is listed there.
 
-Only Codex knows how the hash is made, so Codex is asked; what it answers is written down when the user said yes.
+Only Codex can compute the hash, so Decklog asks Codex for it. The entries are written if the user agreed.
 """
 
 import json
@@ -32,7 +32,7 @@ _TABLE = re.compile(
 
 @dataclass(frozen=True)
 class ListedHook:
-    """A hook as Codex sees it."""
+    """A hook in Codex's list."""
 
     key: str
     hash: str
@@ -42,7 +42,7 @@ class ListedHook:
 
 
 def listed(executable: str, project: str, environment: "Mapping[str, str]") -> list[ListedHook]:
-    """Ask Codex which hooks of ours it knows in a project."""
+    """Return Decklog's hooks that Codex lists for a project."""
     try:
         process = subprocess.Popen(
             [executable, "app-server"],
@@ -56,7 +56,7 @@ def listed(executable: str, project: str, environment: "Mapping[str, str]") -> l
         raise Unavailable(f"{executable} can't be run: {problem.strerror}", hint=BY_HAND) from None
     assert process.stdin is not None
     assert process.stdout is not None
-    # One that does not answer is ended, which ends the reading.
+    # Kill a process that does not answer; this also ends the reading.
     limit = Timer(_SECONDS, process.kill)
     limit.start()
     try:
@@ -89,7 +89,7 @@ def _asked(to: "IO[bytes]", back: "IO[bytes]", project: str) -> "dict[str, Any]"
 
 
 def _hook(told: "Any") -> ListedHook | None:
-    # A plugin's hooks find out by themselves who calls.
+    # A plugin's hooks detect the calling program at run time.
     if not isinstance(told, dict) or program_called({"command": told.get("command")}) not in ("codex", "$program"):
         return None
     is_trusted = told.get("trustStatus") in ("trusted", "managed")
@@ -100,7 +100,7 @@ def _hook(told: "Any") -> ListedHook | None:
 
 @dataclass(frozen=True)
 class CodexTrust(FilePart):
-    """Tables of Codex's settings, one for each of our hooks in a file; comments and everything else stay as they are."""
+    """Tables in Codex's settings, one for each of Decklog's hooks in a file; all other text stays unchanged."""
 
     path: str
     hooks_file: str
@@ -143,7 +143,7 @@ class CodexTrust(FilePart):
         return _TABLE.sub(lambda table: "" if self._is_own(table) else table[0], text)
 
     def states(self, text: str) -> "dict[str, Any]":
-        """Return what Codex's settings say of hooks; refuse a file that it could not read."""
+        """Return the hook states in Codex's settings; raise Invalid for a file that is not TOML."""
         try:
             hooks = tomllib.loads(text.removeprefix("\ufeff")).get("hooks", {})
         except tomllib.TOMLDecodeError as problem:
@@ -154,7 +154,7 @@ class CodexTrust(FilePart):
 
 
 def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> CodexTrust | None:
-    """Return the entries for our hooks in Codex's settings, other entries unchanged; None if it lists no hook of ours."""
+    """Return the missing trust entries for our hooks; None if Codex lists no hook of ours."""
     ours = {hook.key: hook.hash for hook in hooks if files.real(hook.path) == files.real(hooks_file)}
     if not ours:
         return None

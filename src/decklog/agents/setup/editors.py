@@ -1,4 +1,4 @@
-"""Editors that start agents by the Agent Client Protocol: each gets an entry in which Decklog stands before the agent."""
+"""Editors that use the Agent Client Protocol: each gets an entry that starts the agent through `decklog acp`."""
 
 import json
 import os
@@ -20,12 +20,12 @@ _SERVERS = "agent_servers"
 
 @dataclass(frozen=True)
 class EditorAgent:
-    """An agent that speaks the protocol, and how it is started."""
+    """An agent with support for the protocol, and its command."""
 
     name: str
     title: str
     command: tuple[str, ...]
-    # How to get it.
+    # Command that installs the agent.
     source: str
 
 
@@ -42,7 +42,7 @@ AGENTS = {
 
 @dataclass(frozen=True)
 class EditorEntry:
-    """What an editor shows, and the words that it starts: absolute, since editors begin with a poor path."""
+    """Title and command of an editor entry. Paths are absolute, because editors start with a minimal PATH."""
 
     title: str
     words: tuple[str, ...]
@@ -51,7 +51,7 @@ class EditorEntry:
 def entries(
     names: tuple[str, ...], call: tuple[str, ...], environment: "Mapping[str, str]", *, is_enforced: bool = False
 ) -> list[EditorEntry]:
-    """Return an entry for each agent that was named, or else for each that is on the path."""
+    """Return an entry for each named agent, or for each agent on the PATH if none is named."""
     path = environment.get("PATH", os.defpath)
     found = {agent.name: shutil.which(agent.command[0], path=path) for agent in AGENTS.values()}
     for name in names:
@@ -78,11 +78,11 @@ def is_ours(entry: "Any") -> bool:
 
 @dataclass(frozen=True)
 class Servers(FilePart):
-    """Entries below `agent_servers`, as Zed and JetBrains keep them."""
+    """Entries below `agent_servers`, as in the settings of Zed and JetBrains."""
 
     path: str
     agents: tuple[EditorEntry, ...]
-    # Zed wants to be told that the agent is not one of its own.
+    # Zed requires a type for agents that are not built in.
     kind: str | None = None
 
     @property
@@ -144,7 +144,7 @@ return agents
 
 
 def neovim_module(path: str, agents: tuple[EditorEntry, ...]) -> FilePart:
-    """Return a module for Neovim, whose settings are a program: only its user can put a line of it into them."""
+    """Return a Lua module for Neovim. The user must load it, because Neovim's settings are a program."""
     names = {f"{agent.title}, on record": agent.name for agent in AGENTS.values()}
     commands = {names[entry.title]: entry.words for entry in agents}
     rows = [f"  {name} = {{ {', '.join(map(_lua, words))} }}," for name, words in commands.items()]

@@ -1,4 +1,4 @@
-"""Looks whether agents' programs are set up, and proves with an event of its own that what they tell arrives in the log."""
+"""Checks of installed hooks, with a probe event that must arrive in the log."""
 
 import json
 import os
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _SECONDS = 10.0
 _SESSION = "decklog-doctor"
-# A probe belongs to no task, whatever the caller works on.
+# A probe belongs to no task, even if its caller has one.
 _OF_A_TASK = ("DECKLOG_RUN", "DECKLOG_RUN_ID", "DECKLOG_TASK", "DECKLOG_TASK_ID", "DECKLOG_FENCE")
 
 
 class SetupFindings:
-    """What was found, each with what mends it."""
+    """Findings, each with a fix."""
 
     def __init__(self) -> None:
         self.all: list[dict[str, str]] = []
@@ -41,7 +41,7 @@ class SetupFindings:
 
 
 def version_of(executable: str) -> str | None:
-    """Ask a program for its version; None when it does not answer in time."""
+    """Return the version of a program; None if it does not answer in time."""
     try:
         done = subprocess.run(
             [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
@@ -53,7 +53,7 @@ def version_of(executable: str) -> str | None:
 
 
 def registered(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> dict[str, str]:
-    """Say for each scope how the program's files stand to what should be in them."""
+    """Return the setup state of a program for each scope."""
     return {scope.value: _registered(program, settings[scope], findings) for scope in program.scopes}
 
 
@@ -96,9 +96,9 @@ def codex_trust(executable: str, project: str, environment: "Mapping[str, str]",
 
 
 def probe(program: str, setting: Setting, log: "Decklog", spool: "Spool", findings: SetupFindings) -> bool:
-    """Send an event as a program does, and look for it in the log."""
+    """Send an event as a program would, and check that it arrives in the log."""
     mark = f"probe {uuid.uuid4().hex}"
-    # A start takes in what waits before it answers, so what was told before it is in the log by then.
+    # SessionStart runs the intake before it answers, so the earlier event must be in the log then.
     for event, fields in (("Notification", {"message": mark}), ("SessionStart", {"source": "startup"})):
         problem = _send(program, setting, event, fields)
         if problem is not None:
@@ -130,14 +130,14 @@ def _send(program: str, setting: Setting, event: str, fields: dict[str, str]) ->
 
 
 def _is_there(log: "Decklog", run_id: str, mark: str, spool: "Spool") -> bool:
-    """Look for an entry, waiting a while for somebody else who takes events in just now."""
+    """Return whether an entry exists; wait a while for another process that runs the intake."""
     end = time.monotonic() + _SECONDS
     while True:
         try:
             if any(entry.body == mark for entry in log.journal.find(run_id, limit=20)):
                 return True
         except DecklogError:
-            # The run itself comes with its first event.
+            # The first event creates the run.
             pass
         if time.monotonic() > end or spool.is_empty:
             return False
@@ -145,7 +145,7 @@ def _is_there(log: "Decklog", run_id: str, mark: str, spool: "Spool") -> bool:
 
 
 def waiting_in(spool: "Spool", findings: SetupFindings) -> dict[str, int]:
-    """Count the events that wait beside the log, and those that found no room."""
+    """Return the number of waiting events and of dropped events."""
     counts = {name: len(spool.read(name)[0]) for name in spool.waiting()}
     dropped = counts.pop(DROPPED, 0)
     if dropped:
@@ -158,7 +158,7 @@ def waiting_in(spool: "Spool", findings: SetupFindings) -> dict[str, int]:
 
 
 def server_answers(setting: Setting, findings: SetupFindings) -> str:
-    """Start the MCP server as a program does, and say how many tools it offers."""
+    """Start the MCP server as a program would, and return how many tools it offers."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "decklog-doctor", "version": "1"}}
     lines: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
@@ -208,5 +208,5 @@ def _silent(why: str, findings: SetupFindings) -> str:
 
 
 def found_program(program: SupportedProgram, environment: "Mapping[str, str]") -> str | None:
-    """Return the path of a program that is installed."""
+    """Return the path of an installed program, or None."""
     return shutil.which(program.executable, path=environment.get("PATH", os.defpath)) if program.executable else None

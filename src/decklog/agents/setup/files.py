@@ -1,4 +1,4 @@
-"""Reads and replaces files that belong to other programs: whole or not at all, and never one that is not ours to change."""
+"""Atomic reading and replacing of other programs' files, with checks that this user may change them."""
 
 import os
 import shutil
@@ -18,12 +18,12 @@ _NOTHING = "Nothing was changed."
 
 
 def real(path: str) -> str:
-    """Return the file that a path leads to: a link stays, and what it points to is changed."""
+    """Return the target of a path. A symbolic link stays; its target is changed."""
     return os.path.realpath(os.path.expanduser(path))
 
 
 def read(path: str) -> str | None:
-    """Return a file's text with its line breaks as they are; None when there is no file."""
+    """Return the text of a file with its original line breaks; None if the file is missing."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
@@ -42,7 +42,7 @@ def read(path: str) -> str | None:
 
 
 def check_writable(path: str) -> None:
-    """Refuse a file that can't, or should not, be changed by this user, before anything is."""
+    """Raise an error, before anything changes, for a file that this user can't or should not change."""
     above = _existing_above(path)
     if above != path and not os.path.isdir(above):
         raise Conflict(f"{above} is no folder, so {path} can't be made", hint=f"Move it out of the way. {_NOTHING}", path=path)
@@ -66,7 +66,7 @@ def _existing_above(path: str) -> str:
 
 
 def replace(path: str, before: str | None, after: str | None) -> list[str]:
-    """Put another text in the place of the one that was read, or none; give the folders that had to be made."""
+    """Replace the text that was read, or delete the file; return the folders that were created."""
     made = [] if after is None else _make_folders(os.path.dirname(path))
     try:
         if after is None:
@@ -124,7 +124,7 @@ def _make_folders(folder: str) -> list[str]:
 
 
 def remove_folders(made: list[str]) -> None:
-    """Take away folders that were made for a file, as far as nobody put anything else into them."""
+    """Remove folders that were created for a file, if they are empty."""
     for folder in reversed(made):
         with suppress(OSError):
             os.rmdir(folder)

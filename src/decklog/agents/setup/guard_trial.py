@@ -1,4 +1,4 @@
-"""Tries the guard of an installed hook with a dangerous command, as the coding agent would call it."""
+"""Test of an installed hook's guard with a dangerous command, called as the coding agent would."""
 
 import json
 import os
@@ -16,18 +16,18 @@ from decklog.core.errors import DecklogError
 COMMAND = "rm -rf ~"
 _BLOCKED = 2
 _SECONDS = 30.0
-# The event of each program before a tool runs.
+# Events before a tool call, by program.
 _EVENTS = ("PreToolUse", "BeforeTool")
 _PLUGIN_CALL = re.compile(r"^const CALL = (\[.*\])$", re.MULTILINE)
 
 
 def tried(program: SupportedProgram, setting: Setting) -> dict[str, str | None]:
-    """Try every hook of a program that is installed in a scope; return what went wrong by file, None where it blocked."""
+    """Test every installed hook of a program in a scope; return the problem by file, None if the hook blocked it."""
     return {path: _problem(event, words, setting.environment) for path, event, words in _installed(program, setting)}
 
 
 def _installed(program: SupportedProgram, setting: Setting) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each file with a hook before tools, the event, and the words that the file has the program run."""
+    """Yield each file with a hook before tool calls, its event, and the command of the hook."""
     try:
         texts = [(part, files.read(files.real(part.path))) for part in program.parts(setting)]
         for part, text in texts:
@@ -48,7 +48,7 @@ def _words(handler: dict[str, object]) -> list[str]:
 
 
 def _problem(event: str, words: list[str], environment: Mapping[str, str]) -> str | None:
-    """Send the command to a hook, in a folder and with a log of its own; return None when the hook blocks it."""
+    """Send the command to a hook in a temporary folder with a temporary log; return None if it is blocked."""
     with tempfile.TemporaryDirectory(prefix="decklog-guard-", ignore_cleanup_errors=True) as folder:
         log = os.path.join(folder, "trial.db")
         open(log, "xb").close()

@@ -1,4 +1,4 @@
-"""Puts parts into files and takes them out: once and no more, all of them or none, and back to what was there before."""
+"""Installation and removal of file parts: idempotent, all or none, and restoring the original text."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SetupState(StrEnum):
-    """How a file stands to what should be in it."""
+    """Setup state of a file."""
 
     INSTALLED = "installed"
     DIFFERS = "differs"
@@ -23,14 +23,14 @@ class SetupState(StrEnum):
 
 @dataclass(frozen=True)
 class SetupStep:
-    """What is done to one file."""
+    """Planned change of one file."""
 
     part: "FilePart"
     path: str
     before: str | None
     after: str | None
     change: SetupChange | None = None
-    # Folders that were made for the file and go with it.
+    # Folders that were created for the file; they are removed with it.
     folders: tuple[str, ...] = ()
 
     @property
@@ -39,7 +39,7 @@ class SetupStep:
 
 
 def state_of(part: "FilePart") -> SetupState:
-    """Return how a part's file stands now."""
+    """Return the current state of a part's file."""
     text = files.read(files.real(part.path))
     present = part.present(text) if text else None
     if not present:
@@ -48,24 +48,24 @@ def state_of(part: "FilePart") -> SetupState:
 
 
 class Installer:
-    """Plans every step before the first is taken."""
+    """Planner of setup steps; all are planned before the first is carried out."""
 
     def __init__(self, kept: SavedChanges) -> None:
         self._kept = kept
 
     def putting_in(self, parts: "list[FilePart]") -> list[SetupStep]:
-        """Plan how the files come to have what is wanted; one that has it stays as it is, however it is written."""
+        """Plan the installation of parts. A file that already has its part stays unchanged, in any formatting."""
         return self._one_after_the_other(parts, self._put_in)
 
     def taking_out(self, parts: "list[FilePart]") -> list[SetupStep]:
-        """Plan how the files lose what is ours: back to what they were, or, when a person edited them, without our entries."""
-        # What was put in last goes first: so each finds the text that it made.
+        """Plan the removal of parts: restore the original text, or remove our entries if a person edited the file."""
+        # Remove in reverse order, so that each part finds the text it produced.
         return self._one_after_the_other(parts[::-1], self._take_out)
 
     def _one_after_the_other(
         self, parts: "list[FilePart]", plan: "Callable[[FilePart, str, str | None], SetupStep]"
     ) -> list[SetupStep]:
-        """Plan a step for each part, from the text that those before it leave behind."""
+        """Plan a step for each part, based on the text that earlier steps produce."""
         texts: dict[str, str | None] = {}
         steps = []
         for part in parts:
@@ -75,14 +75,14 @@ class Installer:
         return steps
 
     def carry_out(self, steps: list[SetupStep]) -> None:
-        """Take the steps, once it is known that each can be taken."""
+        """Carry out the steps, after checking that all files are writable."""
         for step in steps:
             if step.is_change:
                 files.check_writable(step.path)
         for step in steps:
             if step.is_change:
                 self._carry_out(step)
-        # One file's folder may hold another's until that is gone too.
+        # A folder may contain another file of ours until that file is removed too.
         gone = {folder for step in steps if step.after is None for folder in step.folders}
         files.remove_folders(sorted(gone, key=len))
 
@@ -92,7 +92,7 @@ class Installer:
         base, known = self._base(part, path, text)
         insertions = part.insertions(base)
         after = part.completed(base)
-        # What is ours must be found again in what was written, or it could never be taken out.
+        # Our part must be recognised in the new text, or it could never be removed.
         assert part.present(after) == part.wanted, path
         folders = known.folders if known else []
         return SetupStep(
@@ -104,7 +104,7 @@ class Installer:
         return SetupStep(part, path, text, base, folders=tuple(known.folders) if known else ())
 
     def _base(self, part: "FilePart", path: str, text: str | None) -> tuple[str | None, SetupChange | None]:
-        """Return a file's text as it was without us, and what is known of how it came to be."""
+        """Return a file's text without our part, and the saved change that produced the part."""
         if text is None:
             return None, None
         changes = self._kept.of(path, part.owner)
@@ -122,7 +122,7 @@ class Installer:
             self._kept.forget(step.path, step.part.owner)
             return
         owner = step.part.owner
-        # Until the file is written, what it is now must be known too.
+        # Until the file is written, the change that produced its current text is needed, too.
         earlier = [change for change in self._kept.of(step.path, owner) if step.before and change.after == digest(step.before)]
         self._kept.keep(step.path, owner, [step.change, *earlier])
         made = files.replace(step.path, step.before, step.after)

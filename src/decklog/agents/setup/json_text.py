@@ -1,6 +1,6 @@
-"""Edits JSON as text: what is ours is put in or taken out, and everything else stays as it is, byte for byte.
+"""Editing of JSON as text: our elements are inserted or removed, and all other bytes stay the same.
 
-Comments and commas after the last element are read too, since several programs take them in their settings.
+Comments and trailing commas are accepted, because several programs allow them in their settings.
 """
 
 import json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Path = Sequence[str | int]
 
-# Where in the text, and what is put in there.
+# An offset in the text, and the text to insert there.
 Insertion = tuple[int, str]
 
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
@@ -25,7 +25,7 @@ _DEPTH = 200
 
 
 class NotJson(Invalid):
-    """The text is no JSON, at a line that the message names."""
+    """Invalid JSON; the message names the line."""
 
     code = "not_json"
 
@@ -37,13 +37,13 @@ class Element:
     key: str | None
     start: int
     node: "Node"
-    # Where the comma after it stands.
+    # Offset of the comma after the element.
     comma: int | None = None
 
 
 @dataclass
 class Node:
-    """A value and where it stands; only objects and arrays have elements."""
+    """A value with its offsets; only objects and arrays have elements."""
 
     start: int
     end: int
@@ -51,24 +51,24 @@ class Node:
     elements: list[Element] = field(default_factory=list)
 
     def child(self, step: str | int) -> Element | None:
-        """Return an element; of two of the same name it is the last, as for whoever reads JSON."""
+        """Return an element; for duplicate names the last one, as JSON parsers do."""
         if isinstance(self.value, list) and isinstance(step, int):
             return self.elements[step] if 0 <= step < len(self.elements) else None
         return next((element for element in reversed(self.elements) if element.key == step), None)
 
 
 def parse(text: str) -> Node:
-    """Read a whole document."""
+    """Parse a whole document."""
     return _Reader(text).document()
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
-        # Some editors begin a file with a mark of its byte order.
+        # Some editors start a file with a byte order mark.
         self._place = 1 if text.startswith("\ufeff") else 0
         self._depth = 0
-        # Where comments end that take in the rest of their line.
+        # End offsets of comments that extend to the end of their line.
         self.line_comments: set[int] = set()
 
     def document(self) -> Node:
@@ -113,7 +113,7 @@ class _Reader:
         return node
 
     def _more(self, closing: str, node: Node) -> bool:
-        """Go on to the next element, if there is one."""
+        """Advance to the next element; return whether there is one."""
         self._skip()
         if node.elements and self._peek() == ",":
             node.elements[-1].comma = self._place
@@ -143,7 +143,7 @@ class _Reader:
         return self._text[self._place : self._place + 1]
 
     def _skip(self) -> None:
-        """Pass over blanks and comments."""
+        """Skip whitespace and comments."""
         while (self._peek() and self._peek() in _BLANK) or self._text.startswith(("//", "/*"), self._place):
             if self._peek() != "/":
                 self._place += 1
@@ -161,7 +161,7 @@ class _Reader:
 
 
 def _end_of_comment(text: str, start: int) -> int | None:
-    """Return where a comment ends, the line's break not being a part of it."""
+    """Return the end offset of a comment, without its line break."""
     if text.startswith("/*", start):
         end = text.find("*/", start + 2)
         return None if end < 0 else end + 2
@@ -169,11 +169,11 @@ def _end_of_comment(text: str, start: int) -> int | None:
     return len(text) if end < 0 else end - (text[end - 1] == "\r")
 
 
-# Putting in
+# Inserting
 
 
 def added(text: str, addition: "Any") -> list[Insertion]:
-    """Return what to insert where, so that objects have the members and arrays the items of the addition beside their own."""
+    """Return the insertions that add the members and items of `addition` to the document's own."""
     insertions: list[Insertion] = []
     _add(_Style(text), parse(text), addition, insertions, "the document")
     return insertions
@@ -194,7 +194,7 @@ def _add(style: "_Style", node: Node, addition: "Any", insertions: list[Insertio
 
 
 class _Style:
-    """How a document is written: its line breaks and its indentation."""
+    """Formatting of a document: line breaks and indentation."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -203,7 +203,7 @@ class _Style:
         self._unit = found.group(1) if found else "  "
 
     def rendered(self, key: str | None, value: "Any", container: Node) -> str:
-        """Write an element as it stands in a container: over lines, unless the container is all on one."""
+        """Return the text of an element in the style of its container: one line or several."""
         name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
         if self._is_on_one_line(container):
             return name + json.dumps(value, ensure_ascii=False)
@@ -211,7 +211,7 @@ class _Style:
         return (self._break + self._inside(container)).join(lines)
 
     def appended(self, container: Node, elements: list[str]) -> list[Insertion]:
-        """Put elements behind the last one of a container."""
+        """Return the insertions that append elements to a container."""
         if not elements:
             return []
         if not container.elements:
@@ -253,7 +253,7 @@ class _Style:
         return self._text.rfind("\n", 0, place) + 1 or (1 if self._text.startswith("\ufeff") else 0)
 
     def _line_end(self, place: int) -> int:
-        """Return the end of the line if only comments stand between; otherwise the place itself."""
+        """Return the end of the line if only comments follow on it; otherwise the offset itself."""
         end = place
         while end < len(self._text) and self._text[end] not in "\r\n":
             if self._text.startswith(("//", "/*"), end):
@@ -266,7 +266,7 @@ class _Style:
 
 
 def with_insertions(text: str, insertions: list[Insertion]) -> str:
-    """Put texts in at their places; those of one place follow each other."""
+    """Insert texts at their offsets; those with the same offset keep their order."""
     parts, place = [], 0
     for offset, inserted in sorted(insertions, key=lambda insertion: insertion[0]):
         parts += [text[place:offset], inserted]
@@ -275,7 +275,7 @@ def with_insertions(text: str, insertions: list[Insertion]) -> str:
 
 
 def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
-    """Take texts out again from where they were put in; None when they do not stand there."""
+    """Remove inserted texts; return None if they are not at their offsets."""
     parts, place, shift = [], 0, 0
     for offset, inserted in sorted(insertions, key=lambda insertion: insertion[0]):
         start = offset + shift
@@ -287,11 +287,11 @@ def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
     return "".join([*parts, text[place:]])
 
 
-# Taking out
+# Removing
 
 
 def removed(text: str, path: "Path") -> str:
-    """Take out the element that a path names, with its comma; comments around it stay."""
+    """Remove the element at a path, with its comma; comments around it stay."""
     reader = _Reader(text)
     container, element = _named(reader.document(), path)
     cut = _around(text, element, reader.line_comments)
@@ -317,7 +317,7 @@ def _named(node: Node, path: "Path") -> tuple[Node, Element]:
 
 
 def _around(text: str, element: Element, line_comments: set[int]) -> tuple[int, int]:
-    """Say from where to where an element is cut out, with the blanks before it and a comma that follows it closely."""
+    """Return the range to cut for an element, with the whitespace before it and a directly following comma."""
     end = element.node.end
     if element.comma is not None and not text[end : element.comma].strip(_BLANK):
         end = element.comma + 1
@@ -326,7 +326,7 @@ def _around(text: str, element: Element, line_comments: set[int]) -> tuple[int, 
         start -= 1
     if start not in line_comments:
         return start, end
-    # The break belongs to the comment, which would take in what follows: whole lines are cut instead.
+    # A line comment ends before the element, so its line break must stay; cut whole lines instead.
     line = text.rfind("\n", 0, element.start) + 1
     rest = re.compile(r"[ \t]*\r?\n").match(text, end)
     return (line, rest.end()) if rest else (element.start, end)

@@ -1,6 +1,6 @@
-"""What was put into files of other programs, so that each can be given back as it was, byte for byte.
+"""Record of the changes to other programs' files, so that each can be restored byte for byte.
 
-Only what was put in is kept, and digests of the rest: settings may hold secrets, and a copy would be one more place for them.
+Only our insertions and digests of the rest are stored. Settings may contain secrets, which must not be copied.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from decklog.core.disk import sync_descriptor
 
 @dataclass(frozen=True)
 class SetupChange:
-    """How a file became what it is: what was put in where, and what else was made for it."""
+    """One change of a file: digests before and after, insertions, and created folders."""
 
     before: str | None
     after: str
@@ -23,7 +23,7 @@ class SetupChange:
     folders: list[str] = field(default_factory=list)
 
     def undone(self, text: str) -> tuple[bool, str | None]:
-        """Return the text as it was, if it still is what the change made of it; None as a text stands for no file."""
+        """Return whether the change can be undone, and the original text; None as text means: no file."""
         if digest(text) != self.after:
             return False, None
         if self.before is None:
@@ -37,13 +37,13 @@ def digest(text: str) -> str:
 
 
 class SavedChanges:
-    """A folder of changes, a file for each owner's share of a file that was changed."""
+    """Folder of saved changes, with one file for each part of a changed file."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def of(self, path: str, owner: str) -> list[SetupChange]:
-        """Return what is known of a file, newest first; what can't be read is as good as nothing."""
+        """Return the saved changes of a file, newest first; empty if they can't be read."""
         try:
             with open(self._file(path, owner), encoding="utf-8") as file:
                 return [_change(**one) for one in json.load(file)["changes"]]
@@ -51,7 +51,7 @@ class SavedChanges:
             return []
 
     def keep(self, path: str, owner: str, changes: list[SetupChange]) -> None:
-        """Remember changes, before they are made: should that fail, they fit nothing and do no harm."""
+        """Save changes before they are made. If writing the file then fails, they match no text and do no harm."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         fresh = f"{self._file(path, owner)}.new"
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""What agents are told about the log, in the files that they read when they begin."""
+"""Instructions about the log in the files that agents read at the start of a session."""
 
 import os
 
@@ -21,12 +21,12 @@ This repository keeps its tasks, decisions and costs in a Decklog log. The comma
 Approving, raising budgets and changing the policy are the manager's: there is no command of yours for it. When a call is held,
 reach the goal another way, or ask."""
 
-# Read instead of AGENTS.md by their programs, where they are there.
+# Files that programs read instead of AGENTS.md, if they exist.
 _OTHERS = ("CLAUDE.md", "GEMINI.md")
 
 
 def agents_md(project: str) -> list[FilePart]:
-    """Name the files that agents read in a project: AGENTS.md, and those that a program reads in its place."""
+    """Return the parts for AGENTS.md and for existing files that a program reads instead."""
     main = os.path.join(project, "AGENTS.md")
     others = [os.path.join(project, name) for name in _OTHERS]
     return [TextBlock(path, block()) for path in (main, *(path for path in others if _is_read_instead(path, main)))]
@@ -45,7 +45,7 @@ def cursor_rule(project: str) -> list[FilePart]:
 
 
 def _is_read_instead(path: str, main: str) -> bool:
-    """Return whether a program reads a file and not the main one: it is another file, and does not take the main one in."""
+    """Return whether a program reads this file instead of the main one: a different file that does not import it."""
     if files.real(path) == files.real(main):
         return False
     text = files.read(files.real(path))

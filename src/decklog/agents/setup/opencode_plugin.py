@@ -1,4 +1,4 @@
-"""The plugin for opencode, which has no hooks that run a program: it tells what happens in the words of the others' hooks."""
+"""Plugin for opencode, which has no command hooks: it calls `decklog hook` with Claude Code's event names."""
 
 import json
 
@@ -113,5 +113,5 @@ export const Decklog = async ({ directory }) => {
 
 
 def opencode_plugin(path: str, call: tuple[str, ...]) -> WholeFile:
-    """Return the plugin's file, with the words that call Decklog."""
+    """Return the plugin's file, with the command that calls Decklog."""
     return WholeFile(path, _TEXT.replace("@CALL@", json.dumps(call)), "Written by `decklog setup opencode`")

@@ -1,4 +1,4 @@
-"""What of ours stands in one file of another program, and how it gets in and out: as JSON, as a marked block, as a whole file."""
+"""Our part of another program's file, with its installation and removal: JSON hooks, a marked block, or a whole file."""
 
 import json
 import os
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
 
 
 class FilePart(ABC):
-    """One file's share. A text is given as it was read; None stands for no file."""
+    """Our part of one file. Texts are unchanged file contents; None means that there is no file."""
 
     path: str
 
     @property
     def owner(self) -> str:
-        """Tell apart those who each have a share of one file."""
+        """Key that distinguishes several parts of one file."""
         return ""
 
     @property
     @abstractmethod
     def wanted(self) -> "Any":
-        """What should stand there, in a form that two can be compared in."""
+        """The desired content, in a form that can be compared with `present`."""
 
     @abstractmethod
     def present(self, text: str) -> "Any":
-        """Return what of ours stands there; something empty when there is nothing."""
+        """Return our current content; an empty value if there is none."""
 
     @abstractmethod
     def insertions(self, text: str | None) -> list[Insertion]:
-        """Return what is to be put into a text that has nothing of ours."""
+        """Return the insertions for a text without our content."""
 
     @abstractmethod
     def without(self, text: str) -> str | None:
-        """Return the text without anything of ours; None when no file should be left."""
+        """Return the text without our content; None if no file should remain."""
 
     def warnings(self, _text: str) -> list[str]:
-        """Return what keeps the program from reading the file."""
+        """Return reasons why the program can't read the file."""
         return []
 
     def completed(self, text: str | None) -> str:
-        """Return a text that has nothing of ours with what is wanted in it."""
+        """Return a text without our content, completed with it."""
         return with_insertions(text or "", self.insertions(text))
 
 
 def program_called(handler: "Any", marker: str = "hook") -> str | None:
-    """Return the program for which a handler calls `decklog hook`; None when it calls something else."""
+    """Return the program in a handler's `decklog hook` call; None for another command."""
     if not isinstance(handler, dict) or not isinstance(command := handler.get("command"), str):
         return None
     try:
@@ -66,11 +66,11 @@ def program_called(handler: "Any", marker: str = "hook") -> str | None:
 
 @dataclass(frozen=True)
 class Hooks(FilePart):
-    """Groups of hooks below `hooks`, a list an event, as Claude Code, Codex and Gemini CLI keep them."""
+    """Hook groups below `hooks`, one list per event, as in Claude Code, Codex and Gemini CLI."""
 
     path: str
     program: str
-    # Each event with its group.
+    # The group of each event.
     events: "dict[str, dict[str, Any]]"
     takes_comments: bool = False
 
@@ -110,7 +110,7 @@ class Hooks(FilePart):
             return [f"{self.path} has comments, or commas before a bracket: {self.program} ignores such a file, hooks and all"]
         return []
 
-    # What is there
+    # Current content
 
     def _value(self, text: str) -> "Any":
         return {} if is_blank(text) else parse_file(self.path, text).value
@@ -133,7 +133,7 @@ class Hooks(FilePart):
         return {**group, "hooks": ours} if ours else None
 
     def _first(self, value: "Any") -> "tuple[str | int, ...] | None":
-        """Name the first thing that goes: a handler, or as much around it as holds nothing else."""
+        """Return the path of the first element to remove: our handler, or its largest container without other content."""
         for event, groups in self._events(value).items():
             for number, group in enumerate(groups):
                 handlers = self._handlers(group)
@@ -149,12 +149,12 @@ class Hooks(FilePart):
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a file has nothing in it."""
+    """Return whether a file has only whitespace."""
     return not text.strip("\ufeff \t\r\n")
 
 
 def parse_file(path: str, text: str) -> "Any":
-    """Read a file's JSON; say of what is none where it goes wrong."""
+    """Parse a file as JSON; raise NotJson with the path and the position."""
     try:
         return parse(text)
     except NotJson as problem:
@@ -165,7 +165,7 @@ def parse_file(path: str, text: str) -> "Any":
 
 @dataclass(frozen=True)
 class TextBlock(FilePart):
-    """A block between two marks at the end of a text for people and agents."""
+    """A block between two marks at the end of a Markdown file."""
 
     path: str
     body: str
@@ -202,14 +202,14 @@ class TextBlock(FilePart):
 
 
 def _ended(text: str) -> str:
-    """End a text with the one line break that it had before a block was put behind it."""
+    """Return a text that ends with a single line break, as before a block was appended."""
     stripped = text.rstrip("\r\n")
     return stripped + ("\r\n" if "\r\n" in text else "\n") if stripped else ""
 
 
 @dataclass(frozen=True)
 class WholeFile(FilePart):
-    """A file that is ours alone, and says so."""
+    """A file that only Decklog writes, recognised by a mark."""
 
     path: str
     content: str

@@ -1,4 +1,4 @@
-"""One folder in Claude Code's format for plugins, which Codex takes too: hooks, what agents are told as a skill, tools."""
+"""Plugin folder in Claude Code's format, which Codex accepts too: hooks, a skill with instructions, and tools."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy de
 def plugin(
     folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False
 ) -> list[FilePart]:
-    """Return the files of a marketplace with one plugin, for events with the seconds that each may take."""
+    """Return the files of a marketplace with one plugin; `events` maps events to timeouts in seconds."""
     texts = {
         ".claude-plugin/marketplace.json": _json(_market(version)),
         f"plugins/{NAME}/.claude-plugin/plugin.json": _json(_manifest(version)),
@@ -42,7 +42,7 @@ def _manifest(version: str) -> "dict[str, Any]":
 
 
 def _hooks(call: tuple[str, ...], events: "dict[str, int]") -> "dict[str, Any]":
-    # Codex runs a plugin's hooks with a variable of its own, by which the one file tells who calls.
+    # Codex sets PLUGIN_ROOT for a plugin's hooks, which identifies the calling program.
     command = f'program=claude; [ -z "$PLUGIN_ROOT" ] || program=codex; exec {shlex.join(call)} hook "$program"'
     return {
         "hooks": {

@@ -1,4 +1,4 @@
-"""The entry of our MCP server in a program's settings: as JSON below a name, or as a table of TOML behind a mark."""
+"""Entries of Decklog's MCP server in program settings: a JSON member, or a TOML table after a mark."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _NOTHING = "Nothing was changed there."
 
 
 def called(entry: "Any") -> bool:
-    """Return whether an entry starts `decklog mcp`, however its program spells that."""
+    """Return whether an entry starts `decklog mcp`, in any program's format."""
     if not isinstance(entry, dict):
         return False
     command, more = entry.get("command"), entry.get("args", [])
@@ -81,7 +81,7 @@ _TABLE = re.compile(
 
 @dataclass(frozen=True)
 class TomlServer(FilePart):
-    """A table of Codex's settings; comments and everything else stay as they are."""
+    """A table in Codex's settings; all other text stays unchanged."""
 
     path: str
     entry: "dict[str, Any]"

@@ -1,4 +1,4 @@
-"""The programs that can be set up, as a table: which files, which events, what their guard is worth, and what comes next."""
+"""Table of the programs that can be set up: their files, events, guard limits and next steps."""
 
 import os
 import shlex
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SetupScope(StrEnum):
-    """For whom a program is set up."""
+    """Scope of a setup: one user or one project."""
 
     USER = "user"
     PROJECT = "project"
@@ -29,31 +29,31 @@ class SetupScope(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a program is set up, and how: the words that call Decklog, the folders, and what was asked for."""
+    """Parameters of a setup: the command that calls Decklog, the folders and the options."""
 
     call: tuple[str, ...]
     scope: SetupScope
     home: str
     project: str
     version: str = "0"
-    # Whether a call is held when the hook itself fails; None leaves it as it is.
+    # Whether a failing hook blocks the call; None keeps the present setting.
     is_enforced: bool | None = None
     plugin_folder: str | None = None
-    # Whether the program is told of our MCP server; None leaves it as it is.
+    # Whether to add the MCP server; None keeps the present setting.
     has_server: bool | None = None
-    # Which agents an editor is to start; none named means all that are on the path.
+    # Agents for an editor to start; empty means all on the PATH.
     agents: tuple[str, ...] = ()
     environment: "Mapping[str, str]" = field(default_factory=dict)
 
     def folder(self, name: str, variable: str | None = None) -> str:
-        """Return the folder of a program's settings: in the project, where its variable says, or in the home."""
+        """Return a program's settings folder: in the project, in the folder of its variable, or in the home."""
         if self.scope is SetupScope.PROJECT:
             return os.path.join(self.project, name)
         named = self.environment.get(variable) if variable else None
         return named or os.path.join(self.home, name)
 
     def with_server(self, parts: list[FilePart], server: FilePart) -> list[FilePart]:
-        """Add the entry of the MCP server, where it is asked for or there by now."""
+        """Add the MCP server's entry if it is requested, or already present."""
         if self.has_server is None:
             text = files.read(files.real(server.path))
             return [*parts, server] if text and server.present(text) else parts
@@ -61,34 +61,34 @@ class Setting:
 
     @property
     def server(self) -> "dict[str, Any]":
-        """How most programs spell what they start."""
+        """The server entry in the format of most programs."""
         return {"command": self.call[0], "args": [*self.call[1:], "mcp"]}
 
 
 @dataclass(frozen=True)
 class SupportedProgram:
-    """A program, as far as setting it up goes."""
+    """A program that can be set up."""
 
     name: str
     title: str
     parts: "Callable[[Setting], list[FilePart]]"
-    # Where it is set up unless said otherwise; one alone where there is no other.
+    # Supported scopes, the default first.
     scopes: tuple[SetupScope, ...]
-    # The program to run; none is known of what only reads files.
+    # Executable name; None for a program that only reads files.
     executable: str | None = None
     guard: str = ""
     next: tuple[str, ...] = ()
 
     def scope(self, *, user: bool, project: bool) -> SetupScope:
-        """Return the scope that was asked for, or the usual one; refuse one that the program does not have."""
+        """Return the requested scope, or the default; raise Invalid for an unsupported one."""
         asked = SetupScope.USER if user else SetupScope.PROJECT if project else self.scopes[0]
         if asked not in self.scopes:
             raise Invalid(f"{self.title} has no settings of this kind for a {asked.value}", hint=f"Leave out --{asked.value}.")
         return asked
 
 
-# WorktreeCreate is no observer, MessageDisplay costs a process a message, and the rest tells nothing that these do not.
-# A start takes in what waits; an end without a time of its own would be cut off after a second and a half.
+# Left out: WorktreeCreate (no observer), MessageDisplay (a process per message), and events that repeat others.
+# SessionStart runs the intake. Without a timeout, Claude Code kills SessionEnd after 1.5 seconds.
 _CLAUDE = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
@@ -105,7 +105,7 @@ _CLAUDE = {
     "SessionEnd": 20,
     "Notification": 20,
 }
-# Codex cuts the last two to three seconds, and warns of more.
+# Codex limits the last two to three seconds and warns about larger values.
 _CODEX = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
@@ -133,17 +133,17 @@ _OPENCODE_FILES = ("opencode.json", "opencode.jsonc")
 
 def _claude(setting: Setting) -> list[FilePart]:
     if setting.plugin_folder is not None:
-        # Names that Claude Code does not know would make it ignore the file; Codex leaves out those that it does not know.
+        # Claude Code ignores a file with unknown event names; Codex skips only the unknown ones.
         events = {**_CLAUDE, "SessionEnd": 3}
         return plugin(setting.plugin_folder, setting.call, events, setting.version, has_server=bool(setting.has_server))
-    # The paths are this machine's, so they are nothing for the file that a project shares.
+    # The paths are specific to this machine, so they don't belong in the project's shared file.
     name = "settings.json" if setting.scope is SetupScope.USER else "settings.local.json"
     path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), name)
     is_enforced = _is_enforced(path) if setting.is_enforced is None else setting.is_enforced
     groups = {event: _claude_group(setting.call, seconds) for event, seconds in _CLAUDE.items()}
     if is_enforced:
         groups["PreToolUse"]["hooks"][0]["onFailure"] = "block"
-    # Claude Code has its servers in files of their own: one in a project, and the one that it keeps about everything.
+    # Claude Code keeps servers in other files: .mcp.json in a project, .claude.json for a user.
     folder = setting.environment.get("CLAUDE_CONFIG_DIR") or setting.home
     file = (setting.project, ".mcp.json") if setting.scope is SetupScope.PROJECT else (folder, ".claude.json")
     server = JsonServer(os.path.join(*file), {"type": "stdio", **setting.server})
@@ -151,19 +151,19 @@ def _claude(setting: Setting) -> list[FilePart]:
 
 
 def _claude_group(call: tuple[str, ...], seconds: int) -> "dict[str, Any]":
-    # With words of its own there is no shell between, which would cost a process and read what is in a path.
+    # With `args`, no shell runs: it would cost a process and interpret characters of a path.
     return {"hooks": [{"type": "command", "command": call[0], "args": [*call[1:], "hook", "claude"], "timeout": seconds}]}
 
 
 def _is_enforced(path: str) -> bool:
-    """Return whether calls are held by now when our hook fails: what somebody asked for once is not taken back unasked."""
+    """Return whether --enforce is already active: a later setup without the option must not revoke it."""
     text = files.read(files.real(path))
     present = Hooks(path, "claude", {}).present(text) if text else {}
     return any(handler.get("onFailure") == "block" for group in present.get("PreToolUse", ()) for handler in group["hooks"])
 
 
 def has_plugin(setting: Setting) -> bool:
-    """Return whether Claude Code has our plugin in use, by its own settings."""
+    """Return whether Claude Code's settings enable our plugin."""
     path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json")
     text = files.read(files.real(path))
     value = parse_file(path, text).value if text else None
@@ -181,7 +181,7 @@ def _codex(setting: Setting) -> list[FilePart]:
         event: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]} for event, seconds in _CODEX.items()
     }
     hooks = Hooks(os.path.join(codex_folder(setting), "hooks.json"), "codex", events)
-    # A start takes a second or two, and on a busy machine longer than the ten that Codex waits.
+    # A start may take longer than Codex's default of ten seconds on a busy machine.
     server = TomlServer(os.path.join(codex_folder(setting), "config.toml"), {**setting.server, "startup_timeout_sec": 60})
     return setting.with_server([hooks], server)
 
@@ -258,7 +258,7 @@ PROGRAMS = {
             name="codex",
             title="Codex",
             parts=_codex,
-            # A repository's file is shared by all who clone it, and its hooks run only where Codex trusts the folder.
+            # All clones share a repository's file, and its hooks run only if Codex trusts the folder.
             scopes=_USER_FIRST,
             executable="codex",
             guard=f"A denied call does not run, but {_OPEN}, and one that Codex does not trust never runs: it is only advice.",

@@ -1,1 +1,1 @@
-"""Recorded sessions as people and agents read them."""
+"""Views of recorded sessions for people and agents."""

@@ -1,4 +1,4 @@
-"""What the last session in a folder did, left failing and learned, for the agent that begins there now."""
+"""Summary of the last session in a folder for the next agent: results, failures and lessons."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from decklog.log import Decklog
 
-# Of all that is said of it.
+# Size limit of the summary.
 MOST_BYTES = 1500
 _SESSIONS, _FILES, _FAILING, _LESSONS = 50, 8, 3, 3
 _LONGEST = 240
@@ -19,7 +19,7 @@ _CHANGES = frozenset(["Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch
 
 
 def last_session(log: "Decklog", folder: str | None = None) -> SessionSummary | None:
-    """Return the newest session that has ended, those of the folder before all others."""
+    """Return the newest ended session, preferably one of the folder."""
     newest = None
     for number, one in enumerate(sessions(log)):
         if number == _SESSIONS:
@@ -33,7 +33,7 @@ def last_session(log: "Decklog", folder: str | None = None) -> SessionSummary | 
 
 
 def told(log: "Decklog", found: SessionSummary) -> "Iterator[str]":
-    """Yield lines about a session, no more bytes than they may have."""
+    """Yield lines about a session, within the size limit."""
     room = MOST_BYTES
     for text in _lines(log, found):
         line = _one_line(text)

@@ -1,4 +1,4 @@
-"""Recorded sessions of all coding agents, newest first: those of hooks, imports and editors, and those that runs started."""
+"""List of recorded sessions of all coding agents, newest first: from hooks, imports and editors, and those started by runs."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _PAGE = 200
 _HITS = 200
-# Characters of an id that a person types, unless more are needed to tell it from others.
+# Minimum length of a shortened id; longer if ids would be ambiguous.
 _FEWEST = 8
 STARTED = "agent.start"
-# How each program goes on with a session that it kept.
+# Command of each program to resume a session.
 _RESUME = {
     "claude": "claude --resume {session}",
     "codex": "codex resume {session}",
@@ -32,7 +32,7 @@ _RESUME = {
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSummary:
-    """One session in a line. `task_id` is the work item of a session that a run started."""
+    """Summary of one session. `task_id` is the work item of a session that a run started."""
 
     session: str
     program: str
@@ -47,23 +47,23 @@ class SessionSummary:
     task_id: str | None = None
     microdollars: int = 0
     unpriced_calls: int = 0
-    # The entry that it began with, in a run that it shares with others.
+    # The first entry of a session, in a run that it shares with others.
     first_seq: int = 0
 
     @property
     def resume(self) -> str | None:
-        """The command that goes on with it; None where its program kept no files of it."""
+        """The command that resumes the session; None if its program kept no files of it."""
         form = _RESUME.get(self.program)
         return None if form is None or self.task_id is not None else form.format(session=self.session)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the summary as JSON values."""
         times = {name: None if (at := getattr(self, name)) is None else at.isoformat() for name in ("started_at", "ended_at")}
         return {**{name: value for name, value in vars(self).items() if name != "first_seq"}, **times, "resume": self.resume}
 
 
 def sessions(log: "Decklog", *, program: str | None = None, folder: str | None = None) -> Iterator[SessionSummary]:
-    """Yield all sessions, the newest first; of a folder, which is given without links, those that worked in it."""
+    """Yield all sessions, newest first. With `folder`, a path without symbolic links, only those that worked in it."""
     recorded, started = _recorded(log), _started(log)
     first, second = next(recorded, None), next(started, None)
     while first is not None or second is not None:
@@ -78,14 +78,14 @@ def sessions(log: "Decklog", *, program: str | None = None, folder: str | None =
 
 
 def short_ids(found: "Sequence[SessionSummary]") -> list[str]:
-    """Return the beginning of each session's id that tells it from the others."""
+    """Return for each session the shortest unique prefix of its id."""
     ids = {one.session for one in found}
     size = next((size for size in range(_FEWEST, 200) if len({name[:size] for name in ids}) == len(ids)), None)
     return [one.session[:size] for one in found]
 
 
 def find_session(log: "Decklog", name: str) -> SessionSummary:
-    """Return the session of a run's id, of a session's id, or of the beginning of one."""
+    """Return the session with this run id, session id, or unique prefix of either."""
     found: dict[str, SessionSummary] = {}
     for one in sessions(log):
         if name in (one.session, one.run_id):
@@ -100,7 +100,7 @@ def find_session(log: "Decklog", name: str) -> SessionSummary:
 
 
 def hits_by_session(log: "Decklog", words: str) -> "dict[str, list[Entry]]":
-    """Return the entries that have the words, by the session that they are of."""
+    """Return the entries that match the words, by session."""
     every = [*sessions(log)]
     runs = {one.run_id: one.session for one in every if one.task_id is None}
     started = [one for one in every if one.task_id is not None]
@@ -113,7 +113,7 @@ def hits_by_session(log: "Decklog", words: str) -> "dict[str, list[Entry]]":
 
 
 def priced(log: "Decklog", one: SessionSummary) -> SessionSummary:
-    """Return a session with what it cost, sub-agents included."""
+    """Return a session with its cost, including sub-agents."""
     charges = _charges_of_run(log, one.run_id) if one.task_id is None else _charges_of_session(log, one.session)
     cost = unpriced = 0
     for microdollars, unknown in charges:
@@ -162,7 +162,7 @@ def _of_run(run: "Run") -> SessionSummary:
 
 
 def _started(log: "Decklog") -> Iterator[SessionSummary]:
-    """Yield the sessions that runs started, by the entries that they began with."""
+    """Yield the sessions that runs started, by their first entries."""
     seen: set[tuple[str, str]] = set()
     after = None
     while True:
@@ -198,6 +198,6 @@ def _of_entry(log: "Decklog", entry: "Entry", session: str, facts: dict[str, Any
 
 
 def _session_of(started: list[SessionSummary], entry: "Entry") -> str | None:
-    """Return the session of a run's work item that an entry is of: the last that began before it."""
+    """Return the session of an entry: the last one of its work item that began before it."""
     same = (one for one in started if (one.run_id, one.task_id) == (entry.stream, entry.task_id) and one.first_seq <= entry.seq)
     return max(((one.first_seq, one.session) for one in same), default=(0, None))[1]

@@ -1,4 +1,4 @@
-"""A recorded session as steps that a person reads: prompts, answers, and each call with its result and the change it made."""
+"""Steps of a recorded session for people: prompts, answers, and each call with its result and file change."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ _SPOKEN = {
     "agent.error": "error",
     "compacted": "note",
 }
-# What programs call a text before and after a change, and the whole text of a new file.
+# Argument names for the text before and after a change, and for the content of a new file.
 _BEFORE, _AFTER = ("old_string", "oldString", "old_text"), ("new_string", "newString", "new_text")
 _WHOLE = ("content", "file_text")
 _PATCHES = ("patch", "patchText", "input", "command")
@@ -37,7 +37,7 @@ _SHELLS = ("/bin/bash ", "/bin/sh ", "/bin/zsh ", "/usr/bin/bash ", "/usr/bin/zs
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step: `kind` is prompt, said, thought, call, error or note. Of a call, `outcome` is None while it has no result."""
+    """One step: `kind` is prompt, said, thought, call, error or note. A call without a result has no `outcome`."""
 
     at: datetime
     kind: str
@@ -55,13 +55,13 @@ class Step:
         return self.outcome not in (None, "ok")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values, without what it does not have."""
+        """Return the step as JSON values, without empty fields."""
         values = {**vars(self), "at": self.at.isoformat(), "diff": list(self.diff)}
         return {name: value for name, value in values.items() if value not in (None, "", [])}
 
 
 def steps_of(log: "Decklog", session: SessionSummary) -> list[Step]:
-    """Return the steps of a session and of its sub-agents, by time."""
+    """Return the steps of a session and of its sub-agents, ordered by time."""
     entries = sorted(_entries(log, session), key=lambda entry: (entry.at, entry.stream, entry.seq))
     results = {(entry.stream, _call(entry)): entry for entry in entries if entry.subtype in _RESULTS and _call(entry)}
     steps = (_step(entry, results, session) for entry in entries)
@@ -78,7 +78,7 @@ def _entries(log: "Decklog", session: SessionSummary) -> "Iterator[Entry]":
 
 
 def _of_started(log: "Decklog", session: SessionSummary) -> "Iterator[Entry]":
-    """Yield the entries of a session that a run started: from its first to the first of the next one at the same work item."""
+    """Yield the entries of a session that a run started, up to the next session of the same work item."""
     for entry in _pages(log, session.run_id, task_id=session.task_id, agent=session.program):
         if entry.seq > session.first_seq and entry.subtype == STARTED:
             return
@@ -144,12 +144,12 @@ def _title(tool: str, body: str, arguments: dict[str, Any], patch: str | None) -
 
 
 def _within(text: str, folder: str | None) -> str:
-    """Return a text in which files of the session's folder are named as seen from there."""
+    """Return a text with file paths relative to the session's folder."""
     return text.replace(f"{folder}{os.sep}", "") if folder and folder != os.sep else text
 
 
 def _unwrapped(command: str) -> str:
-    """Return a command without the shell that a program ran it by."""
+    """Return a command without its shell wrapper, such as `bash -lc`."""
     if not command.startswith(_SHELLS):
         return command
     try:
@@ -160,13 +160,13 @@ def _unwrapped(command: str) -> str:
 
 
 def _patch_in(body: str, arguments: dict[str, Any]) -> str | None:
-    """Return the patch of a call: it may be the command itself, or an argument."""
+    """Return the patch of a call, from its command or from an argument."""
     texts = [body, *(value for name in _PATCHES if isinstance(value := arguments.get(name), str))]
     return next((text[text.index(_PATCH_MARK) :] for text in texts if _PATCH_MARK in text), None)
 
 
 def _diff(arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield what a call changed, as lines of a diff."""
+    """Yield the change of a call as diff lines."""
     edits = arguments.get("edits")
     for edit in edits if isinstance(edits, list) else [arguments]:
         if not isinstance(edit, dict):

@@ -1,1 +1,1 @@
-"""What an editor starts in an agent's place: it passes every word between the two on, puts it on record, and guards."""
+"""Proxy that an editor starts in place of an agent: it relays, records and guards all messages."""

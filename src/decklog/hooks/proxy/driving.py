@@ -1,8 +1,8 @@
-"""A client of the Agent Client Protocol with nobody before it: gives an agent one prompt, and prints what comes of it.
+"""Headless client of the Agent Client Protocol: prompts an agent and prints its events.
 
-The conductor starts it in an agent's place, within the agent's own sandbox. Every line that it prints is something that happened,
-as JSON. What the policy leaves to a person is printed as a question, and answered by a file in a folder that only the conductor
-writes to: so neither needs the other to be alive.
+The conductor starts it in place of the agent, inside the agent's sandbox. Every printed line is an event as JSON. A decision that
+the policy leaves to a person is printed as a question. Its answer is a file in a folder that only the conductor writes, so
+neither process depends on the other.
 """
 
 import json
@@ -61,23 +61,23 @@ _SHOWN = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class DriveRequest:
-    """What is wanted: who is prompted with which file, and who answers what the policy leaves open."""
+    """Parameters of a run: the agent's command, the prompt file, and who answers open permission requests."""
 
     command: list[str]
     prompt_file: str
     answers: str
     permissions: str = "person"
     model: str | None = None
-    # Whether Decklog's sandbox holds the agent.
+    # Whether the agent runs inside Decklog's sandbox.
     is_sandboxed: bool = False
 
 
 class AgentEnded(Exception):
-    """The agent said nothing more."""
+    """The agent closed its output."""
 
 
 class Driver:
-    """One prompt to one agent."""
+    """Client that sends one agent its prompt, and later messages of people."""
 
     def __init__(self, order: DriveRequest) -> None:
         self._order = order
@@ -95,15 +95,15 @@ class Driver:
         self._child = subprocess.Popen(order.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        # The descriptor is ours from here on: what the object would close at its end may be another's by then.
+        # Use a duplicate descriptor: the object may close its own one after that number was reused.
         self._outlet = Outlet(os.dup(self._child.stdin.fileno()))
         self._child.stdin.close()
         self._heard = self._messages(self._child.stdout.fileno())
 
-    # The course of it
+    # Course of a run
 
     def run(self) -> int:
-        """Prompt the agent and see it through; give the exit code: 0 for a turn that it ended itself."""
+        """Prompt the agent and run it to its end; return the exit code, 0 if it completed its turn."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._cancel)
         threading.Thread(target=self._look_for_answers, daemon=True).start()
@@ -118,7 +118,7 @@ class Driver:
 
     def _prompted(self) -> int:
         client = {"name": "decklog", "version": "1"}
-        # Files and terminals are the agent's own business: it is held in by its sandbox.
+        # The agent accesses files and terminals directly; its sandbox limits it.
         self._call("initialize", protocolVersion=1, clientCapabilities={}, clientInfo=client)
         opened = self._call("session/new", cwd=self._root, mcpServers=[])
         if "error" in opened:
@@ -129,7 +129,7 @@ class Driver:
         answered = self._say(text)
         mailbox = Mailbox(self._order.answers)
         while result_of(answered).get("stopReason") == "end_turn" and (new := list(mailbox.new())):
-            # Each turn takes what was written during the one before.
+            # Each turn sends the messages written during the previous one.
             for message_id, written_text in new:
                 tell("delivered", message=message_id, text=written_text)
             answered = self._say("\n\n".join(written_text for _, written_text in new))
@@ -151,7 +151,7 @@ class Driver:
             tell("note", text=f"the model {model} was not taken: {error.get('message')}")
 
     def _ended(self, message: "Message") -> int:
-        """Return how a turn ended; one that the agent did not end by itself is an error."""
+        """Return the exit code of a turn; a turn that the agent did not complete is an error."""
         error, reason = dict_of(message.get("error")), result_of(message).get("stopReason")
         if error:
             data = error.get("data")
@@ -160,7 +160,7 @@ class Driver:
         elif reason != "end_turn":
             tell("error", text=f"the turn ended with {reason}", reason=reason)
         elif "usage" in (result := result_of(message)) and result["usage"] is None:
-            # No model has answered. Some agents only mention why, and call the turn ended as if nothing were.
+            # No model has answered. Some agents only mention the reason, and report the turn as completed.
             tell("error", text=self._said[:_SHOWN] or "no model has answered")
         else:
             tell("end", reason=reason)
@@ -168,7 +168,7 @@ class Driver:
         return _CANCELLED if self._is_cancelled else 1
 
     def _cancel(self, _number: int, _frame: "FrameType | None") -> None:
-        """Ask the agent to stop; whoever asks twice does not wait for it."""
+        """Ask the agent to stop; a second signal exits at once."""
         if self._is_cancelled or not self._session:
             os._exit(_CANCELLED)
         self._is_cancelled = True
@@ -185,7 +185,7 @@ class Driver:
     # Messages
 
     def _call(self, method: str, **params: "Any") -> "Message":
-        """Ask the agent for something, and hear everything that it says until it has answered."""
+        """Send a request to the agent and handle its messages until it has answered."""
         number = next(self._numbers)
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         request = asking.made_to_ask(self._exchange.program, request) or request
@@ -227,7 +227,7 @@ class Driver:
         self._take({"from": AGENT, "re": method, "asked": asked, "about": self._exchange.about}, message)
 
     def _take(self, facts: "dict[str, Any]", message: "Message") -> None:
-        """Print what a message tells."""
+        """Print the events of a message."""
         with self._lock:
             if self._wire is None:
                 return
@@ -262,7 +262,7 @@ class Driver:
         tell("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
 
     def _without_place(self, arguments: "dict[str, Any]") -> "dict[str, Any]":
-        """Name what is in the agent's folder as seen from there: the next attempt is in another one, and means the same."""
+        """Replace the agent's folder by `.`: the next attempt has another folder but asks the same question."""
         text = json.dumps(arguments).replace(json.dumps(self._root)[1:-1], ".")
         return dict_of(json.loads(text))
 
@@ -279,7 +279,7 @@ class Driver:
                     self._answer(request, None if said.get("allow") is True else str(said.get("reason") or "no"), "person")
 
     def _answer(self, request: "Message", denied: str | None, by: str) -> None:
-        """Answer a request for a permission, for this once, and print by whom."""
+        """Answer a permission request for this one call, and print who decided."""
         options = [one for one in list_of(params_of(request).get("options")) if one.get("kind") == "allow_once"]
         if denied is None and not options:
             denied = "the agent asks for more than this one call"
@@ -294,13 +294,13 @@ class Driver:
         self._outlet.write_apart(written(said))
 
 
-# What is printed
+# Output
 
 _printing = threading.Lock()
 
 
 def tell(kind: str, **facts: "Any") -> None:
-    """Print something that happened."""
+    """Print an event as JSON."""
     line = json.dumps({"type": kind, **{name: value for name, value in facts.items() if value is not None}})
     with _printing:
         os.write(1, line.encode(errors="replace") + b"\n")
@@ -308,7 +308,7 @@ def tell(kind: str, **facts: "Any") -> None:
 
 @singledispatch
 def show(_event: SessionEvent) -> None:
-    """Print an event of the session; what is known to whoever prompted is not printed."""
+    """Print an event of the session; events without a handler, such as prompts, are not printed."""
 
 
 @show.register
@@ -352,7 +352,7 @@ def _answered(event: Answered) -> None:
 
 @show.register
 def _rested(_event: Rested) -> None:
-    """Say nothing: how a turn ended is told with its answer."""
+    """Print nothing: the answer to the prompt reports the end of the turn."""
 
 
 def _read(path: str) -> "dict[str, Any] | None":
@@ -368,7 +368,7 @@ def _how(code: int) -> str:
 
 
 def main() -> None:
-    """Do what the last argument orders."""
+    """Run the request in the last argument."""
     given = json.loads(sys.argv[-1])
     order = DriveRequest(**{field.name: given[field.name] for field in fields(DriveRequest) if field.name in given})
     try:

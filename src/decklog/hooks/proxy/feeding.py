@@ -1,8 +1,7 @@
-"""A client of an agent that takes prompts as lines of JSON: gives it the brief, and what people write while it works.
+"""Client for an agent that reads prompts as JSON lines: sends the brief, then people's messages.
 
-The conductor starts it in an agent's place, within the agent's own sandbox. It prints what the agent prints, and a line
-of its own for each message that it has handed on. Messages lie in a folder that only the conductor writes to: so neither
-needs the other to be alive.
+The conductor starts it in place of the agent, inside the agent's sandbox. It prints the agent's output, and a line for each
+delivered message. Messages are files in a folder that only the conductor writes, so neither process depends on the other.
 """
 
 import json
@@ -25,7 +24,7 @@ _STDOUT = 1
 
 
 class Feeder:
-    """Runs one agent until its turn is over and nobody has written anything more."""
+    """Runner of one agent until its turn is over and no message is left."""
 
     def __init__(self, order: "dict[str, Any]") -> None:
         self._mailbox = Mailbox(order["answers"])
@@ -36,13 +35,13 @@ class Feeder:
         self._child = subprocess.Popen(order["command"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        # The descriptor is ours from here on: what the object would close at its end may be another's by then.
+        # Use a duplicate descriptor: the object may close its own one after that number was reused.
         self._inlet = Outlet(os.dup(self._child.stdin.fileno()))
         self._child.stdin.close()
 
     def run(self) -> int:
-        """See the agent through; return its exit code."""
-        # The agent gets the same signals, and decides. Handlers, unlike ignored signals, are not inherited.
+        """Run the agent until it ends; return its exit code."""
+        # The agent gets the same signals and decides. Handlers, unlike ignored signals, are not inherited.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         self._inlet.write(_prompt(self._brief))
@@ -62,13 +61,13 @@ class Feeder:
                 self._hand_on()
 
     def _end_of_turn(self) -> None:
-        """Let the agent end, unless a message begins another turn."""
+        """Let the agent end, unless a new message starts another turn."""
         with self._lock:
             if not self._hand_on():
                 self._inlet.close()
 
     def _hand_on(self) -> bool:
-        """Hand new messages to the agent; return whether there were any."""
+        """Send new messages to the agent; return whether there were any."""
         found = [] if self._inlet.is_gone else list(self._mailbox.new())
         for message_id, text in found:
             self._inlet.write(_prompt(text))
@@ -92,7 +91,7 @@ def _is_end_of_turn(line: bytes) -> bool:
 
 
 def main() -> None:
-    """Do what the last argument orders."""
+    """Run the request in the last argument."""
     order = json.loads(sys.argv[-1])
     try:
         feeder = Feeder(order)

@@ -1,4 +1,4 @@
-"""What the policy says of what an agent asks its editor for, before a person is asked."""
+"""Policy decisions about an agent's requests to its editor, before a person sees them."""
 
 from typing import TYPE_CHECKING
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     Command = str | list[str]
 
 _MOST_CALLS = 1000
-# What changes nothing by itself.
+# Kinds of calls that change nothing.
 _HARMLESS = frozenset(["read", "search", "think", "switch_mode"])
 
 
 class ProxyGuard:
-    """Judges what an agent asks for. A request may name no more than a call that was told before."""
+    """Judge of an agent's requests. A request may contain only the id of a call that was reported before."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, str], tool_calls.Call] = {}
 
     def see(self, message: "Message") -> None:
-        """Remember what an update tells of a call."""
+        """Store the call in an update."""
         params = params_of(message)
         update = dict_of(params.get("update")) or params
         if message.get("method") == UPDATE and update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
@@ -54,14 +54,14 @@ class ProxyGuard:
         return call
 
     def held(self, message: "Message", root: str) -> str | None:
-        """Return why a request is held; None when nothing is asked for, or a person may decide."""
+        """Return why a request is blocked; None if it needs no decision, or a person may decide."""
         reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
         return next((reason for reason in reasons if reason), None)
 
     def decision(self, request: "Message", root: str) -> "tuple[str, str, dict[str, str]]":
-        """Return what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked.
+        """Return the policy's decision about a permission request, and the reason; `ask` if it can't judge.
 
-        The last is the rule and its reason, where it was a rule.
+        The third value has the rule and its reason, if a rule decided.
         """
         found = [decided(command, root, cwd or root) for command, cwd in self._commands(request)]
         for worst in ("deny", "ask"):
@@ -70,11 +70,11 @@ class ProxyGuard:
         return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
 
     def call(self, request: "Message") -> "tool_calls.Call":
-        """Return all that is known of the call that a permission is asked for."""
+        """Return the merged data of the call in a permission request."""
         return self._take(str(params_of(request).get("sessionId")), call_of(request))
 
     def _commands(self, message: "Message") -> "Iterator[tuple[Command, str | None]]":
-        """Yield what a request would do, as commands: those that it runs, and those that would do the same to its files."""
+        """Yield the commands of a request: those that it runs, and equivalents for the files it accesses."""
         params = params_of(message)
         path, cwd = params.get("path"), params.get("cwd")
         match message.get("method"):
@@ -86,7 +86,7 @@ class ProxyGuard:
                 yield reading(path), None
             case "terminal/create":
                 words = [str(params.get("command")), *map(str, params.get("args") or ())]
-                # Without words of its own it is a line for a shell.
+                # A command without arguments is a shell command line.
                 yield words if len(words) > 1 else words[0], cwd if isinstance(cwd, str) else None
 
 
@@ -99,7 +99,7 @@ def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
     command = tool_calls.command_of(call)
     if command is not None:
         yield command, cwd if isinstance(cwd, str) else None
-    # A tool that edits may call what it does its command.
+    # An editing tool may use `command` for the name of its operation.
     if tool_calls.writes(call):
         yield from ((writing(path), None) for path in tool_calls.paths_of(call))
     elif command is None:
@@ -109,7 +109,7 @@ def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
 
 
 def _is_known(call: "tool_calls.Call") -> bool:
-    """Return whether all that a call does is known: it runs a command, writes or reads files, or changes nothing."""
+    """Return whether the effects of a call are known: it runs a command, writes or reads files, or changes nothing."""
     if tool_calls.command_of(call) is not None:
         return True
     if tool_calls.writes(call):
@@ -118,7 +118,7 @@ def _is_known(call: "tool_calls.Call") -> bool:
 
 
 def denial(request: "Message", reason: str) -> "Message":
-    """Answer a request that is held: by the answer that says no where there is one, elsewhere by an error that says why."""
+    """Return the answer to a blocked request: a reject option if it has one, otherwise a cancellation or an error."""
     if request.get("method") != PERMISSION:
         return refusal(request, reason)
     options = list_of(params_of(request).get("options"))

@@ -1,4 +1,4 @@
-"""Messages of people that the conductor leaves in a folder for a client of an agent."""
+"""Messages of people that the conductor stores in a folder for an agent's client."""
 
 import json
 import os
@@ -11,14 +11,14 @@ _BEGINNING, _END = "message-", ".json"
 
 
 class Mailbox:
-    """Reads each message of a folder once, in the order in which they were written."""
+    """Reader of a folder's messages: each once, in the order in which they were written."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._read: set[str] = set()
 
     def new(self) -> "Iterator[tuple[str, str]]":
-        """Yield the id and text of each message that was not read before."""
+        """Yield the id and text of each new message."""
         for name in sorted(os.listdir(self._folder)):
             if name.startswith(_BEGINNING) and name.endswith(_END) and name not in self._read:
                 self._read.add(name)

@@ -1,4 +1,4 @@
-"""The two ends of a connection: lines as they come, and lines as they go."""
+"""Line-based input and output of a connection."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ _CHUNK = 1 << 18
 
 
 def lines(descriptor: int) -> "Iterator[bytes]":
-    """Read lines of any length, each with its end as it came; at the end what was left without one."""
+    """Yield lines of any length with their line ends; at the end, an incomplete line."""
     parts: list[bytes] = []
     while chunk := os.read(descriptor, _CHUNK):
         start = 0
@@ -28,23 +28,23 @@ def lines(descriptor: int) -> "Iterator[bytes]":
 
 
 class Outlet:
-    """Where lines go. One is written whole before the next begins, whoever writes it; a reader who is slow is waited for."""
+    """Output for lines from several threads: each line is written whole, and a slow reader is waited for."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._own: deque[bytes] = deque()
         self.is_gone = False
-        # Whether somebody waits for the reader.
+        # Whether a write waits for the reader.
         self.is_busy = False
 
     def write(self, line: bytes) -> None:
-        """Write a line, and wait until the reader has room for it; a reader who went away is told nothing more."""
+        """Write a line, waiting for the reader if necessary; do nothing if the reader is gone."""
         with self._lock:
             self._write(line)
 
     def write_apart(self, line: bytes) -> None:
-        """Write a line of our own without waiting: who reads from one side must never wait for it to read from us."""
+        """Queue our own line without waiting: a thread that reads from a side must never block on writing to it."""
         self._own.append(line)
         threading.Thread(target=self._write_own, daemon=True).start()
 
@@ -64,7 +64,7 @@ class Outlet:
         self.is_busy = False
 
     def close(self) -> None:
-        """Say that nothing more comes."""
+        """Close the output."""
         with self._lock:
             if not self.is_gone:
                 self.is_gone = True

@@ -1,7 +1,7 @@
-"""Puts what passes between an editor and an agent where it waits for the log, and has a process of its own take it in.
+"""Spooling of the messages between an editor and an agent, with a separate process for the intake.
 
-A line waits beside the log of its session's folder before it is passed on: whatever is killed then, nothing that one side heard
-is lost. The log itself is never waited for.
+Each line is stored in the spool of its session's log before it is relayed. So even after a kill, no message that a side received
+is lost. The proxy never waits for the log.
 """
 
 import json
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from decklog.location.locate import LogLocation
 
-# Whether there is room is looked at again after so many lines, and for each that is long.
+# Check for room after this number of lines, and for each long line.
 _LINES_BETWEEN = 64
 _LONG = 1 << 20
 _MOST_COMPLAINTS = 20
 
 
 class Recording:
-    """The record of one connection."""
+    """Record of one connection."""
 
     def __init__(self, environment: "Mapping[str, str]", db: str | None) -> None:
         self.name = uuid.uuid4().hex[:16]
@@ -41,11 +41,11 @@ class Recording:
         self._lock = threading.Lock()
         self._number = 0
         self._places: dict[str, _Beside | None] = {}
-        # Before there is any thread: a process that is forked among threads can't be relied on.
+        # Fork before any thread starts: forking a process with threads is unsafe.
         self._taker = taking.start(environment, db)
 
     def put(self, program: str, session: str, folder: str, facts: "dict[str, Any]", line: bytes) -> None:
-        """Put a line of a session on record; where its folder has no log, nothing is recorded and nothing made."""
+        """Store a line of a session; do nothing if its folder has no log."""
         with self._lock:
             place = self._place(folder)
             if place is None:
@@ -81,7 +81,7 @@ class Recording:
 
 
 class _Beside:
-    """What waits beside one log."""
+    """Spool of one log, with the connection's file."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
@@ -105,7 +105,7 @@ class _Beside:
 
 
 class Complaints:
-    """Tells whoever reads the agent's errors what could not be put on record: each thing once, and if nobody reads, nothing."""
+    """Reports of recording errors on stderr: each once, and ignored if nobody reads."""
 
     def __init__(self) -> None:
         self._told: set[bytes] = set()

@@ -1,6 +1,6 @@
-"""Between an editor and an agent: every line goes on as it came, once it waits for the log, unless the policy holds it.
+"""Relay between an editor and an agent: every line is spooled and passed on unchanged, unless the policy blocks it.
 
-Whatever goes wrong here, the two go on talking. When one of them ends, the other gets every word that was written.
+Errors here never stop the conversation. When one side ends, the other receives everything that was written.
 """
 
 import os
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
     from decklog.agents.acp.messages import Message
 
-# Told by what is asked for; of the rest the answers.
+# Requests to record, and requests whose answers are recorded.
 _RECORDED = frozenset([PROMPT, UPDATE, PERMISSION, "session/cancel", WRITE_FILE, RUN_COMMAND])
 _ANSWERS_RECORDED = frozenset([PROMPT, PERMISSION, *OPENING, *CLOSING, *SETTING])
 _OTHER = {EDITOR: AGENT, AGENT: EDITOR}
-# An agent whose editor is gone ends by itself; some do not while a server of tools is attached.
+# An agent exits when its editor is gone, but some do not while an MCP server is attached.
 _GRACE_SECONDS = 10.0
-# A process that an agent left behind may hold its output open: after so many looks at which nothing moved, that is all.
+# An orphan of the agent may keep its output open: stop after this number of checks without progress.
 _LOOK_SECONDS, _LOOKS = 0.25, 4
 _INTERNAL = -32603
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -59,21 +59,21 @@ class Relay:
         self._guard = ProxyGuard()
         self._complaints = Complaints()
         self._lock = threading.Lock()
-        # How many lines of the agent were passed on.
+        # Number of the agent's lines that were passed on.
         self._passed = 0
         self._recording = Recording(environment, db)
         more = asking.variables(environment) if is_enforced else {}
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**environment, **more})
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        # The descriptor is ours from here on: what the object would close at its end may be another's by then.
+        # Use a duplicate descriptor: the object may close its own one after that number was reused.
         self._outlets = {EDITOR: Outlet(1), AGENT: Outlet(os.dup(self._child.stdin.fileno()))}
         self._child.stdin.close()
         self._heard = self._child.stdout.fileno()
 
     def run(self) -> int:
-        """Pass everything on until the agent has ended; give its exit code."""
-        # In every thread, after the agent was started: one thread waits for them, and a handler could come just before a wait.
+        """Relay all lines until the agent has ended; return its exit code."""
+        # Block signals in every thread, after the agent started. One thread waits for them: a handler could run too early.
         signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
         threading.Thread(target=self._pass_signals, daemon=True).start()
         threading.Thread(target=self._from_editor, daemon=True).start()
@@ -85,7 +85,7 @@ class Relay:
         return code if code >= 0 else 128 - code
 
     def _drain(self, agent: threading.Thread) -> None:
-        """Wait until all that the agent had written was passed on, however slow the editor reads."""
+        """Wait until all output of the agent was passed on, even to a slow editor."""
         still, before = 0, -1
         while agent.is_alive() and still < _LOOKS:
             agent.join(_LOOK_SECONDS)
@@ -95,7 +95,7 @@ class Relay:
     def _pass_signals(self) -> None:
         while True:
             number = signal.sigwait(_PASSED_ON)
-            # A terminal tells the whole group.
+            # A terminal sends SIGINT to the whole process group.
             if number != signal.SIGINT or not os.isatty(0):
                 self._child.send_signal(number)
 
@@ -114,7 +114,7 @@ class Relay:
             try:
                 passed = self._looked_at(sender, line)
             except Exception as problem:  # noqa: BLE001
-                # What an agent asks for must have been judged; an editor's words pass even if they can't be recorded.
+                # An agent's request must be judged; an editor's message passes even if it can't be recorded.
                 passed = None if sender == AGENT else line
                 self._complaints.say(problem)
             if passed is not None:
@@ -122,11 +122,11 @@ class Relay:
             self._passed += sender == AGENT
 
     def _looked_at(self, sender: str, line: bytes) -> bytes | None:
-        """Put a line on record, and give what goes on in its place: itself, unless we decide."""
+        """Record a line and return what to pass on: the line itself, a changed one, or None."""
         told = parse(line)
         if told is None:
             if sender == AGENT and is_unreadable(line):
-                # The editor may accept JSON that we can't read, such as one nested too deeply: it could be a request.
+                # The editor may accept JSON that we can't parse, such as deep nesting: it could be a request.
                 raise ValueError("a message of the agent can't be read, so it was not passed on")
             return line
         if isinstance(told, dict):
@@ -134,7 +134,7 @@ class Relay:
         passed = [self._judged(sender, message, written(message)) for message in told]
         if passed == [written(message) for message in told]:
             return line
-        # Those that were held are answered; the rest goes on together.
+        # Blocked requests were answered; pass on the rest of the batch.
         rest = [kept for kept in map(parse, filter(None, passed)) if isinstance(kept, dict)]
         return written(rest) if rest else None
 
@@ -147,7 +147,7 @@ class Relay:
             return self._from_the_agent(message, seen, line)
         return self._from_the_editor(message, seen, line)
 
-    # What an agent says
+    # Messages of the agent
 
     def _from_the_agent(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
         if not seen.is_answer:
@@ -162,7 +162,7 @@ class Relay:
         fewer = asking.without_standing_yes(message) if self._is_enforced and seen.method == PERMISSION else None
         return line if fewer is None else written(fewer)
 
-    # What an editor says
+    # Messages of the editor
 
     def _from_the_editor(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
         self._record(EDITOR, seen, line)
@@ -179,7 +179,7 @@ class Relay:
         return self._exchange.folders.get(seen.session or "") or os.getcwd()
 
     def _hold(self, sender: str, message: "Message", seen: AcpMessage, reason: str) -> None:
-        """Answer a request in the other's place, and say why on record."""
+        """Answer a request in place of its receiver, and record the reason."""
         said = denial(message, reason) if sender == AGENT else refusal(message, reason)
         with self._lock:
             self._exchange.forget(sender, message)
@@ -187,7 +187,7 @@ class Relay:
             self._put(seen.session, {"from": OURS, "re": seen.method, "held": reason, "asked": seen.asked}, written(said))
         self._outlets[sender].write_apart(written(said))
 
-    # The record
+    # Recording
 
     def _record(self, sender: str, seen: AcpMessage, line: bytes) -> None:
         if seen.session is None or seen.method not in (_ANSWERS_RECORDED if seen.is_answer else _RECORDED):
@@ -206,11 +206,11 @@ class Relay:
             folder = self._exchange.folders.get(session) or os.getcwd()
             self._recording.put(self._exchange.program, session, folder, facts, line)
         except Exception as problem:  # noqa: BLE001
-            # The policy decides all the same, and the two go on talking.
+            # The policy still decides, and the conversation continues.
             self._complaints.say(problem)
 
     def _answer_for_the_agent(self, code: int) -> None:
-        """Answer what the agent left unanswered when it ended: an editor would wait for ever."""
+        """Answer requests that the agent left open when it ended; the editor would wait for ever."""
         how = f"exit code {code}" if code >= 0 else f"signal {-code}"
         for number in self._exchange.unanswered(EDITOR):
             message = refusal({"id": number}, f"the agent ended ({how})", _INTERNAL)
@@ -218,10 +218,10 @@ class Relay:
 
 
 def run(command: list[str], *, db: str | None = None, is_enforced: bool = False) -> int:
-    """Stand between an editor and the agent that a command starts."""
+    """Relay between an editor and the agent that a command starts."""
     import gc
 
-    # It lives as long as its editor.
+    # Enable garbage collection: the process lives as long as its editor.
     gc.enable()
     try:
         relay = Relay(command, os.environ, db=db, is_enforced=is_enforced)

@@ -1,4 +1,4 @@
-"""A process beside the proxy that takes what waits into the log: it outlives the proxy, and keeps nothing waiting."""
+"""Separate process that takes the proxy's lines into the log; it outlives the proxy."""
 
 import os
 import select
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
-# What comes within this time is taken in together.
+# Lines within this time are taken in together.
 _TOGETHER_SECONDS = 0.1
-# A log that can't be written is tried again after this time.
+# Delay before the next try if a log can't be written.
 _AGAIN_SECONDS = 2.0
-# So often after the end; then it is left to whoever comes next.
+# Number of tries after the end of the proxy; then the next intake takes over.
 _LAST_TRIES = 5
 _CHUNK = 65536
 
 
 class Taker:
-    """The proxy's end of the pipe to the process."""
+    """The proxy's end of the pipe to the intake process."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         os.set_blocking(pipe, False)
 
     def wake(self) -> None:
-        """Say that something waits; when the pipe is full it is known already."""
+        """Signal that lines wait; a full pipe already signals it."""
         try:
             os.write(self._pipe, b"\n")
         except OSError:
-            # It is full, or the process is gone and what waits is left to whoever comes next.
+            # The pipe is full, or the process is gone and the next intake takes over.
             return
 
     def tell(self, folder: str) -> None:
-        """Name a folder whose sessions are told of from now on."""
+        """Send a folder whose sessions are recorded from now on."""
         os.set_blocking(self._pipe, True)
         try:
             os.write(self._pipe, os.fsencode(folder).replace(b"\n", b"\0") + b"\n")
@@ -51,7 +51,7 @@ class Taker:
 
 
 def start(environment: "Mapping[str, str]", db: str | None) -> Taker:
-    """Start the process, apart from whatever ends the proxy."""
+    """Start the process in a new session, so that it survives the proxy."""
     reading, writing = os.pipe()
     sys.stdout.flush()
     if os.fork():
@@ -69,7 +69,7 @@ def start(environment: "Mapping[str, str]", db: str | None) -> Taker:
 
 
 class _Taking:
-    """Takes in while there is somebody to tell something, and a last time then."""
+    """Intake loop that runs while the proxy lives, and once more after its end."""
 
     def __init__(self, pipe: int, environment: "Mapping[str, str]", db: str | None) -> None:
         self._pipe = pipe
@@ -82,10 +82,10 @@ class _Taking:
     def run(self) -> None:
         is_done, is_open = True, True
         while is_open:
-            # What could not be taken in is tried again even if nothing more comes.
+            # A failed intake is retried even if no line follows.
             select.select([self._pipe], [], [], None if is_done else _AGAIN_SECONDS)
             is_open = self._hear()
-            # One round for all that came: who speaks without a pause would keep us at it, and take the processor from the two.
+            # One round at a time: a fast sender would otherwise keep the CPU busy.
             is_done = self._take_in(is_one_round=True)
         for _ in range(_LAST_TRIES):
             if self._take_in(is_one_round=False):
@@ -93,7 +93,7 @@ class _Taking:
             time.sleep(_AGAIN_SECONDS)
 
     def _hear(self) -> bool:
-        """Hear what is said for a moment; False when nobody is there any more."""
+        """Read the pipe for a moment; return False if the proxy is gone."""
         end = time.monotonic() + _TOGETHER_SECONDS
         while (left := end - time.monotonic()) > 0:
             if select.select([self._pipe], [], [], left)[0]:
@@ -113,7 +113,7 @@ class _Taking:
                 self._places.setdefault(spool, (place, Spool(spool)))
 
     def _take_in(self, *, is_one_round: bool) -> bool:
-        """Take in what waits beside every log; False when something still waits."""
+        """Take in the lines of every log; return False if some still wait."""
         done = [self._take_in_at(place, spool, is_one_round=is_one_round) for place, spool in self._places.values()]
         return all(done)
 
@@ -127,7 +127,7 @@ class _Taking:
                 log = self._logs[spool.folder] = place.open()
             return not take_in(log, spool, is_one_round=is_one_round).is_left_to_another and spool.is_empty
         except Exception as problem:  # noqa: BLE001
-            # The lines wait on, and the next time takes them in; `decklog doctor agents` tells why they do.
+            # The next round retries the intake; `decklog doctor agents` shows the error.
             spool.say_trouble(problem)
             if (log := self._logs.pop(spool.folder, None)) is not None:
                 log.close()
