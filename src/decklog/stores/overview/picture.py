@@ -66,7 +66,7 @@ select *
  )
  order by created_at, id
 """
-# What is at work and what is held comes first, so that no run of many tasks hides it.
+# Running and held-up tasks come first, so that a run with many tasks does not hide them.
 _FIRST_TASKS = """
 select * from (select * from tasks where run_id = :run_id and state = 'running' order by leased_until limit :most) running
 union all
@@ -117,14 +117,14 @@ class RunPicture:
     board: "list[BoardColumn]"
     overview: "RunOverview | None" = None
     run: "dict[str, Any] | None" = None
-    # The newest records of the kinds that were asked for, by table, and where the older ones of each begin.
+    # The newest records of the requested kinds, by table, and the cursor to the older ones of each.
     records: "dict[str, list[Any]]" = field(default_factory=dict)
     older: "dict[str, str | None]" = field(default_factory=dict)
-    # Those of the run's first tasks that have one of the roles that were asked for.
+    # Those of the run's first tasks with one of the requested roles.
     of_roles: "list[Any]" = field(default_factory=list)
-    # What is at work, what is held and then the first of the others, as they are now.
+    # Running tasks, held-up tasks and then the first of the others, as they are now.
     first_tasks: "list[Any]" = field(default_factory=list)
-    # The newest entries that a person looks for, each with what it is: failure, question, checkpoint or pivot.
+    # The newest important entries, each with its kind: failure, question, checkpoint or pivot.
     milestones: "list[tuple[str, Entry]]" = field(default_factory=list)
     spent: "RunSpending | None" = None
 

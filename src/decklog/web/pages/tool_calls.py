@@ -1,4 +1,4 @@
-"""Tool calls as a person reads them: the command, how it ended, how long it took, and what it wrote."""
+"""Tool calls as a person reads them: the command, its result, its duration and its output."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from decklog.core.figures import took
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CALLS, _RESULTS = ("call", "agent.tool"), ("result", "agent.result")
-# What results call the text that a tool wrote.
+# Names of the output text in results.
 _OUTPUTS = ("output", "stdout", "stderr", "text", "content")
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One call. `end` is how it ended ("exit 1", "failed"); empty while that is unknown. `id` pairs a call with its result."""
+    """One call. `end` is its result ("exit 1", "failed"), empty if unknown. `id` pairs a call with its result."""
 
     command: str
     end: str = ""
@@ -37,7 +37,7 @@ class ToolCall:
 
 
 def call_of(entry: Any) -> ToolCall | None:
-    """Read a tool call, or the result of one, from an entry; None where the entry is neither."""
+    """Parse a tool call, or the result of one, from an entry; None if the entry is neither."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.kind.value != "tool" or not image:
         return None
@@ -59,7 +59,7 @@ def call_of(entry: Any) -> ToolCall | None:
 
 
 def paired(entries: Sequence[Any]) -> list[tuple[Any, ToolCall]]:
-    """Return the calls among entries, newest first, each with the result that another of the entries has."""
+    """Return the calls among entries, newest first, each with its result if another of the entries has it."""
     found = [(entry, call) for entry in entries if (call := call_of(entry)) is not None]
     results: dict[tuple[str, str | None], ToolCall] = {
         (entry.stream, call.id): call for entry, call in found if call.is_result and call.id
@@ -89,7 +89,7 @@ def _command(entry: Any, image: dict[str, Any]) -> str:
 
 
 def _end(image: dict[str, Any], result: Any) -> tuple[str, bool]:
-    """Return how a call ended, and whether that is a failure."""
+    """Return the result of a call, and whether it is a failure."""
     facts = result if isinstance(result, dict) else image
     code, signal = facts.get("exit_code"), facts.get("signal")
     if isinstance(code, int) and not isinstance(code, bool):
@@ -123,7 +123,7 @@ def _output(image: dict[str, Any], result: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Return what a terminal would show in the end: no colours, and of an overwritten line its last state."""
+    """Return the text that a terminal would finally show: without colours, and overwritten lines in their last state."""
     if text.isascii() and text.isprintable():
         return text
     lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
