@@ -333,7 +333,7 @@ class SqliteConnections:
         try:
             row = self.readers.mine().connection.execute("pragma wal_checkpoint(noop)").fetchone()
         except apsw.ReadOnlyError:
-            # A read-only process can't use the shared memory that a writer left. SQLite reads a private copy and counts no frames.
+            # A read-only process can't use the shared memory left by a writer. SQLite reads a private copy and counts no frames.
             row = None
         return max(0, row[1]) if row else 0
 
