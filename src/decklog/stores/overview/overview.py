@@ -1,4 +1,4 @@
-"""The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
+"""The overview of a whole log. The number and cost of its statements do not grow with the log."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -48,20 +48,20 @@ T = TypeVar("T")
 
 
 class TaskReader(Protocol):
-    """Knows tasks; the tasks store does."""
+    """A store of tasks."""
 
     def get(self, task_id: str) -> Any: ...
 
 
 class HistoryReader(Protocol):
-    """Knows what the entries of a run add up to; the store of runs does."""
+    """A store of runs that evaluates their entries."""
 
     def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
     def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
 
 class DueSchedules(Protocol):
-    """Makes tasks of schedules whose time has come; the store of schedules does."""
+    """A store of schedules that adds due tasks."""
 
     def is_any_due(self) -> bool: ...
     def run_due(self) -> list[Any]: ...
@@ -139,10 +139,10 @@ class Overview(Families):
         limit: int = 20,
         after: str | None = None,
     ) -> RunsTable:
-        """List runs with the last hour of each, the number of each status and what waits for a person: at one moment.
+        """List runs with their activity of the last hour, counts by status and open decisions, in one consistent read.
 
-        They come in the order in which a person looks at them: what needs one, runs, stalled, is idle or on hold; then what is
-        over, the latest end first. A column is sorted among those under way and the latest 200 that are over.
+        Runs that need a person come first, then running, stalled, idle and paused ones, then finished runs by their end.
+        A column is sorted among unfinished runs and the latest 200 finished ones.
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
 
@@ -256,13 +256,13 @@ class Overview(Families):
         return draw(False)
 
     def contents(self, run_id: str) -> "dict[str, Any]":
-        """Count what a run has, for the tabs of its page."""
+        """Count the records of a run, for the tabs of its page."""
         from decklog.stores.overview.picture import contents
 
         return self._db.read(lambda: contents(self._db, run_id))
 
     def graph(self, run_id: str, *, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
-        """Read the tasks of a run and their dependencies, for a drawing."""
+        """Load the tasks of a run and their dependencies, for a drawing."""
         from decklog.stores.overview.picture import graph
 
         return self._db.read(lambda: graph(self._db, run_id, most))
@@ -426,16 +426,16 @@ class Overview(Families):
         return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
 
     def _make_due(self) -> None:
-        """Have tasks appear whose time has come, if this log may be written: to look is as good as to claim."""
-        # A look of our own first: most logs have no schedule, and need not load the store of them.
+        """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
+        # A direct query first: most logs have no schedules and need not load their store.
         sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
         if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
             return
-        # A caller that may not write still sees what there is.
+        # A caller without permission to write still sees what exists.
         with suppress(Denied, Busy, LeaseLost):
             self._schedules().run_due()
 
-    # How they are read
+    # Loading
 
     def _words(self, run_ids: list[str], task_ids: list[str], can_move_marks: bool) -> StatusWords:
         base = self._base(can_move_marks)
@@ -484,7 +484,7 @@ class Overview(Families):
         )
 
     def _today(self, base: Base) -> tuple[int, int]:
-        """Return what was spent today, and how many calls have no price. A budget of everything knows both."""
+        """Return today's spending and the number of calls without a price. A global budget has both."""
         for budget in base.budgets:
             if budget.scope == "all" and budget.unit == "microdollars":
                 return budget.today, budget.unpriced_today
@@ -495,7 +495,7 @@ class Overview(Families):
     def _listed(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[RunOverview]:
         place = None if after is None else place_in(after, 2)
         if word is not None and word not in STATES:
-            # The word is made of what goes on now, and no index has it.
+            # The status is derived from current facts, and no index has it.
             found = [run for run in self._look(base, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
@@ -537,11 +537,11 @@ class Overview(Families):
         self, names: tuple[str, ...], first: str, last: str, streams: list[Charged], can_move_marks: bool
     ) -> list[DaySpending]:
         check_marks(streams, can_move_marks)
-        # Which keys it has follows from the names.
+        # The keys depend on `names`.
         days: Any = spending.by(self._db, names, first, last, streams)
         return list(days)
 
-    # What is derived
+    # Derived tables
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from task_counts.audit(self._db)
