@@ -1,7 +1,7 @@
-"""Entries and charges many at once, in the order in which another program recorded them, each written once.
+"""Bulk writes of entries and charges, in the order in which another program recorded them, each written once.
 
-What is one statement here is three for each of them by the verbs. Charges that a budget counts go through the ledger, one by one:
-the status of a budget is another question after each.
+This needs one statement where the verbs need three each. Charges that a budget counts go through the ledger one by one,
+because each changes the budget.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,14 +22,14 @@ from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
 
 BulkItem = dict[str, Any] | tuple[Any, ...]
 
-# Asked for together, filled up with nulls: one text is planned once.
+# Looked up in batches, padded with nulls, so that one statement is prepared once.
 _TOGETHER = 128
 _ANY_OF = f"({', '.join(f':a{number}' for number in range(_TOGETHER))})"
 _PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
 _KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
 _WITH_KEY = f"select * from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
-# What another program may take away again; of all else nothing is recorded.
+# Fields that another program may clear later; other fields keep their value.
 _MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
@@ -38,15 +38,15 @@ _tokens = itemgetter(*TOKENS)
 
 
 class _Batch:
-    """Entries that are written together, in their order, and the charges that some of them tell of."""
+    """Entries that are written together in their order, with the charges of some of them."""
 
     def __init__(self) -> None:
         self.entries: list[Collection[Any]] = []
-        # What was spent, each with the place of its entry: they are made together, at the same moment.
+        # Charges with the position of their entry; they are written together, with the same time.
         self.spent: list[tuple[int, dict[str, Any]]] = []
 
     def spend(self, given: dict[str, Any]) -> None:
-        """Leave a place for the entry of a charge."""
+        """Reserve the position of a charge's entry."""
         self.spent.append((len(self.entries), given))
         self.entries.append(())
 
@@ -59,12 +59,12 @@ class Bulk(Ledger):
         self._prices = PriceList(self._db, remember=True)
 
     def take(self, items: Sequence[BulkItem], bound: Collection[str] = ()) -> int:
-        """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
+        """Write the new ones of some entries and charges in order, in the caller's transaction. Return their number.
 
-        A charge names its answer by the provider's own id, and has been spent: no budget refuses it. The names that are bound
-        were looked through elsewhere.
+        A charge is identified by the provider's answer id and was already spent, so no budget refuses it. Names in `bound` are
+        redacted already.
         """
-        # All of it is looked through together, and then only once.
+        # Redact everything together, and only once.
         unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
         if unbound:
             self._db.values.look_through(unbound)
@@ -91,9 +91,9 @@ class Bulk(Ledger):
         return new + self._flush(batch)
 
     def charge_all(self, items: Sequence[dict[str, Any]]) -> list[bool]:
-        """Charge what was spent, in the caller's transaction, each once by its key in its run; say of each whether it is new.
+        """Write charges in the caller's transaction, each once by its run and key. Return for each whether it is new.
 
-        What is known by its key is compared with what is recorded, as the verb does.
+        A charge with a known key is compared with the recorded one, as the verb does.
         """
         all_given = [self._placed(one) for one in items]
         streams = {given["run_id"] or "@ledger" for given in all_given}
@@ -114,7 +114,7 @@ class Bulk(Ledger):
         return new
 
     def known(self, items: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Charge]:
-        """Return the charges that are here under the keys of some, by run and key. In the caller's transaction."""
+        """Return the existing charges for the keys of some items, by run and key. Call it in a transaction."""
         self._lock_all({one["run_id"] for one in items})
         found: dict[tuple[str, str], Charge] = {}
         for run_id in dict.fromkeys(one["run_id"] for one in items):

@@ -1,4 +1,4 @@
-"""A run as of any of its entries, a page at a time: each in a few statements, regardless of the length of the run."""
+"""A run as of any entry: each part in a few statements, independent of the length of the run."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -36,7 +36,7 @@ select {{number}} as kind, f.seq, f.record_id, ({_IMAGE.format(table="table{numb
      limit :most
   ) f
 """
-# Those that came to be after the last mark are known by name.
+# Records created after the last mark are found by name.
 _LATER = f"""
 select {{number}} as kind, 0 as seq, f.record_id, ({_IMAGE.format(table="table{number}")}) as payload
   from (select distinct record_id from entries where record_table = :table{{number}} and record_id in ({{marks}})) f
@@ -53,7 +53,7 @@ def newest(
     size: int,
     before: int | None = None,
 ) -> dict[str, tuple[list[Any], str | None]]:
-    """Give by table the records that came to be last, or before an entry, newest first, and where the older ones begin."""
+    """Return by table the newest records as of an entry, or before one, and the cursor to older ones."""
     last = min(at, (before or at + 1) - 1)
     later = [[one for one in story.firsts.get(kind.table, []) if one[0] <= last][-size - 1 :] for kind in classes]
     rows = _rows(db, {"run_id": run_id, "at": at}, classes, later, {"last": last, "most": size + 1} if story.since else None)
@@ -79,7 +79,7 @@ def _rows(
     later: list[list[tuple[int, str]]],
     kept: dict[str, int] | None,
 ) -> list[Row]:
-    """Read the images of what is kept in the table of firsts, if anything is, and of what came later."""
+    """Load the snapshots of stored first entries, if any, and of later records."""
     arms = []
     for number, (kind, found) in enumerate(zip(classes, later, strict=True)):
         if kept is not None:
@@ -97,10 +97,10 @@ def _rows(
 
 
 MOST_STEPS, MOST_MARKS = 300, 200
-# What is a smaller part of a run than this is no wider than a line of its strip.
+# A smaller part of a run is narrower than a line of its strip.
 _TOO_LITTLE = 100
 _MARKS = ("failure", "question", "checkpoint", "pivot")
-# This many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
+# Number of runs whose entries after the last mark are cached.
 _REMEMBERED = 16
 _WHERE = f"""
 select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
@@ -128,7 +128,7 @@ _MOMENTS_OF = """
        limit :most
     ) {what}
 """
-# The entries at even steps, and the newest moments of each kind.
+# Entries at regular steps, and the newest moments of each kind.
 _EVEN = """
 select e.seq, null as what, null as record_id, e.at
   from steps s
@@ -136,8 +136,8 @@ select e.seq, null as what, null as record_id, e.at
 """
 _STEPS = "with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)"
 _STRIP = _STEPS + " union all ".join([_EVEN, *(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)])
-# Of very many, the first of each kind in each of this many even parts. `cross join` has SQLite look each of them up once: left to
-# itself it walks over all moments, and looks for the first of every part at each.
+# Of very many moments, the first of each kind in each part. `cross join` makes SQLite look each up once; otherwise it scans
+# all moments for every part.
 _PARTS = MOST_MARKS // len(_MARKS)
 _FIRST_OF_PART = f"""
     select m.seq, m.what, m.record_id, e.at
@@ -160,7 +160,7 @@ select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
   join entries e on e.pos = cast(:start as bigint) + case when a.ended_seq <= :until then a.ended_seq else a.started_seq end
  where a.run_id = :run_id
 """
-# Those that began within a span, and those that were under way at its beginning; each with what its last entry states.
+# Attempts that began in a range or were running at its start, each with its state after the last entry.
 _LANES = f"""
 select * from (
   {_ATTEMPTS} and a.started_seq >= :first and a.started_seq <= :until order by a.started_seq desc limit :most
@@ -169,7 +169,7 @@ union all
 {_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
    and (a.ended_seq is null or a.ended_seq >= :first)
 """
-# How much had been spent at marks that lie so far apart; the same holds of the join.
+# The spending at marks with this distance; `cross join` for the same reason.
 _SPENT = f"""
 with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
 select m.seq, m.cost_microdollars
@@ -205,7 +205,7 @@ class TimelineOutdated(Exception):
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """A run's stream as it is: its first position, its last entry, and the last mark, if there is one."""
+    """A run's stream: its first position, its last entry, and the last mark, if any."""
 
     run_id: str
     number: int
@@ -219,7 +219,7 @@ class StreamPosition:
 
     @property
     def marked(self) -> int:
-        """The entry up to which the tables hold what there is."""
+        """The entry up to which the tables are complete."""
         return self.mark["seq"] if self.mark is not None else 0
 
 
@@ -229,20 +229,20 @@ def _place(row: Row) -> StreamPosition:
 
 
 class RunHistory:
-    """Reads runs as of their entries, inside the caller's read."""
+    """Loads runs as of their entries, inside the caller's read."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._remembered: OrderedDict[str, tuple[str, RunStory]] = OrderedDict()
         self._lock = forks.lock()
 
-    # Where things lie
+    # Positions
 
     def place(self, run_id: str) -> StreamPosition:
         return self.places([run_id])[run_id]
 
     def places(self, run_ids: list[str]) -> dict[str, StreamPosition]:
-        """Find several runs with one look."""
+        """Find several runs with one query."""
         marks, ids = placed(run_ids)
         found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
         for run_id in run_ids:
@@ -251,7 +251,7 @@ class RunHistory:
         return found
 
     def entry_for(self, place: StreamPosition, at: str | None, *, is_end: bool = True) -> int:
-        """Return the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
+        """Return the entry number of a moment. For the start of a range it is the first entry at or after a time."""
         if at is None:
             return place.head if is_end else 1
         moment = moment_of(at, place.run_id)
@@ -268,7 +268,7 @@ class RunHistory:
         return moment
 
     def story(self, place: StreamPosition, *, can_mark: bool) -> RunStory:
-        """Add up what came after the last mark; raise `TimelineOutdated` where another one is due and can be made."""
+        """Evaluate the entries after the last mark. Raise `TimelineOutdated` if another mark is due and can be written."""
         with self._lock:
             hash, known = self._remembered.get(place.run_id, ("", None))
         if known is not None and hash == place.hash:
