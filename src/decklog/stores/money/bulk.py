@@ -127,9 +127,9 @@ class Bulk(Ledger):
         return found
 
     def correct(self, charge: Charge, items: dict[str, Any], *, note: str) -> bool:
-        """Correct a charge to what another program records now, in its budgets too; return whether anything differed.
+        """Correct a charge to the values that another program records now, also in its budgets. Return whether anything differed.
 
-        What is not returned stays: a price that was looked up, and who was acting. In the caller's transaction.
+        Values that are not given are kept: a price that was looked up, and the actor. Call it in a transaction.
         """
         given = self._placed(items)
         names = [name for name in items if name not in ("run_id", "key") and (items[name] is not None or name in _MAY_BE_NOTHING)]
@@ -149,7 +149,7 @@ class Bulk(Ledger):
         return True
 
     def _keyed(self, all_given: list[dict[str, Any]]) -> set[tuple[str, str]]:
-        """Return which keys are known, each with its run; they are named as they were given."""
+        """Return the known keys with their runs, in the given spelling."""
         keys: dict[str, dict[str, str]] = {}
         for given in all_given:
             bound = self._db.values.text("key", given["key"])[0]
@@ -163,7 +163,7 @@ class Bulk(Ledger):
         return found
 
     def _named(self, charge: dict[str, Any]) -> dict[str, Any]:
-        """Name the answer as its column holds it."""
+        """Return the charge with its answer id as stored."""
         return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
 
     @property
@@ -171,7 +171,7 @@ class Bulk(Ledger):
         return BudgetMeter(self._db, self._clock)
 
     def _enter(self, items: Sequence[BulkItem], answers: Sequence[str]) -> None:
-        """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
+        """Lock the streams, then the gates of charges, in the common order."""
         streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in items}
         self._lock_all(streams)
         if answers:
@@ -179,12 +179,12 @@ class Bulk(Ledger):
 
     def _lock_all(self, streams: set[str]) -> None:
         for stream in sorted(streams):
-            # One that belongs to no run and is not there yet begins at the time of its first entry, when that is written.
+            # A stream without a run that does not exist yet starts at the time of its first entry.
             if stream not in RESERVED or self._db.lock_stream(stream) is not None:
                 self._db.memo["head", stream] = self._writer.head(stream)
 
     def _paid(self, answers: list[str]) -> set[str]:
-        """Return which answers were paid for before, by any run."""
+        """Return the answers that were charged before, by any run."""
         found = set[str]()
         for start in range(0, len(answers), _TOGETHER):
             asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])
@@ -202,7 +202,7 @@ class Bulk(Ledger):
         return given
 
     def _charged(self, batch: _Batch) -> list[tuple[Any, ...]]:
-        """Make the rows of charges that no budget counts, and put their entries into the batch."""
+        """Build the rows of charges without a budget, and put their entries into the batch."""
         rows: list[tuple[Any, ...]] = []
         now = self._now()
         ids = self._ids.several("charge", len(batch.spent))

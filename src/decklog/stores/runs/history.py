@@ -275,7 +275,7 @@ class RunHistory:
             return known
         if place.head - place.marked >= EVERY and can_mark:
             raise TimelineOutdated
-        # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
+        # Continue from the cached story, unless a newer mark leaves fewer entries to evaluate.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
         story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
@@ -305,11 +305,11 @@ class RunHistory:
         return begun.tally
 
     def shown(self, tally: Mapping[str, int], seq: int) -> dict[str, int]:
-        """Give counts as of an entry as they are shown: with the entries, without what only we count."""
+        """Return counts for display: with the number of entries, without internal counts."""
         return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
     def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, Any] | None:
-        """Return the last mark at or before an entry, from the tables or from what was added up since."""
+        """Return the last mark at or before an entry, from the tables or the evaluated entries."""
         if seq < story.since:
             return timeline.mark_at(self._db, place.run_id, seq)
         later = [mark for mark in story.marks if mark["seq"] <= seq][-1:]
@@ -322,7 +322,7 @@ class RunHistory:
     def records(
         self, place: StreamPosition, story: RunStory, record_class: type[Record], at: str, size: int, after: str | None
     ) -> Page[Any]:
-        """Return a page of the records of a kind as they were at an entry, in the order in which they came to be."""
+        """Return a page of the records of a kind as of an entry, by creation."""
         until, passed = self.entry_for(place, at), cursor_of(after) or 0
         bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
         rows: list[Row] = []
@@ -337,7 +337,7 @@ class RunHistory:
         return Page(found, next=str(images[-1][0]) if len(rows) > size else None)
 
     def _images(self, begun: list[tuple[int, str]], bound: dict[str, Any]) -> list[Row]:
-        """Read what records were that began after the last mark."""
+        """Load the records that were created after the last mark."""
         if not begun:
             return []
         marks, ids = placed([record_id for _, record_id in begun])
@@ -351,11 +351,11 @@ class RunHistory:
     def newest(
         self, place: StreamPosition, story: RunStory, classes: list[type[Record]], at: int, size: int, before: int | None
     ) -> dict[str, tuple[list[Any], str | None]]:
-        """Return the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
+        """Return the newest records of some kinds as of an entry, by table, each with the cursor to older ones."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
     def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> list[tuple[int, int]]:
-        """Return what had been spent at this many entries up to one, in micro-dollars; `whole` is what it was in the end."""
+        """Return the spending at some entries up to one, in microdollars. `whole` is the final value."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
             marks = self._spent_at_marks(place, min(at, story.since), points)
@@ -365,20 +365,20 @@ class RunHistory:
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> list[tuple[int, int]]:
-        """Read what had been spent at this many marks up to an entry."""
+        """Load the spending at some marks up to an entry."""
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
         return sorted((seq, cost) for seq, cost in self._db.rows(_SPENT, bound)[1]) if kept else []
 
-    # The strip and the lanes
+    # The activity strip and the timeline
 
     def pulse(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunPulse:
-        """Return the times of entries at even steps, and the entries that a person looks for."""
+        """Return the times of entries at regular steps, and the important entries."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
-        # Of a long run, what came after the last mark is too little to be seen: its strip is drawn once for each mark.
+        # In a long run the entries after the last mark are too few to be visible, so its strip is cached per mark.
         is_long = span == (1, story.seq) and (story.seq - story.since) * _TOO_LITTLE < story.seq
         rows = story.strips.get(steps) if is_long else None
         if rows is None:
@@ -398,7 +398,7 @@ class RunHistory:
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
     def _strip(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int, is_many: bool) -> list[Row]:
-        """Read the entries at even steps of a span, and the moments up to the last mark, in their order."""
+        """Load the entries at regular steps of a range, and the moments up to the last mark, in order."""
         first, until = span
         parts = min(steps, until - first + 1) - 1
         bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
@@ -410,7 +410,7 @@ class RunHistory:
     def lanes(
         self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int, begun_by: int | None = None
     ) -> RunLanes:
-        """Return the attempts that overlap a span of entries, as of its end. `begun_by` is how many had begun by then."""
+        """Return the attempts that overlap a range of entries, as of its end. `begun_by` is the number that had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]
@@ -424,7 +424,7 @@ class RunHistory:
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
     def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> dict[int, dict[str, Any]]:
-        """Find attempts by the entry that began them: those that began within a span, and those under way at its beginning."""
+        """Find attempts by their start entry: those that began in a range, and those running at its start."""
         mark = self._mark(place, story, first - 1) if first > 1 else None
         marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
         if not ids["id0"]:
@@ -437,7 +437,7 @@ class RunHistory:
         return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
 
     def _attempts_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
-        """Count the attempts that began up to an entry: those up to a mark before it, and the few after that."""
+        """Count the attempts that began up to an entry: those up to a mark before it, and the few after it."""
         if seq == story.seq:
             return story.tally["attempts"]
         newer = sum(story.since < begun <= seq for begun in story.attempts)
@@ -458,7 +458,7 @@ class RunHistory:
 
 
 def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
-    """Make an attempt of a row and the entry that last records it, and add what was recorded after the last mark."""
+    """Build an attempt from its row and its last entry, with the changes after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
     said = timeline.came_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
@@ -471,7 +471,7 @@ def _ends_after(attempt: Mapping[str, Any], seq: int) -> bool:
 
 
 def _as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
-    """Return an attempt as it was at an entry: one that ended later was under way."""
+    """Return an attempt as of an entry: one that ended later was running."""
     is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
     return {
         "started_seq": attempt["started_seq"],
