@@ -183,7 +183,7 @@ class Learning(Record):
 
 
 class Learnings(Store):
-    """Notes what tasks taught, and what was made of it."""
+    """Records observations from tasks, and their use."""
 
     records = (Learning,)
 
@@ -241,7 +241,7 @@ class Learnings(Store):
 
     @writes
     def dismiss(self, learning_id: str, *, by: str | None = None, reason: str | None = None) -> Learning:
-        """Decide that nothing is made of a learning."""
+        """Dismiss a learning."""
         learning = self._fetch_for_update(Learning, learning_id)
         if learning.state is LearningState.DISMISSED:
             return learning.marked_already()
@@ -290,9 +290,9 @@ class Learnings(Store):
 
     @writes
     def take_over(self, text: str, *, tolerant: bool = False) -> "LearningsImport":
-        """Take over a plain-text log; say how many learnings are new, known already, or in lines that can't be read.
+        """Import a plain-text log; return how many learnings are new, known, or in unreadable lines.
 
-        A bad line is an error that names its number, and nothing is taken; `tolerant` takes the rest and lists the bad ones.
+        A bad line is an error with its number, and nothing is imported; `tolerant` imports the rest and lists the bad lines.
         """
         entries, bad = read_all(text, tolerant=tolerant)
         taken = [self._take(entry) for entry in entries]

@@ -31,7 +31,7 @@ select * from (
 
 
 class Memory(LessonProposals):
-    """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+    """Learns lessons, recalls those that fit a question, and records which of them helped."""
 
     records = (Topic, Lesson, Sighting, Contradiction, Proposal)
     derived = (
@@ -52,11 +52,11 @@ class Memory(LessonProposals):
         budget_tokens: int | None = None,
         min_match: float | None = None,
     ) -> Hits:
-        """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled.
+        """Recall the lessons that fit a question best, each with the reasons, and count the recall.
 
-        `topic` keeps to one topic, `project` to that project's lessons and those of none; `paths` and `versions` (NAME=VERSION)
-        leave out what does not hold for them. `budget_tokens` bounds their length together. An empty list means that nothing
-        fits: `min_match` is the share of the question that a lesson must meet, from 0 to 1; unsaid, as little as was ever right.
+        `topic` selects one topic, and `project` that project's lessons and those without a project. `paths` and `versions`
+        (NAME=VERSION) exclude lessons with another scope. `budget_tokens` limits their total length. An empty list means that
+        nothing fits: `min_match` is the share of the question that a lesson must match, from 0 to 1, with a low default.
         """
         hits = self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
         if not hits:
@@ -77,7 +77,7 @@ class Memory(LessonProposals):
         budget_tokens: int | None = None,
         min_match: float | None = None,
     ) -> Hits:
-        """Look what `recall` would give, without counting it."""
+        """Return what `recall` would return, without counting it."""
         return self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
 
     def _hits(self, asked: "_Asked") -> Hits:

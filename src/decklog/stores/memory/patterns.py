@@ -75,10 +75,10 @@ class Patterns(Store):
         ttl_days: int = DEFAULT_TTL_DAYS,
         classic: bool = False,
     ) -> ErrorPattern:
-        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one.
+        """Record an error and its solution. A repeated error is counted, and a longer solution replaces a shorter one.
 
-        Paths, numbers, ids and line numbers make no other error. With `classic` only what bazinga-db leaves out is left out, so
-        that the hash is the one it would give; an error that is known under such a hash is counted there.
+        Paths, numbers, ids and line numbers do not distinguish errors. With `classic` the message is normalized as in bazinga-db,
+        so that the hash is the same; an error that is known under such a hash is counted there.
         """
         _check(project, solution, ttl_days)
         signature = self._signature(error_type, message, context_hints, stack_pattern)

@@ -49,10 +49,10 @@ class LessonProposals(LessonUpkeep):
 
     @writes_in_steps
     def propose(self, run_id: str | None = None) -> list[Proposal]:
-        """Look through what happened since the last time, in a run or in all, for lessons; give those that are new or surer.
+        """Search new entries of one run or all for lessons; return proposals that are new or more certain.
 
-        They come from checks that were red and then green, attempts that failed and then succeeded, blockers that came again,
-        fixes that a test holds, reviews that turned something down, and what people wrote. What one agent alone said is none.
+        Evidence is from checks that were red and then green, attempts that failed and then succeeded, repeated blockers, fixes
+        with a regression test, rejecting reviews, and statements of people. A statement of one agent alone is no evidence.
         """
         if self._db.read_only or self._db.is_reading:
             return []
@@ -88,7 +88,7 @@ class LessonProposals(LessonUpkeep):
         by: str | None = None,
         reason: str | None = None,
     ) -> Lesson:
-        """Take up a proposed lesson, in its own words or in those of BODY; the entries that show it are its evidence."""
+        """Accept a proposed lesson, with its text or with BODY; its entries become the evidence."""
         self._alone()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.ACCEPTED and proposal.lesson_id is not None:
@@ -99,7 +99,7 @@ class LessonProposals(LessonUpkeep):
 
     @writes
     def dismiss(self, proposal_id: str, *, by: str | None = None, reason: str | None = None) -> Proposal:
-        """Turn a proposed lesson down: it is not proposed again, however often it is seen."""
+        """Dismiss a proposed lesson; it is not proposed again."""
         self._alone()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.DISMISSED:

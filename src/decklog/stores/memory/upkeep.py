@@ -331,7 +331,7 @@ class LessonUpkeep(LessonEmbedding):
 
     @writes
     def reindex(self) -> int:
-        """Build the full-text index anew from the lessons that hold; say how many there are."""
+        """Rebuild the full-text index from the active lessons; return their number."""
         index = LessonIndex(self._db)
         index.forget()
         with index.following():
@@ -393,9 +393,9 @@ class LessonUpkeep(LessonEmbedding):
         last_recalled_at: datetime | None = None,
         key: str | None = None,
     ) -> Lesson:
-        """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is.
+        """Import a lesson from another system unchanged, with its id and counts; a known id is returned as it is.
 
-        It is neither compared with others nor held to its topic's shape: nothing that was on record may get lost.
+        It is neither compared with other lessons nor checked against its topic, so that no recorded lesson is lost.
         """
         self._alone()
         if (known := self._seek(Lesson, lesson_id)) is not None:

@@ -199,10 +199,10 @@ class Criteria(RunBound):
         required: bool | None = None,
         clear: list[str] | None = None,
     ) -> Criterion:
-        """Change what is given of a criterion and keep the rest; `clear` names fields to empty.
+        """Change the given fields of a criterion and keep the rest; `clear` names fields to empty.
 
-        A status other than met lets go of the commit and files that the evidence was bound to. A criterion of a run that has
-        ended can't be made open or required again.
+        A status other than met removes the commit and files of its evidence. A criterion of an ended run can't be made open or
+        required again.
         """
         fields = checked(given_of(locals(), "run_id", "criterion", "clear"))
         fields |= cleared(clear, ("actual", "evidence"), fields)
@@ -228,10 +228,10 @@ class Criteria(RunBound):
         evidence_commit: str | None = None,
         evidence_files: dict[str, object] | None = None,
     ) -> Criterion:
-        """Mark a criterion as met, with evidence that may be bound to a commit and to files' SHA-256 digests by path.
+        """Mark a criterion as met, with evidence that may refer to a commit and to files by SHA-256 digest.
 
-        A commit or files replace those that were bound before and make the criterion fresh; what is not given stays. One
-        that has gone stale needs them.
+        A given commit or files replace the earlier ones and make the criterion fresh; other values stay. A stale criterion needs
+        them.
         """
         fields = checked(given_of({"evidence": evidence, "actual": actual}))
         bound = _binding(evidence_commit, evidence_files)
@@ -244,8 +244,8 @@ class Criteria(RunBound):
     def observe(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
         """Compare evidence with the current commit and files, mark outdated criteria as stale, and list them.
 
-        Files are SHA-256 digests by path, null for one that is gone. What is not named is left open: evidence is fresh
-        again only when all that it is bound to is seen unchanged.
+        Files are SHA-256 digests by path, null for a deleted file. Evidence is fresh again only if its commit and all of its
+        files are given unchanged.
         """
         facts = _facts(commit, files)
         self.hold(run_id)

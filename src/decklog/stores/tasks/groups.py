@@ -383,8 +383,8 @@ class Groups(RunBound):
     ) -> Group:
         """Record a review's verdict and its blocking issues, and move on to the next review iteration.
 
-        The no-progress count grows when changes are requested again and no blocking issue fewer is left; else it is 0.
-        `iteration` is the reviewed iteration: a call repeated for one that is past changes nothing.
+        The no-progress count grows if changes are requested again and the number of blocking issues did not fall; otherwise it is
+        0. `iteration` is the reviewed iteration: a repeated call for an earlier one changes nothing.
         """
         verdict = enum_of(ReviewStatus, verdict, "verdict")
         whole("blocking_issues", blocking_issues)
@@ -408,9 +408,9 @@ class Groups(RunBound):
 
     @writes
     def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatusLike) -> Group:
-        """Record how far a group's merge is, and move the group's status along with it.
+        """Record the state of a group's merge, and update the group's status.
 
-        Lawful are pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
+        The order is pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
         """
         merge_status = enum_of(MergeStatus, merge_status, "merge_status")
         group = self._held(run_id, group_id)

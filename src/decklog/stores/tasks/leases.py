@@ -99,13 +99,13 @@ class Leases(Store):
         reserve_tokens: int | None = None,
         recall: bool = False,
     ) -> "Generator[WaitStep, Any, Claim | None]":
-        """Take the most urgent, oldest ready task; None when there is none.
+        """Claim the most urgent, oldest ready task; None if there is none.
 
-        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait up
+        The task is yours until the lease ends: extend it, and pass its fence with every later call. With `wait_seconds`, wait up
         to that time for a task to become ready. With `task_id`, claim that task or raise `Conflict` with the reason.
 
-        With `reserve_…`, that much of the budgets is reserved in the same transaction, or nothing is claimed; it is settled when
-        the task ends and free again when the lease expires. With `recall`, lessons from work like this come along.
+        With `reserve_…`, that amount is reserved from the budgets in the same transaction, or nothing is claimed. It is finalized
+        when the task ends, and released when the lease expires. With `recall`, lessons from similar work are included.
         """
         if not worker.strip():
             raise Invalid("a worker needs a name", field="worker")
@@ -243,10 +243,9 @@ class Leases(Store):
         reserve_microdollars: int | None = None,
         reserve_tokens: int | None = None,
     ) -> Claim | None:
-        """End a task as done and take the next of its run for the same worker, in one transaction.
+        """Finish a task and claim the next of its run for the same worker, in one transaction.
 
-        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget refuses it, the first is not finished
-        either.
+        Filters and reservations for the next task work as in `claim`. If a budget refuses, the first task is not finished either.
         """
         check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
@@ -332,9 +331,9 @@ class Leases(Store):
     # A worker that has ended a task may repeat the call: the fencing token decides.
     @writes(late=True)
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
-        """End a task as done; tasks that waited for it may become ready.
+        """Finish a task as done; tasks that depend on it may become ready.
 
-        A worker that did not hear the answer may say it again: with the same fence the task comes back as it is.
+        A worker that got no answer may repeat the call: with the same fence the task is returned unchanged.
         """
         try:
             return self._finish(task_id, fence, summary, result)[0]
@@ -407,10 +406,10 @@ class Leases(Store):
         result: object = None,
         retry_after_seconds: float = 0.0,
     ) -> Task:
-        """End an attempt as failed: the task goes back, or is blocked once its attempts are used.
+        """Fail an attempt: the task becomes ready again, or is blocked when its attempts are used up.
 
-        `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same. With
-        `retry_after_seconds`, nobody gets the task before then; a later `not_before` of the task stays as it is.
+        `blocker` names the obstacle; `blocker_repeats` counts how often in a row it was the same. With `retry_after_seconds`,
+        nobody can claim the task before that; a later `not_before` of the task stays.
         """
         if retry_after_seconds != 0:
             check_span(retry_after_seconds, "retry_after_seconds")

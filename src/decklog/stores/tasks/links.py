@@ -78,10 +78,10 @@ class Links(Leases):
 
     @writes
     def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = LinkKind.BLOCKS) -> Task:
-        """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so.
+        """Link a task with another of its run: as a dependency (`blocks`), as a part of it (`parent`), or as related.
 
-        Only a pending task can be made to wait. A task has one parent, which can't be done before its parts. What could then
-        never be done is refused, and so is a second kind of link between the same two.
+        Only a pending task can get a dependency. A task has one parent, which can't be done before its parts. Cycles are refused,
+        and so is a second kind of link between the same two tasks.
         """
         kind = enum_of(LinkKind, kind, "kind")
         task = self._linking(task_id, depends_on)
@@ -182,9 +182,9 @@ class Links(Leases):
 
     @writes
     def undepend(self, task_id: str, depends_on: str, *, reason: str | None = None) -> Task:
-        """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready.
+        """Remove the link between two tasks, of any kind. A task without other dependencies becomes ready.
 
-        The links of what is done or abandoned stay.
+        Links of done or abandoned tasks stay.
         """
         task = self._linking(task_id, depends_on)
         if self._seek(Dependency, (task_id, depends_on)) is None:
@@ -237,8 +237,8 @@ class Links(Leases):
     def subtasks(self, task_id: str) -> "TaskProgress":
         """Return the progress of a task's subtasks, recursively: a state, a progress, and each of them.
 
-        Progress is how many of the tasks without parts of their own are done; what was abandoned does not count. The task's
-        own state stays its own: it is done when somebody finishes it, which nobody can before its parts.
+        Progress counts the done tasks among those without parts; abandoned ones do not count. The task's state is independent: it
+        is done when somebody finishes it, which is possible only after its parts.
         """
         return self._progress(self._fetch(Task, task_id), self._db.rows(_WITH_PARTS + _PARTS, {"task_id": task_id})[1])
 
@@ -261,9 +261,9 @@ class Links(Leases):
 
     @reads
     def why(self, task_id: str) -> "TaskExplanation":
-        """Explain why nobody works on a task, what it waits for, and who could take it.
+        """Explain why nobody works on a task, what it waits for, and who could claim it.
 
-        What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
+        Dependencies are listed nearest first, to a depth of 20; `first` names those without open dependencies.
         """
         return self._explained(self._fetch(Task, task_id))
 
@@ -294,7 +294,7 @@ class Links(Leases):
 
     @reads
     def comments(self, task_id: str, *, limit: int = 20, after: str | None = None) -> Page[TaskComment]:
-        """List what was said of a task, oldest first."""
+        """List the comments on a task, oldest first."""
         self._fetch(Task, task_id)
         where = Where(TaskComment, task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)

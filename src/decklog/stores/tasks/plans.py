@@ -27,7 +27,7 @@ PhaseStatusLike = PhaseStatus | Literal["pending", "in_progress", "completed", "
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Record):
-    """What a run sets out to do."""
+    """The plan of a run."""
 
     table = "plans"
     fork = ForkRule("The plan is the same.")
@@ -166,7 +166,7 @@ def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> d
 
 
 class Plans(RunBound):
-    """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
+    """Stores one plan per run. Phases are separate rows, so concurrent changes of different phases do not conflict."""
 
     records = (Plan, PlanPhase)
 
@@ -185,9 +185,9 @@ class Plans(RunBound):
     ) -> Plan:
         """Record the plan of a run, or replace it; phases are a list of names or of objects.
 
-        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; the rest is
-        kept as extra. A phase whose name stays keeps its progress, also under a new number, unless the new plan sets it. When the
-        plan was first made, and metadata and current_phase that are not given, stay too.
+        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; other keys are
+        stored as extra. A phase with the same name keeps its progress, also under a new number, unless the new plan sets it. The
+        creation time stays, and so do metadata and current_phase if not given.
         """
         wanted = read_phases(phases)
         if total_phases is None:
@@ -249,8 +249,8 @@ class Plans(RunBound):
     def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = None) -> PlanPhase:
         """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked.
 
-        Times are stamped as the status changes. Without a percentage, a completed phase is at 100 and one that is
-        pending or taken up again at 0. Marking it the same way twice changes nothing.
+        Times are set when the status changes. Without a percentage, a completed phase is at 100, and a pending or resumed one at
+        0. Marking it the same way twice changes nothing.
         """
         status = enum_of(PhaseStatus, status, "status")
         if progress_percent is not None:

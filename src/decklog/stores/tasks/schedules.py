@@ -235,7 +235,7 @@ _OWN_PLACES = ("at", "date", "time")
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Record):
-    """What a run does again and again: one task, or those of a template. Without `next_at` it is paused."""
+    """A recurring task, or recurring tasks of a template. Without `next_at` it is paused."""
 
     table = "schedules"
     fork = ForkRule(
@@ -284,7 +284,7 @@ class Schedule(Record):
 
 
 class Schedules(Store):
-    """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
+    """Stores recurring tasks. They are added when they are due and somebody claims a task or reads an overview."""
 
     records = (Schedule,)
 
@@ -313,8 +313,8 @@ class Schedules(Store):
 
         The task is given by its title, or as the arguments of `tasks add`; `{{date}}`, `{{time}}` and `{{at}}` in its texts are
         those of the occurrence. `catch_up` decides about missed occurrences: the newest (`one`), the newest `catch_up_limit`
-        (`all`), or only those at most `late_seconds` late (`none`). A name that is known already comes back as it is, unless it
-        means something else.
+        (`all`), or only those at most `late_seconds` late (`none`). A known name returns its schedule, or is refused if it
+        differs.
         """
         asked = _what(title, task, template, values)
         asked |= {
@@ -378,7 +378,7 @@ class Schedules(Store):
 
     @reads
     def preview(self, when: str, *, zone: str = "UTC", count: int = 5) -> list[str]:
-        """Show when a rule next comes, by the clocks of its zone."""
+        """Show the next times of a rule, in its time zone."""
         found, at = [], self._now()
         for _ in range(whole("count", count, low=1, high=100)):
             following = recurrence(filled("when", when), zone).after(at)
@@ -404,7 +404,7 @@ class Schedules(Store):
         catch_up_limit: int | None = None,
         late_seconds: int | None = None,
     ) -> Schedule:
-        """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
+        """Change the given fields of a schedule and keep the rest; another rule or zone sets its next time."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
         changes = given_of(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
         if any(part is not None for part in (title, task, template, values)):
@@ -439,7 +439,7 @@ class Schedules(Store):
 
     @writes
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
-        """Take a schedule away; the tasks that it made stay."""
+        """Remove a schedule; its tasks stay."""
         self._fetch_for_update(Schedule, schedule_id)
         sql = "delete from schedules where id = :id returning *"
         return self._remove(Schedule, sql, note=f"removed: {filled('reason', reason)}", id=schedule_id)[0]

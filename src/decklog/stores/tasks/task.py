@@ -197,7 +197,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency(Record):
-    """One task is linked with another: it waits for it to be done, is a part of it, came of it, or has to do with it."""
+    """A link between two tasks: a dependency, a parent, an origin, or a relation."""
 
     table = "dependencies"
     identity = ("task_id", "depends_on")
@@ -211,7 +211,7 @@ class Dependency(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskComment(Record):
-    """What somebody had to say of a task."""
+    """A comment on a task."""
 
     table = "task_comments"
     fork = ForkRule("What was said of a task still counts.", fields={"task_id": Refer("tasks")})

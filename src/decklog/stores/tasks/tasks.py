@@ -50,7 +50,7 @@ _CLAIMABLE = f"""
 
 
 class Tasks(Links):
-    """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+    """Plans tasks, gives them to workers one at a time, and records the result of each attempt."""
 
     records = (Task, Dependency, TaskComment)
     derived = (ready_tags.TABLE,)
@@ -76,11 +76,11 @@ class Tasks(Links):
         key: str | None = None,
         **fields: Unpack[TaskFields],
     ) -> Task:
-        """Add a task to a run. With an id or key that is known already, that task comes back as it is.
+        """Add a task to a run. A task with a known id or key is returned unchanged.
 
-        Its priority is 50, from 0 to 100, and it has 3 attempts, unless other numbers are given.
-        One that is known, and was added as something else, is a `Conflict` that names the fields. With `parent_id`, it is a
-        subtask of that one, which can't be done before it.
+        The default priority is 50, from 0 to 100, and the default number of attempts 3. A known task that was added with other
+        values is a `Conflict` that names the fields. With `parent_id` it is a subtask of that task, which can't be done before
+        it.
         """
         given = checked({"title": title, **with_defaults(fields), "assigned_to": assigned_to, "key": key})
         linked = checked({"depends_on": depends_on, "parent_id": parent_id, "task_id": task_id})
@@ -182,10 +182,10 @@ class Tasks(Links):
         clear: list[str] | None = None,
         **fields: Unpack[TaskFields],
     ) -> Task:
-        """Change what is given of a task and keep the rest; `clear` names fields to empty.
+        """Change the given fields of a task and keep the rest; `clear` names fields to empty.
 
-        Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
-        max_attempts. What is done or abandoned stays as it is.
+        While a worker has the task, only priority, role, tags, not_before and max_attempts can change. Done and abandoned tasks
+        can't be changed.
         """
         all_fields = {"title": title, **fields}
         given = checked({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
@@ -196,9 +196,9 @@ class Tasks(Links):
 
     @writes
     def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
-        """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again.
+        """Reserve a task for one worker, so that only this worker can claim it; without a worker, for anybody again.
 
-        A worker that has it keeps it.
+        A worker that has the task keeps it.
         """
         to = None if worker is None else filled("worker", worker)
         note = f"assigned to {to}" if to is not None else "assigned to nobody"

@@ -27,7 +27,7 @@ _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
 
 @dataclass(frozen=True, kw_only=True)
 class Template(Record):
-    """One version of a set of tasks. What was made from it stays what it was when there is a newer one."""
+    """One version of a set of tasks. Tasks that were created from it do not change with a newer version."""
 
     table = "templates"
     identity = ("name", "version")
@@ -46,7 +46,7 @@ class Template(Record):
 
 
 class Templates(Store):
-    """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
+    """Stores reusable sets of tasks, and creates tasks from them."""
 
     records = (Template,)
 
@@ -56,10 +56,10 @@ class Templates(Store):
 
     @writes
     def save(self, name: str, tasks: list[dict[str, object]], *, description: str = "") -> Template:
-        """Keep a set of tasks under a name; one that is known gets a new version, unless nothing differs.
+        """Save a set of tasks under a name. A known name gets a new version if anything differs.
 
-        Each task has a title, what else a task can have, and a `name` by which others of the set say `depends_on` or `parent`.
-        A place to be filled in is written `{{name}}`.
+        Each task has a title, any other fields of a task, and a `name` that `depends_on` and `parent` of others refer to.
+        A placeholder is written `{{name}}`.
         """
         fields: dict[str, Any] = {"tasks": planned(tasks), "description": text("description", description)}
         name = name_of(name, "name")
@@ -109,9 +109,9 @@ class Templates(Store):
         version: int | None = None,
         key: str | None = None,
     ) -> list[Task]:
-        """Add the tasks of a template to a run, with its places filled in; all of them or none.
+        """Add the tasks of a template to a run, with its placeholders filled in; all of them or none.
 
-        With a key that is known, the tasks that were made with it come back as they are, even if the template changed.
+        With a known key, the tasks that were created with it are returned, even if the template has changed.
         """
         lock_run(self._db, run_id)
         if key is not None:
