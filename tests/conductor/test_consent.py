@@ -22,6 +22,7 @@ from decklog.core.errors import NotAccepted
 from decklog.fixes.context import MendSettings
 from decklog.models.composer import PromptSettings
 from decklog.models.settings import ModelChoice
+from decklog.provenance.settings import ProvenanceSettings
 from decklog.review.change import between
 from decklog.review.critique import CritiqueSettings, critic_of
 from decklog.review.reviewing import review, run_stage
@@ -93,7 +94,7 @@ def found(folder: Path) -> Repository:
 def test_every_setting_is_classified() -> None:
     known = {f"{section}.{name}" for section, names in settings._SECTIONS.items() for name in names}
     tables = {"agents.*": Description, "checks.*": Check, "models.*": ModelChoice, "review": Rules, "mend": MendSettings}
-    for section, table in {**tables, "critique": CritiqueSettings, "prompt": PromptSettings}.items():
+    for section, table in {**tables, "critique": CritiqueSettings, "prompt": PromptSettings, "provenance": ProvenanceSettings}.items():
         known |= {f"{section}.{one.name}" for one in fields(table)}
     known = known - {"agents.*.name", "models.*.name"} | {"agents.*.extends", "redaction.rule", "redaction.allow"}
     assert known == set(RULES)

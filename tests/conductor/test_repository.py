@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import commands
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.git.repository import Person, Repository
 from decklog.core.errors import DecklogError
 from decklog.guard.shell import process_tree
-from tests.conductor.conftest import REST
 from tests.conductor.plans import Work, landed_titles, piece
 from tests.conductor.repositories import git, write
 from tests.conductor.test_places import ANA
@@ -50,11 +48,7 @@ def _children() -> list[int]:
     return [one.pid for one in process_tree.everyone() if one.parent == os.getpid() and not one.is_dead]
 
 
-def test_a_run_that_is_over_leaves_no_process_and_no_folder_of_a_check(
-    sqlite_target: str, checked: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    REST(0)
-    monkeypatch.setattr(commands, "rest", REST)
+def test_a_run_that_is_over_leaves_no_process_and_no_folder_of_a_check(sqlite_target: str, checked: Path) -> None:
     before = _children()
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, piece("it", ["write", "b.txt", "1\n"])).site()

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 _MOST_BYTES = 1 << 20
-_FOLDERS = {".ci", ".github", "benchmarks", "docker", "docs", "packages", "site", "src", "tests"}
+_FOLDERS = {".ci", ".github", "benchmarks", "docker", "docs", "examples", "packages", "site", "src", "tests"}
 _MADE = {".db", ".db-wal", ".db-shm", ".db-lock", ".sqlite", ".pyc", ".log"}
 
 

@@ -27,14 +27,7 @@ _AVERAGE_SENTENCE = 15
 _MOST_WORDS = 60_000
 GENERATED = {"docs/cli.md", "docs/reference/python.md", "docs/reference/errors.md"}
 
-
-# Rooms whose docstrings and comments still have words of the avoid list; remove a room when it is done.
-ROOMS_NOT_YET = {
-    *("cli", "conductor", "db", "fixes", "importing", "journal", "models", "plugins", "review", "stores"),
-    *("transfer", "web"),
-}
-SOURCE = ROOT / "src/decklog"
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in ROOMS_NOT_YET)
+MODULES = sorted((ROOT / "src/decklog").rglob("*.py"))
 
 
 def name(path: Path) -> str:

@@ -12,7 +12,7 @@ from decklog import Decklog, ManualClock
 from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.web import answers
 from decklog.web.pages import run, run_moment
-from decklog.web.pages.rows import LONGEST, folded, row_of
+from decklog.web.pages.entries.rows import LONGEST, folded, row_of
 from decklog.web.rendering import assets, bars, edition, length, shown_lines
 from decklog.web.safety import HEADERS
 from tests.conftest import on_both

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from decklog import Decklog, ManualClock, TaskState
-from decklog.web.pages import rows, run
+from decklog.web.pages import run
+from decklog.web.pages.entries import rows
 from decklog.web.rendering import STATIC, assets
 from tests.web.asking import Browser, made
 from tests.web.payloads import PAYLOADS, fill

@@ -353,7 +353,7 @@ class AsyncGroups:
     ) -> Group:
         """Record a review's verdict and its blocking issues, and move on to the next review iteration."""
     async def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatusLike) -> Group:
-        """Record how far a group's merge is, and move the group's status along with it."""
+        """Record the state of a group's merge, and update the group's status."""
     async def count_revision(self, run_id: str, group_id: str) -> Group:
         """Count one more revision of a group."""
     async def count_qa_attempt(self, run_id: str, group_id: str) -> Group:
@@ -374,15 +374,15 @@ class AsyncTasks:
         key: str | None = ...,
         **fields: Unpack[TaskFields],
     ) -> Task:
-        """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
+        """Add a task to a run. A task with a known id or key is returned unchanged."""
     async def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
     async def edit(
         self, task_id: str, *, reason: str, title: str | None = ..., clear: list[str] | None = ..., **fields: Unpack[TaskFields]
     ) -> Task:
-        """Change what is given of a task and keep the rest; `clear` names fields to empty."""
+        """Change the given fields of a task and keep the rest; `clear` names fields to empty."""
     async def assign(self, task_id: str, worker: str | None = ..., *, reason: str | None = ...) -> Task:
-        """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again."""
+        """Reserve a task for one worker, so that only this worker can claim it; without a worker, for anybody again."""
     async def get(self, task_id: str) -> Task:
         """Get a task."""
     async def details(self, task_id: str) -> TaskDetails:
@@ -428,19 +428,19 @@ class AsyncTasks:
     async def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, from the journal."""
     async def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = ...) -> Task:
-        """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so."""
+        """Link a task with another of its run: as a dependency (`blocks`), as a part of it (`parent`), or as related."""
     async def undepend(self, task_id: str, depends_on: str, *, reason: str | None = ...) -> Task:
-        """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready."""
+        """Remove the link between two tasks, of any kind. A task without other dependencies becomes ready."""
     async def dependencies(self, task_id: str, *, kind: LinkKindLike = ...) -> list[str]:
         """List the tasks that a task waits for, or is linked with in another way."""
     async def subtasks(self, task_id: str) -> TaskProgress:
         """Return the progress of a task's subtasks, recursively: a state, a progress, and each of them."""
     async def why(self, task_id: str) -> TaskExplanation:
-        """Explain why nobody works on a task, what it waits for, and who could take it."""
+        """Explain why nobody works on a task, what it waits for, and who could claim it."""
     async def comment(self, task_id: str, body: str, *, author: str | None = ...) -> TaskComment:
         """Comment on a task in any state; the author is the acting agent unless given."""
     async def comments(self, task_id: str, *, limit: int = ..., after: str | None = ...) -> Page[TaskComment]:
-        """List what was said of a task, oldest first."""
+        """List the comments on a task, oldest first."""
     async def claim(
         self,
         run_id: str | None = ...,
@@ -456,7 +456,7 @@ class AsyncTasks:
         reserve_tokens: int | None = ...,
         recall: bool = ...,
     ) -> AsyncClaim | None:
-        """Take the most urgent, oldest ready task; None when there is none."""
+        """Claim the most urgent, oldest ready task; None if there is none."""
     async def finish_and_claim(
         self,
         task_id: str,
@@ -471,7 +471,7 @@ class AsyncTasks:
         reserve_microdollars: int | None = ...,
         reserve_tokens: int | None = ...,
     ) -> AsyncClaim | None:
-        """End a task as done and take the next of its run for the same worker, in one transaction."""
+        """Finish a task and claim the next of its run for the same worker, in one transaction."""
     async def extend(
         self, task_id: str, *, fence: int, lease_seconds: float = ..., stage: str | None = ..., state_name: str | None = ...
     ) -> Task:
@@ -479,7 +479,7 @@ class AsyncTasks:
     async def refence(self, task_id: str, *, fence: int, lease_seconds: float = ...) -> Task:
         """Continue a task under a new fence, as after a restart; the old fence is refused."""
     async def finish(self, task_id: str, *, fence: int, summary: str | None = ..., result: object = ...) -> Task:
-        """End a task as done; tasks that waited for it may become ready."""
+        """Finish a task as done; tasks that depend on it may become ready."""
     async def fail(
         self,
         task_id: str,
@@ -490,7 +490,7 @@ class AsyncTasks:
         result: object = ...,
         retry_after_seconds: float = ...,
     ) -> Task:
-        """End an attempt as failed: the task goes back, or is blocked once its attempts are used."""
+        """Fail an attempt: the task becomes ready again, or is blocked when its attempts are used up."""
     async def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = ...) -> Task:
         """Block a task until something outside changes; `resume` makes it ready again."""
     async def release(self, task_id: str, *, fence: int, reason: str | None = ..., not_before: datetime | None = ...) -> Task:
@@ -500,7 +500,7 @@ class AsyncTasks:
 
 class AsyncTemplates:
     async def save(self, name: str, tasks: list[dict[str, object]], *, description: str = ...) -> Template:
-        """Keep a set of tasks under a name; one that is known gets a new version, unless nothing differs."""
+        """Save a set of tasks under a name. A known name gets a new version if anything differs."""
     async def get(self, name: str, *, version: int | None = ...) -> Template:
         """Get a template, the newest version of it or a certain one."""
     async def find(self, *, limit: int = ..., after: str | None = ...) -> Page[Template]:
@@ -508,7 +508,7 @@ class AsyncTemplates:
     async def use(
         self, name: str, run_id: str, *, values: dict[str, object] | None = ..., version: int | None = ..., key: str | None = ...
     ) -> list[Task]:
-        """Add the tasks of a template to a run, with its places filled in; all of them or none."""
+        """Add the tasks of a template to a run, with its placeholders filled in; all of them or none."""
 
 class AsyncSchedules:
     async def add(
@@ -532,7 +532,7 @@ class AsyncSchedules:
     async def find(self, run_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Schedule]:
         """List a run's schedules by their names."""
     async def preview(self, when: str, *, zone: str = ..., count: int = ...) -> list[str]:
-        """Show when a rule next comes, by the clocks of its zone."""
+        """Show the next times of a rule, in its time zone."""
     async def edit(
         self,
         schedule_id: str,
@@ -548,13 +548,13 @@ class AsyncSchedules:
         catch_up_limit: int | None = ...,
         late_seconds: int | None = ...,
     ) -> Schedule:
-        """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
+        """Change the given fields of a schedule and keep the rest; another rule or zone sets its next time."""
     async def pause(self, schedule_id: str, *, reason: str) -> Schedule:
         """Pause a schedule; occurrences in the meantime are skipped."""
     async def resume(self, schedule_id: str) -> Schedule:
         """Resume a paused schedule from now on."""
     async def remove(self, schedule_id: str, *, reason: str) -> Schedule:
-        """Take a schedule away; the tasks that it made stay."""
+        """Remove a schedule; its tasks stay."""
     async def run_due(self, run_id: str | None = ...) -> list[Task]:
         """Add the tasks of due schedules, of one run or of all active ones; a claim does it too."""
 
@@ -607,7 +607,7 @@ class AsyncCriteria:
         required: bool | None = ...,
         clear: list[str] | None = ...,
     ) -> Criterion:
-        """Change what is given of a criterion and keep the rest; `clear` names fields to empty."""
+        """Change the given fields of a criterion and keep the rest; `clear` names fields to empty."""
     async def meet(
         self,
         run_id: str,
@@ -618,7 +618,7 @@ class AsyncCriteria:
         evidence_commit: str | None = ...,
         evidence_files: dict[str, object] | None = ...,
     ) -> Criterion:
-        """Mark a criterion as met, with evidence that may be bound to a commit and to files' SHA-256 digests by path."""
+        """Mark a criterion as met, with evidence that may refer to a commit and to files by SHA-256 digest."""
     async def observe(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
         """Compare evidence with the current commit and files, mark outdated criteria as stale, and list them."""
     async def check(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
@@ -1034,7 +1034,7 @@ class AsyncMemory:
         budget_tokens: int | None = ...,
         min_match: float | None = ...,
     ) -> Hits:
-        """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled."""
+        """Recall the lessons that fit a question best, each with the reasons, and count the recall."""
     async def peek(
         self,
         query: str,
@@ -1047,7 +1047,7 @@ class AsyncMemory:
         budget_tokens: int | None = ...,
         min_match: float | None = ...,
     ) -> Hits:
-        """Look what `recall` would give, without counting it."""
+        """Return what `recall` would return, without counting it."""
     async def mark(self, lesson_id: str, useful: bool) -> Lesson:
         """Record whether a lesson helped; helpful lessons rank higher."""
     async def get(self, lesson_id: str) -> Lesson:
@@ -1073,7 +1073,7 @@ class AsyncMemory:
     async def evidence(self, lesson_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Sighting]:
         """List when and from what a lesson was learned, newest first."""
     async def propose(self, run_id: str | None = ...) -> list[Proposal]:
-        """Look through what happened since the last time, in a run or in all, for lessons; give those that are new or surer."""
+        """Search new entries of one run or all for lessons; return proposals that are new or more certain."""
     async def proposals(
         self, *, state: ProposalStateLike = ..., kind: ProposalKindLike | None = ..., limit: int = ..., after: str | None = ...
     ) -> Page[Proposal]:
@@ -1081,9 +1081,9 @@ class AsyncMemory:
     async def accept(
         self, proposal_id: str, *, body: str | None = ..., topic: str | None = ..., by: str | None = ..., reason: str | None = ...
     ) -> Lesson:
-        """Take up a proposed lesson, in its own words or in those of BODY; the entries that show it are its evidence."""
+        """Accept a proposed lesson, with its text or with BODY; its entries become the evidence."""
     async def dismiss(self, proposal_id: str, *, by: str | None = ..., reason: str | None = ...) -> Proposal:
-        """Turn a proposed lesson down: it is not proposed again, however often it is seen."""
+        """Dismiss a proposed lesson; it is not proposed again."""
     async def add_topic(self, name: str, description: str) -> Topic:
         """Add a topic to the eight that every log knows; a known one comes back as it is."""
     async def topics(self) -> list[TopicSummary]:
@@ -1091,7 +1091,7 @@ class AsyncMemory:
     async def health(self, *, limit: int = ...) -> MemoryHealth:
         """Report how the memory is used, and which lessons need attention and why, up to LIMIT of each."""
     async def reindex(self) -> int:
-        """Build the full-text index anew from the lessons that hold; say how many there are."""
+        """Rebuild the full-text index from the active lessons; return their number."""
     async def adopt(
         self,
         lesson_id: str,
@@ -1108,7 +1108,7 @@ class AsyncMemory:
         last_recalled_at: datetime | None = ...,
         key: str | None = ...,
     ) -> Lesson:
-        """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is."""
+        """Import a lesson from another system unchanged, with its id and counts; a known id is returned as it is."""
     async def embed(self, *, limit: int | None = ...) -> int:
         """Embed lessons that have no vector of the current embedder, newest first; return how many."""
     async def index_vectors(self) -> bool:
@@ -1166,7 +1166,7 @@ class AsyncPatterns:
         ttl_days: int = ...,
         classic: bool = ...,
     ) -> ErrorPattern:
-        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one."""
+        """Record an error and its solution. A repeated error is counted, and a longer solution replaces a shorter one."""
     async def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
         """Record whether a solution worked: success adds 0.1 to its confidence (at most 1.0), failure takes 0.2 (least 0.1)."""
     async def get(self, pattern_hash: str, project: str) -> ErrorPattern:
@@ -1253,7 +1253,7 @@ class AsyncLearnings:
     async def promote(self, learning_id: str, *, to: str | None = ..., by: str | None = ...) -> Learning:
         """Promote a learning to its candidate, or to `to`: GAIA.md or skill:NAME."""
     async def dismiss(self, learning_id: str, *, by: str | None = ..., reason: str | None = ...) -> Learning:
-        """Decide that nothing is made of a learning."""
+        """Dismiss a learning."""
     async def get(self, learning_id: str) -> Learning:
         """Get a learning."""
     async def find(
@@ -1272,7 +1272,7 @@ class AsyncLearnings:
     async def lines(self) -> str:
         """Write all learnings as a plain-text log, one line each, oldest first."""
     async def take_over(self, text: str, *, tolerant: bool = ...) -> LearningsImport:
-        """Take over a plain-text log; say how many learnings are new, known already, or in lines that can't be read."""
+        """Import a plain-text log; return how many learnings are new, known, or in unreadable lines."""
 
 class AsyncContext:
     async def save(
@@ -1874,7 +1874,7 @@ class AsyncOverview:
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[RunOverview]:
-        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
+        """List runs, newest first, each with its status, tasks, last entry, workers, waiting items and spending."""
     async def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
     async def task(self, task_id: str) -> TaskSummary:
@@ -1884,7 +1884,7 @@ class AsyncOverview:
     async def names(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> dict[str, str]:
         """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
-        """List what waits for a person: decisions first, then blocked tasks, then runs that have gone quiet."""
+        """List what waits for a person: decisions first, then blocked tasks, then stalled runs."""
     async def picture(
         self,
         run_id: str,
@@ -1905,7 +1905,7 @@ class AsyncOverview:
         spent: int = ...,
         milestones: int = ...,
     ) -> RunPicture:
-        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
+        """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ."""
     async def money(
@@ -1917,9 +1917,9 @@ class AsyncOverview:
         by: SpendKeyLike = ...,
         limit: int = ...,
     ) -> MoneyPicture:
-        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
+        """Show spending: each UTC day by model, the most expensive models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
-        """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
+        """Show a run's tasks in columns (to do, doing, held up, finished), each with its number, first tasks and blockers."""
     async def search(
         self,
         words: str,
@@ -1936,15 +1936,15 @@ class AsyncOverview:
     async def days(
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKeyLike = ...
     ) -> list[DaySpending]:
-        """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+        """Sum up the spending of each UTC day, optionally by model, agent or run; by default of the last 30 days."""
     async def stations(self) -> list[Workload]:
-        """Count where the work is, of the newest 200 active runs: tasks to do, at work, held and failed, and groups."""
+        """Count the work of the newest 200 active runs by role: tasks to do, running, held up and failed, and groups."""
     async def decisions(self) -> int:
-        """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
+        """Count the decisions that wait for a person; stalled runs are not counted."""
     async def budgets(self) -> list[BudgetStanding]:
         """List the status of the budgets in their present periods, without those of runs that are over."""
     async def attention(self) -> list[AttentionGroup]:
-        """List what went wrong and is still open, by kind: the count, the newest case and its cause."""
+        """List open problems by kind: the count, the newest case and its cause."""
     async def ended(self, since: datetime, *, limit: int = ...) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
     async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[FailedTask]:

@@ -45,7 +45,10 @@ def meant(word: str, known: Iterable[str]) -> str | None:
     # A thing is named with its id or without, as the verb has it.
     if (other := word.removesuffix("-id") if word.endswith("-id") else f"{word}-id") in words:
         return other
-    return next(iter(get_close_matches(word, words, 1, 0.7)), None)
+    near = get_close_matches(word, words, 3, 0.7)
+    # Prefer swapped letters: `strat` is `start` rather than `stats`.
+    swapped = [one for one in near if sorted(one) == sorted(word)]
+    return next(iter(swapped or near), None)
 
 
 def hint(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -1,4 +1,4 @@
-"""Show the owner what a command signs, before the password or the key is asked for."""
+"""Show the owner what a command signs, before the prompt for the password or the key."""
 
 import sys
 from collections.abc import Mapping

@@ -70,9 +70,9 @@ class FailedRun:
 
 
 def take_up(mending: "FixLoop", run_id: str, whose: str | None = None) -> FailedRun:
-    """Classify a run that failed, pause it with a snapshot, and begin to mend what the agent is made of if that is to blame.
+    """Classify a failed run, pause it with a snapshot, and start a fix if this repository's code is to blame.
 
-    `whose` is a person's word for it, which counts. Where no sign, no person and no model tells, the run stays as it is.
+    `whose` is a person's classification, which takes precedence. If the cause stays unknown, nothing is changed.
     """
     if whose is not None and whose not in KINDS:
         raise Invalid(f"nothing is the fault of {whose!r}", hint=f"One of: {', '.join(KINDS)}", whose=whose)

@@ -435,12 +435,12 @@ class TextExport:
         refuse_full(self.path, problem)
 
     def finish(self) -> dict[str, Any]:
-        """Put the file in its place; say what was written, and what was left out."""
+        """Move the file to its destination, and return what was written and what was left out."""
         self._out.flush()
         sync_descriptor(self._out.fileno())
         if self._replace:
             if os.path.exists(self._place):
-                # Whoever could read it there still can.
+                # Keep the permissions of the replaced file.
                 os.chmod(self._file, os.stat(self._place).st_mode & 0o777)
             os.rename(self._file, self._place)
             return self.report.as_dict()

@@ -44,7 +44,7 @@ def _made() -> tuple[str, int]:
         path = tempfile.mkdtemp(prefix=_PREFIX)
         lock = os.open(os.path.join(path, _HELD), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Whoever looked for left-over folders may have come before the lock.
+        # A clean-up of left-over folders may have removed it before it was locked.
         if os.path.exists(os.path.join(path, _HELD)):
             return path, lock
         os.close(lock)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 NAMES = ("agent", "agent_id", "group_id", "task_id", "iteration")
 
 acting: "ContextVar[dict[str, Any] | None]" = ContextVar("decklog_acting", default=None)
-# The task that this context holds, with its fence.
+# The task that this context has claimed, with its fencing token.
 holding: "ContextVar[tuple[str, int] | None]" = ContextVar("decklog_holding", default=None)
 
 
 class ContextLayer:
     """What one block adds to the context: who acts, and the check that refuses a write once a lease is lost.
 
-    `claim` is the claim whose block it is, if any; `holds` the task that is held, with its fence.
+    `claim` is the block's claim, if any; `holds` the claimed task with its fencing token.
     """
 
     def __init__(

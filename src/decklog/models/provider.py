@@ -24,10 +24,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelReply:
-    """What came back: a text, or the class of error that was met.
+    """A model's reply: a text, or a class of error.
 
-    `usage` has the four kinds of tokens, and the cost where the provider tells it; empty where it tells nothing.
-    `retry_seconds` is how long a limit lasts, if that was stated.
+    `usage` has the four kinds of tokens, and the cost if the provider reports it; empty if it reports none.
+    `retry_seconds` is the duration of a rate limit, if stated.
     """
 
     text: str = ""

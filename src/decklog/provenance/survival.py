@@ -1,7 +1,7 @@
-"""Which lines that commits added are still there at the end of a range, from the diffs of one `git log`.
+"""Find which lines added by commits still exist at the end of a range, from the diffs of one `git log`.
 
-Each file of a commit is a list of runs: so many lines with one label. A label is what the caller gives to an added line; lines
-from before the range have none. This takes one pass, where `git blame` walks the history again for every file.
+Each file of a commit is a list of runs: a number of lines with one label. The caller labels added lines; lines from before the
+range have no label. This takes one pass, while `git blame` walks the history again for every file.
 """
 
 from collections import Counter

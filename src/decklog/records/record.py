@@ -206,7 +206,7 @@ class Record:
 
     def raw(self, name: str) -> "Any":
         """Return a column as the row stores it, not decoded."""
-        return self.__dict__[_RAW + name] if name in self._decoders() else self.__dict__[name]
+        return self.__dict__[_RAW + name] if _RAW + name in self.__dict__ else self.__dict__[name]
 
     @classmethod
     def image_of(cls, names: "Iterable[str]", row: "Sequence[Any]") -> str:

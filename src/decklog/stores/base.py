@@ -1,4 +1,4 @@
-"""What every store can do: add a record, change it, and find it again. There is no other way to write."""
+"""Base of all stores: add, change and find records. There is no other way to write."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class ProofChecks(Protocol):
-    """Lets acts of the manager happen under a proof; the store of proofs does."""
+    """Runs owner-only actions under a signature; implemented by the store of signatures."""
 
     def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
     @property
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=Record)
 
 
 class StoreParts:
-    """What every store of a log works with."""
+    """The shared parts of a log that every store uses."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class StoreParts:
 
 
 class Store:
-    """One noun. `records` names the kinds of record it keeps."""
+    """One noun of a log. `records` has the record classes that it stores."""
 
     records = ()  # type: tuple[type[Record], ...]
-    # Tables that hold nothing which the records do not tell: `audit` compares them, and `derive` makes them anew.
+    # Tables derived from records: `audit` compares them, and `derive` rebuilds them.
     derived = ()  # type: tuple[str, ...]
 
     def __init__(self, parts: StoreParts) -> None:
@@ -74,11 +74,11 @@ class Store:
         return self._find_writer()
 
     def _under_proof(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
-        """Do what only the manager may; where one is bound, with the proof of it in the same transaction."""
+        """Run an owner-only action. If an owner is registered, its signature is stored in the same transaction."""
         return self._proofs().under(operation, arguments, act)
 
     def _nonce(self) -> str | None:
-        """Name the proof under which the present verb runs, for the records that tell of it."""
+        """Return the nonce of the signature of the current verb, for its records."""
         act = proving.get()
         return None if act is None else act.nonce
 
@@ -86,24 +86,24 @@ class Store:
         return self._clock.now()
 
     def _steady_now(self) -> datetime:
-        """Return the time by which leases are measured, which nobody sets."""
+        """Return the time of the lease clock, which nobody can set."""
         return self._clock.steady()
 
     def _told_at(self, stream: str) -> str:
         """Return the time of the entry that was just written to a stream."""
         return str(self._writer.head(stream)[2])
 
-    # What is derived
+    # Derived tables
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name what is wrong with the tables of this store that no entry records, each as the fields of a problem."""
+        """Yield the problems of this store's derived tables."""
         return iter(())
 
     def derive(self) -> None:
-        """Make those tables anew, as after records came from another log."""
+        """Rebuild the derived tables, for example after an import from another log."""
 
     def _only(self, table: str, column: str, expected: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Compare a table whose rows are only there to be locked."""
+        """Yield differences of a table whose rows exist only as locks."""
         found = [row[0] for row in self._db.each_as_is(f"select {column} from {table} order by 1", {})]
         for value in sorted({*found, *expected}, key=str):
             if (value in found) is not (value in expected):
@@ -111,7 +111,7 @@ class Store:
                 yield {"what": f"{table} {value} {what}", "table": table, "record_id": str(value), "column": column}
 
     def _restore_only(self, table: str, column: str, expected: Sequence[int]) -> None:
-        """Give a table whose rows are only there to be locked the rows it was made with, where it has others."""
+        """Restore the rows of a table whose rows exist only as locks."""
         if not any(self._only(table, column, expected)):
             return
         self._db.count(f"delete from {table}", {})
@@ -120,9 +120,9 @@ class Store:
     # Writing
 
     def _add(self, record_class: type[R], *, note: str | None = None, new_stream: bool = False, **fields: Any) -> R:
-        """Insert a record and its entry; fields that are not given take the record's defaults.
+        """Insert a record and its entry; missing fields get their defaults.
 
-        A record of work that names no task takes the one that the context is about.
+        A record of work without a task gets the task of the context.
         """
         return self._insert(record_class, attributed(record_class, fields), note=note, new_stream=new_stream)
 
@@ -138,7 +138,7 @@ class Store:
         return record_class.from_row(names, row)
 
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
-        """Insert a record from column values that were bound before, as an entry has them."""
+        """Insert a record from already bound column values."""
         self._lock_first(record_class, image)
         self._db.count(_insert_of(record_class), image)
         names, row = tuple(image), tuple(image.values())
@@ -146,7 +146,7 @@ class Store:
         return record_class.from_row(names, row)
 
     def _once(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
-        """Return what is there already, marked so, or add it; two who ask at the same time get the same one."""
+        """Return the existing record, marked as such, or add it. Concurrent calls get the same record."""
         found = find()
         if found is None:
             try:
@@ -168,7 +168,7 @@ class Store:
     ) -> R:
         """Run a conditional `update … returning *` on one record and write its entry.
 
-        When it meets no row, say whether the record is missing (`NotFound`) or in another state (`Conflict`).
+        If no row matches, raise `NotFound` for a missing record and `Conflict` for another state.
         The parts of the record's identity are bound by their names.
         """
         key = _key(record_class, record_id)
@@ -188,7 +188,7 @@ class Store:
         note: str | None = None,
         **parameters: Any,
     ) -> R:
-        """Set columns of one record as `_change` does, if it also meets a condition, and its time of change.
+        """Set columns of one record and its time of change as `_change` does, optionally with a condition.
 
         `counting` names columns to add 1 to.
         """
@@ -201,9 +201,9 @@ class Store:
         return self._change(record_class, record_id, sql, note=note, **new, **parameters)
 
     def _change_all(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
-        """Run an `update … returning *` or an upsert that may meet several records of one stream; write an entry for each.
+        """Run an `update … returning *` or an upsert on records of one stream, and write an entry for each.
 
-        Among the parameters is the run, or the record's `id`.
+        The parameters include the run, or the record's `id`.
         """
         db = self._db
         check_fields(record_class, parameters)
@@ -218,7 +218,7 @@ class Store:
     def _record_changes(
         self, record_class: type[R], names: tuple[str, ...], rows: list[tuple[Any, ...]], note: str | None, redacted: bool
     ) -> list[R]:
-        """Write an entry for each record that was changed."""
+        """Write an entry for each changed record."""
         if len(rows) == 1:
             self._writer.write([self._writer.changed(record_class, names, rows[0], "changed", note, redacted)])
             return [record_class.from_row(names, rows[0])]
@@ -227,7 +227,7 @@ class Store:
         return record_class.from_rows(names, rows)
 
     def _compare(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
-        """Refuse to build on a row that is not what its newest entry states: the next entry would make it true."""
+        """Raise an error if a row differs from its newest entry: the next entry would make the difference permanent."""
         condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
         key = {name: bound[name] for name in record_class.identity}
         names, rows = self._db.rows(f"select * from {record_class.table} where {condition} for update", key)
@@ -247,7 +247,7 @@ class Store:
             )
 
     def _remove(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
-        """Run a `delete … returning *`; the entries say that the records are gone, and what they were."""
+        """Run a `delete … returning *`. The entries record the removal with the last values."""
         bound, redacted = self._db.values.bind(parameters)
         self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
@@ -256,10 +256,9 @@ class Store:
         return record_class.from_rows(names, rows)
 
     def _lock_first(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
-        """Lock the stream of a record before the record itself.
+        """Lock the stream of a record before the record.
 
-        Every change ends with an entry, and a transaction may have written one before: those who took the row first would
-        wait for those who wait for the row.
+        Every change appends an entry, and a transaction may have appended one before, so the other order deadlocks.
         """
         db = self._db
         if not db.locks_rows:
@@ -290,11 +289,11 @@ class Store:
         note: str | None,
         redacted: bool,
     ) -> list[Any]:
-        """Return what a record became as an entry's columns."""
+        """Build the entry columns for a record change."""
         return self._writer.changed(record_class, names, row, did, note, redacted)
 
     def _refusal(self, record_class: type[R], record_id: str | Sequence[str]) -> DecklogError:
-        """Explain why a conditional change met no row."""
+        """Return the error for a conditional change that matched no row."""
         present = self._seek(record_class, record_id)
         name = record_class.noun()
         if present is None:
@@ -310,24 +309,24 @@ class Store:
     # Reading
 
     def _stored(self, name: str, value: Any) -> Any:
-        """Return a value as its column holds it: what redaction changed is compared in this form."""
+        """Return a value as its column stores it. Values that redaction changes are compared in this form."""
         return self._db.values.bind({name: value})[0][name]
 
     def _seek(self, record_class: type[R], record_id: str | Sequence[str]) -> R | None:
-        """Look a record up; None when it is not there."""
+        """Return a record, or None if it does not exist."""
         key = _key(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
         return self._first(record_class, f"select * from {record_class.table} where {condition}", **key)
 
     def _fetch(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
-        """Look a record up; raise `NotFound` when it is not there."""
+        """Return a record. Raise `NotFound` if it does not exist."""
         found = self._seek(record_class, record_id)
         if found is None:
             raise self._missing(record_class, record_id)
         return found
 
     def _fetch_for_update(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
-        """Look a record up for a decision: nobody else changes it until this transaction ends."""
+        """Return a record and lock it until the transaction ends."""
         key = _key(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
         found = self._select(record_class, f"select * from {record_class.table} where {condition} for update", **key)
@@ -336,7 +335,7 @@ class Store:
         return found[0]
 
     def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
-        """Say that a record is not there, and which one may have been meant."""
+        """Return a NotFound error that suggests the closest existing id."""
         from decklog.db.near_ids import meant
 
         table, is_plain = record_class.table, isinstance(record_id, str)
@@ -345,7 +344,7 @@ class Store:
         return NotFound(f"there is no {record_class.noun()} {said}", hint=hint, table=table, id=record_id)
 
     def _select(self, record_class: type[R], sql: str, **parameters: Any) -> list[R]:
-        """Run a query for whole records; one that locks them locks their stream first."""
+        """Run a query for whole records. A locking query locks their stream first."""
         bound, _ = self._db.values.bind(parameters)
         if " for update" in sql:
             self._lock_first(record_class, bound)
@@ -366,7 +365,7 @@ class Store:
         after: str | None,
         descending: bool = False,
     ) -> Page[R]:
-        """List records by columns that together are unique; the cursor is their values in the last row."""
+        """List records ordered by columns that are unique together. The cursor has their values in the last row."""
         size = page_size(limit)
         if after is not None:
             place = {f"after_{name}": value for name, value in zip(order, _place(after, len(order)), strict=True)}
@@ -382,9 +381,9 @@ class Store:
 
 
 def _check_identity(record_class: type[Record], given: Mapping[str, Any], bound: Mapping[str, Any]) -> None:
-    """Refuse a record whose id would lose a secret, and be the same as another's by that."""
+    """Refuse a record whose id contains a secret: redacted ids could collide."""
     for name in record_class.identity:
-        # Keys are compared as they are.
+        # Keys are compared unchanged.
         if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
             raise Invalid(
                 f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",
@@ -425,7 +424,7 @@ _bound_defaults: dict[type[Record], dict[str, Any]] = {}
 
 
 def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the record's defaults, in the order of its columns."""
+    """Return the fields with the record's defaults, in the order of its columns."""
     known = _defaults.get(record_class)
     if known is None:
         known = _defaults[record_class] = {field.name: default_of(field) for field in fields(record_class)}
@@ -433,7 +432,7 @@ def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any
 
 
 def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Do so with all of it fit for its columns; also say whether anything was redacted. Defaults are bound once."""
+    """Return the completed fields bound for their columns, and whether anything was redacted. Defaults are bound once."""
     known = _bound_defaults.get(record_class)
     if known is None:
         found = {field.name: default_of(field) for field in fields(record_class)}
@@ -444,14 +443,14 @@ def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any
     return bound, values.bind_into(bound, given)
 
 
-# Lists and pages show these whole, many at a time. A long text belongs in a body, an objective or an artifact.
+# Lists and pages show these fields in full. A long text belongs in a body, an objective or an artifact.
 LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
 
 _checked: dict[type[Record], tuple[list[tuple[str, int]], list[str]]] = {}
 
 
 def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
-    """Check the lengths of names, titles and questions, and that times are times, before a record is written."""
+    """Check the lengths of names, titles and questions, and the types of times, before a record is written."""
     known = _checked.get(record_class)
     if known is None:
         names = record_class.columns()

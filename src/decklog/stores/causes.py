@@ -1,13 +1,13 @@
-"""What made a question wait, as the caller gave it: the rule that held something, its reason, and the tier in force then."""
+"""Why an approval is required, as the caller stated it: the rule, its reason, and the autonomy level at that time."""
 
 from decklog.stores.results.approvals import ApprovalCause
 
-# Anybody may write anything to the payload of a question: it is shown, and nothing is decided by it.
+# The payload of an approval may contain anything. It is shown only, and never used for a decision.
 _LONGEST_RULE, _LONGEST_REASON = 200, 1000
 
 
 def cause_of(payload: object) -> ApprovalCause:
-    """Return the cause that a payload names: `rule`, `reason` and `tier`, each only where it is given."""
+    """Return the cause in a payload: `rule`, `reason` and `tier`, each if given."""
     cause: ApprovalCause = {}
     if not isinstance(payload, dict):
         return cause

@@ -1,4 +1,4 @@
-"""Small checks of single values, each refusing with the name of the field."""
+"""Checks of single values; each raises Invalid with the name of the field."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ LONGEST_NAME = 200
 
 
 def name_of(text: str, field: str) -> str:
-    """Write a name in its one form: no blanks around it, single blanks within, nothing invisible."""
+    """Normalize a name: single spaces, none at the ends, and no invisible characters."""
     if not text.isascii():
         from unicodedata import category, normalize
 
@@ -21,19 +21,19 @@ def name_of(text: str, field: str) -> str:
 
 
 def is_same(one: str | None, other: str | None) -> bool:
-    """Return whether two names mean the same one, in any case."""
+    """Return whether two names are equal, ignoring case."""
     return one is not None and other is not None and one.casefold() == other.casefold()
 
 
 LARGEST = 2**63 - 1
 LONGEST_SECONDS = 366 * 86400.0
-# A reservation blocks budget for everybody else, so it ends soon unless its holder extends it.
+# A reservation blocks budget for others, so it ends soon unless it is extended.
 LONGEST_RESERVATION_SECONDS = 7 * 86400.0
 
 
 def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:
-    """Check a whole number; a truth value is none."""
-    # bool is an int to Python, and True would pass for 1.
+    """Check an integer; a boolean is refused."""
+    # bool is a subclass of int, so True would pass as 1.
     if type(value) is not int or not low <= value <= high:
         bounds = f"{low} or more" if high == LARGEST else f"{low} to {high}"
         raise Invalid(f"{name} is a whole number, {bounds}; got {value!r}", field=name)
@@ -41,7 +41,7 @@ def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int
 
 
 def flag(name: str, value: object) -> bool:
-    """Check a truth value."""
+    """Check a boolean."""
     if not isinstance(value, bool):
         raise Invalid(f"{name} is true or false; got {value!r}", field=name)
     return value
@@ -76,7 +76,7 @@ def mapping(name: str, value: object) -> dict[str, object]:
 
 
 def moment(name: str, value: object) -> datetime:
-    """Check a time, given as one or as ISO-8601 text."""
+    """Check a time, given as datetime or as ISO 8601 text."""
     if isinstance(value, datetime):
         return value
     try:
@@ -86,6 +86,6 @@ def moment(name: str, value: object) -> datetime:
 
 
 def check_span(seconds: float, field: str) -> None:
-    """Refuse a span of time that is none, or that no clock reaches."""
+    """Raise Invalid for a time span that is not positive or too long."""
     if not 0 < seconds <= LONGEST_SECONDS:
         raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)

@@ -1,4 +1,4 @@
-"""JSON documents of any size, checked, redacted and kept once under their digest; and the digests of other things."""
+"""JSON documents of any size, checked, redacted and stored once by digest; and digests of other content."""
 
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def hex_digest(digest: str) -> str:
-    """Read a SHA-256 in hexadecimal."""
+    """Parse a SHA-256 in hexadecimal."""
     lowered = digest.strip().lower()
     if len(lowered) != 64 or not _HEX.issuperset(lowered):
         raise Invalid(f"{digest[:80]!r} is not a SHA-256 in hexadecimal (64 digits)", field="digest")
@@ -36,15 +36,15 @@ def hex_digest(digest: str) -> str:
 
 
 def keep(db: "Database", name: str, document: object) -> "Placed":
-    """Keep a document as a blob."""
+    """Store a document as a blob."""
     text, redacted = db.values.json(name, document)
     return Placed(None, blobs.keep(db, text.encode()), redacted)
 
 
 def place(db: "Database", name: str, document: object) -> "Placed":
-    """Keep a short document for its row, and a long one as a blob."""
+    """Return a short document for its row, and store a long one as a blob."""
     text, redacted = db.values.json(name, document)
-    # A row holds objects and lists alone: a bare text could not be distinguished from JSON on its way to the column.
+    # A row stores only objects and lists: a bare text could not be distinguished from JSON in the column.
     if isinstance(document, (dict, list)) and len(text) <= INLINE_CHARACTERS:
         return Placed(document, sha256(text.encode()).hexdigest(), redacted)
     return Placed(None, blobs.keep(db, text.encode()), redacted)
@@ -60,11 +60,11 @@ def read(db: "Database", digest: str) -> object:
 
 
 def fill(db: "Database", record: "Record", field: str, digest: str) -> None:
-    """Put the document that a record names by its digest where the record's reader looks for it."""
+    """Load the document of a record's digest into a field of the record."""
     if getattr(record, field) is None:
         object.__setattr__(record, field, read(db, digest))
 
 
 def filled(record: "Record", field: str) -> "dict[str, Any]":
-    """Return a document for `as_dict`, where it was filled in; a document can be null."""
+    """Return a loaded document for `as_dict`. The document may be null."""
     return {field: record.__dict__[field]} if field in record.__dict__ else {}

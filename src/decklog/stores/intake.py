@@ -1,4 +1,4 @@
-"""Records written as given, for importers. Each still has its entry."""
+"""Writes records as given, for importers. Each still gets its entry."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -11,20 +11,20 @@ from decklog.records.record import Record
 from decklog.stores.base import Store, bound_whole
 
 if TYPE_CHECKING:
-    # Only the base of the stores may hold the writer.
+    # Only the base of the stores may use the writer.
     from decklog.journal.writer import WrittenEntries
 
 R = TypeVar("R", bound=Record)
 
-# Asked for together, filled up with nulls: one text is planned once.
+# Looked up in batches, padded with nulls, so that one statement is prepared once.
 _TOGETHER = 128
 _MARKS = [f"a{number}" for number in range(_TOGETHER)]
-# To be put behind `in`.
+# For use after `in`.
 ANY_OF = f"({', '.join(':' + mark for mark in _MARKS)})"
 
 
 class Intake(Store):
-    """The writing that stores keep to themselves, for importers: they know the whole record, and no verb would."""
+    """Low-level writes for importers, which have whole records."""
 
     seek = Store._seek
     select = Store._select
@@ -32,7 +32,7 @@ class Intake(Store):
     remove = Store._remove
 
     def add(self, record_class: type[R], *, note: str | None = None, new_stream: bool = False, **fields: Any) -> R:
-        """Insert a record as another program wrote it: it names its own task."""
+        """Insert a record as another program wrote it, with its own task."""
         return self._insert(record_class, fields, note=note, new_stream=new_stream)
 
     def add_all(self, record_class: type[Record], records: list[dict[str, Any]], *, note: str | None = None) -> None:
@@ -46,18 +46,18 @@ class Intake(Store):
             rows.append(tuple(bound.values()))
             entries.append(tuple(self._as_entry(record_class, names, rows[-1], "added", note, redacted)))
         values.let_go()
-        # Before the rows, in an order that all keep to.
+        # Lock before the rows, in a common order.
         for stream in sorted({entry[chain.STREAM] for entry in entries}):
             self._db.memo["head", stream] = self._writer.head(stream)
         self._db.insert(record_class.table, names, rows)
         self._writer.write(entries)
 
     def prepared_all(self, given: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-        """Return the columns of entries that are given as the arguments of `append`."""
+        """Return the columns of entries that are given as arguments of `append`."""
         return [tuple(one) for one in self._writer.prepared_many(given)]
 
     def known_rows(self, identities: Iterable[Identity]) -> dict[Identity, tuple[Any, ...]]:
-        """Return the entries that are here with some keys, as whole rows, each by its stream, subtype, group and key."""
+        """Return the existing entries with some keys as whole rows, by stream, subtype, group and key."""
         from decklog.journal import known_keys
 
         known = known_keys.positions(self._db, identities)
@@ -65,11 +65,11 @@ class Intake(Store):
         return {identity: found[position] for identity, position in known.items()}
 
     def append_all(self, prepared: list[tuple[Any, ...]]) -> "WrittenEntries":
-        """Append entries of streams that are there, as they were prepared."""
+        """Append prepared entries to existing streams."""
         return self._writer.write(prepared)
 
     def seek_all(self, record_class: type[R], identities: Sequence[Sequence[str]]) -> dict[tuple[Any, ...], R]:
-        """Look many records up by their identities; those that are not there are left out."""
+        """Load many records by identity; missing ones are left out."""
         sql = f"select * from {record_class.table} where {record_class.identity[0]} in {ANY_OF}"
         wanted = {tuple(identity) for identity in identities}
         found: dict[tuple[Any, ...], R] = {}
@@ -82,6 +82,6 @@ class Intake(Store):
 
 
 def together(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Give values some at a time, as the parameters of `ANY_OF`."""
+    """Yield values in batches, as the parameters of `ANY_OF`."""
     for start in range(0, len(values), _TOGETHER):
         yield dict(zip_longest(_MARKS, values[start : start + _TOGETHER]))

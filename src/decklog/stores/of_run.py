@@ -1,4 +1,4 @@
-"""Stores whose records belong to runs: they hold the run while they decide, and write only what differs."""
+"""Stores whose records belong to runs. They lock the run for decisions, and write only differences."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,9 +13,9 @@ R = TypeVar("R", bound=Record)
 
 
 def lock_run(db: Database, run_id: str) -> int:
-    """Make this transaction the only one that writes to a run; give the number of the run's stream.
+    """Lock a run for writing until the transaction ends, and return the number of its stream.
 
-    Blobs are written after it: two transactions that take both in different orders would wait for each other.
+    Blobs are written after it: two transactions that take both in different orders would deadlock.
     """
     number = None if run_id.startswith("@") else db.lock_stream(run_id)
     if number is None:
@@ -24,17 +24,17 @@ def lock_run(db: Database, run_id: str) -> int:
 
 
 def check_run(db: Database, run_id: str) -> None:
-    """Refuse a run that is not in the log."""
+    """Raise NotFound if the run does not exist."""
     if run_id.startswith("@") or number_of(db, run_id) is None:
         raise no_run(db, run_id)
 
 
-# As runs' own module names them, which stores of work do not import.
+# The end states of runs, repeated here because stores of work do not import the module of runs.
 _ENDED = ("completed", "failed", "cancelled")
 
 
 def check_goes_on(db: Database, run_id: str, consequence: str) -> None:
-    """Refuse a run that has ended; the one that holds the run's lock can rely on the answer."""
+    """Raise Conflict if a run has ended. The answer is reliable while the caller has locked the run."""
     row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if row is not None and row[0] in _ENDED:
         raise Conflict(
@@ -49,7 +49,7 @@ _START = "Start it first: decklog runs start GOAL --run ID"
 
 
 def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
-    """Say that a run is not there, and which one may have been meant."""
+    """Return a NotFound error that suggests the closest existing run."""
     from decklog.db.near_ids import meant
 
     return NotFound(
@@ -61,7 +61,7 @@ def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
 
 
 def next_number(db: Database, record_class: type[Record], run_id: str, column: str = "number", **within: str) -> int:
-    """Return the number after the highest among a run's records; an empty text in `within` means none."""
+    """Return the number after the highest among a run's records; an empty text in `within` means null."""
     lock_run(db, run_id)
     conditions = "".join(f" and coalesce({name}, '') = :{name}" for name in within)
     row = db.one(
@@ -76,38 +76,38 @@ class RunBound(Store):
     """A store of records that each belong to one run."""
 
     def hold(self, run_id: str) -> None:
-        """Be the only one who writes to a run until this transaction ends."""
+        """Lock a run for writing until the transaction ends."""
         lock_run(self._db, run_id)
 
     def expect_run(self, run_id: str) -> None:
-        """Refuse a run that does not exist, where an empty answer would be taken for good news."""
+        """Raise NotFound if a run does not exist, because an empty result would be misleading."""
         check_run(self._db, run_id)
 
     def set_fields(self, record: R, changes: Mapping[str, Any], *, note: str | None = None) -> R:
-        """Write the fields that differ; when none does, the record comes back marked `already` and nothing is written."""
+        """Write the fields that differ. If none does, return the record marked `already` and write nothing."""
         differing = self.differing(record, changes)
         if not differing:
             return record.marked_already()
         return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)
 
     def differing(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Pick the changes that would change something, as the columns hold them."""
+        """Return the changes that differ from the record, as columns."""
         new = self.shaped(changes)
         old = self.shaped({name: getattr(record, name) for name in changes})
-        # Compared as they are stored: a text that loses its secrets on the way is the same text the second time.
+        # Compared as stored, so that a text with a redacted secret is equal the second time.
         new_columns, old_columns = self._db.values.bind(new)[0], self._db.values.bind(old)[0]
         return {name: value for name, value in new.items() if new_columns[name] != old_columns[name]}
 
     def as_stored(self, text: str) -> str:
-        """Return a text as a column holds it, without secrets: that is how it is recognised again."""
+        """Return a redacted text as its column stores it, for comparisons."""
         return self._db.values.text("text", text)[0]
 
     def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Give fields in the shape in which their columns keep them."""
+        """Return fields in the form of their columns."""
         return dict(fields)
 
     def _refusal(self, record_class: type[Record], record_id: str | Sequence[str]) -> DecklogError:
-        """Explain why a conditional change met no row, naming the run and the part of it."""
+        """Return the error for a conditional change that matched no row, with the run and its part."""
         if self._seek(record_class, record_id) is None and not isinstance(record_id, str):
             run_id, part = record_id
             return missing(record_class, run_id, part)
@@ -115,7 +115,7 @@ class RunBound(Store):
 
 
 def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
-    """Say that a run has no such part, and which command lists those it has."""
+    """Return a NotFound error for a part of a run, with the command that lists the existing ones."""
     kind = record_class.noun()
     return NotFound(
         f"run {run_id} has no {kind} {part!r}",
@@ -127,13 +127,13 @@ def missing(record_class: type[Record], run_id: str, part: object, *, listed_by:
 
 
 def given_of(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
-    """Pick what a caller gave from a verb's parameters; None means that it was not given."""
+    """Return the given parameters of a verb; None means not given."""
     left_out = {"self", *without}
     return {name: value for name, value in parameters.items() if value is not None and name not in left_out}
 
 
 def cleared(names: list[str] | None, clearable: Sequence[str], given: Mapping[str, Any]) -> dict[str, None]:
-    """Read the names of fields to empty."""
+    """Parse the names of fields to clear."""
     for name in names or []:
         if name not in clearable:
             raise Invalid(f"{name} can't be cleared; these can: {', '.join(clearable)}", field="clear")

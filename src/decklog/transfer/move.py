@@ -175,9 +175,9 @@ class Move:
             self._progress("moving entries", self._done.already + self._done.entries, whole)
 
     def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
-        """Have each batch written while the next one is read and checked; say how many entries came with it.
+        """Write each batch while the next one is read and checked. Yield the number of entries of each batch.
 
-        It is the writing that goes to another thread: the reader may be inside of its own transaction.
+        The writes run in the other thread, because the reader may be in a transaction.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
             pending: Future[int] | None = None
@@ -189,7 +189,7 @@ class Move:
                 yield pending.result()
 
     def _start(self, head: "StreamHead", here: "StreamHead | None") -> tuple[int, str]:
-        """Say after which entry to go on, and its hash; where the two meet they must have the same entry."""
+        """Return the entry to continue after, and its hash. Raise Conflict if the two logs differ there."""
         if here is None:
             return 0, chain.START
         meeting = Replication.of(self._source).rows_after(head["stream"], here["seq"] - 1, 1)

@@ -1,4 +1,4 @@
-"""Which requests are let in at all, by what a browser says of them: the name, the method, and whose page asks."""
+"""Admission of requests by their headers: host, method, size and the origin of the page that sent them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ LONGEST_URL = 8 * 1024
 MOST_HEADERS = 16 * 1024
 MOST_BODY = 64 * 1024
 _METHODS = ("GET", "HEAD", "POST")
-# Where a page of ours never stands: in another one, or as its program.
+# Browsers report these destinations for embedded content. No page of the dashboard may be embedded.
 _NESTED = ("iframe", "frame", "object", "embed", "fencedframe")
 
 
 @dataclass(frozen=True)
 class RequestRefusal:
-    """Why a request is not let in: its status, and what is said."""
+    """Why a request is refused: its HTTP status and the message."""
 
     status: int
     said: str
 
 
 def value_of(headers: Headers, name: bytes) -> str | None:
-    """Return a header's value; of one that came twice, all of them, which equals none that is expected."""
+    """Return a header's value. A repeated header returns all values joined, which matches no expected value."""
     found = [value.decode("latin-1") for key, value in headers if key.lower() == name]
     return ", ".join(found) if found else None
 
 
 def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> RequestRefusal | None:
-    """Return why a request is not let in; None when it is. `length` is that of its URL."""
+    """Return why a request is refused, or None if it is admitted. `length` is the length of its URL."""
     host = value_of(headers, b"host")
     if host != names.host:
         return RequestRefusal(421, "Open the address that the terminal printed.")
@@ -56,7 +56,7 @@ def _too_much(headers: Headers, length: int) -> RequestRefusal | None:
 
 
 def _is_sent_by_us(headers: Headers, names: Names) -> bool:
-    """Return whether a page of this very origin sends this. An older browser says so by `Origin` alone; silence is a no."""
+    """Return whether a page of this origin sent the form. Old browsers send only `Origin`; without both headers it is refused."""
     site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
     if origin is not None and origin != names.origin:
         return False
@@ -64,7 +64,7 @@ def _is_sent_by_us(headers: Headers, names: Names) -> bool:
 
 
 def _may_look(headers: Headers, names: Names) -> bool:
-    """Return whether a read is ours, the user's own, or a link that somebody followed to here."""
+    """Return whether a read comes from our own page, the address bar or a followed link."""
     site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
     mode, destination = value_of(headers, b"sec-fetch-mode"), value_of(headers, b"sec-fetch-dest")
     if destination in _NESTED or (origin is not None and origin != names.origin):

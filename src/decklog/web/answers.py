@@ -1,8 +1,8 @@
-"""From errors to HTTP statuses, and what of an error a page may say."""
+"""HTTP statuses of errors, and the parts of an error that a page may show."""
 
 from decklog.core import errors
 
-# The first class an error is an instance of decides.
+# The first matching class wins.
 STATUSES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TooLarge, 413),
     (errors.NotFound, 404),
@@ -29,7 +29,7 @@ def status_of(problem: BaseException) -> int:
 
 
 def told(problem: BaseException) -> errors.DecklogError:
-    """Return an error as a page may tell it: of trouble that is not the reader's, no path, statement or setting is shown."""
+    """Return the error that a page may show. Internal errors are replaced, so that no path, SQL or setting is revealed."""
     if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable) and not _is_of_engine(problem):
         return problem
     if isinstance(problem, errors.DecklogError):
@@ -40,10 +40,10 @@ def told(problem: BaseException) -> errors.DecklogError:
 
 
 def _is_of_engine(problem: errors.DecklogError) -> bool:
-    """Return whether the words are a database's: they may name tables, columns and values."""
+    """Return whether the message is from the database; it may name tables, columns and values."""
     return problem.__cause__ is not None and not isinstance(problem.__cause__, errors.DecklogError)
 
 
 def failure(problem: BaseException) -> dict[str, object]:
-    """Return an error in the envelope that every surface has."""
+    """Return an error in the JSON envelope that all interfaces use."""
     return {"ok": False, "error": told(problem).as_dict(), "warnings": []}

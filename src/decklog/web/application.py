@@ -1,4 +1,4 @@
-"""The whole dashboard as one application: which address is which page, and what surrounds all of them."""
+"""The dashboard as one ASGI application: routes, pages, forms and error pages."""
 
 import asyncio
 import json
@@ -24,7 +24,6 @@ from decklog.web.indexing import keep_indexed
 from decklog.web.login import LoginRequired, login_address, page_after_login
 from decklog.web.pages import (
     compare,
-    entry,
     inbox,
     memory,
     more,
@@ -39,6 +38,7 @@ from decklog.web.pages import (
     trust,
     workflow,
 )
+from decklog.web.pages.entries import entry
 from decklog.web.pages.origins import lines
 from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, edition, page, segment
@@ -51,7 +51,7 @@ from decklog.web.work import palette, views
 Reader = Callable[[SiteRequest], PageView]
 Endpoint = Callable[[Request], Any]
 
-# Each page, and at the same address with `.json` what it is made of. A later line gives way to an earlier one.
+# Each page and its address. The same address with `.json` serves its data. The first matching route wins.
 PAGES: dict[str, Reader] = {
     "/now": now.read,
     "/runs": runs.read,
@@ -86,7 +86,7 @@ READERS = 8
 
 
 class _Tab(StringConvertor):
-    """A tab of a run, by its name: one route has all of them, where a route each is tried one after the other."""
+    """A tab of a run by name. One route for all tabs is faster than one route each, which are tried in order."""
 
     regex = "|".join(run.TABS)
 
@@ -96,7 +96,7 @@ _log = logging.getLogger("decklog.web")
 
 
 def application(site: DashboardSite) -> App:
-    """Make the application of a site."""
+    """Build the ASGI application of a dashboard."""
     routes = [Route("/", _page(site, now.read))]
     for path, read in PAGES.items():
         routes += [Route(f"{path}.json", _json(site, read)), Route(path, _page(site, read))]
@@ -128,7 +128,7 @@ def application(site: DashboardSite) -> App:
 def _lifespan(site: DashboardSite) -> Any:
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        # Readers block a thread each: more of them than this would only wait for each other.
+        # Each reader blocks a thread. More threads would only wait for each other.
         to_thread.current_default_thread_limiter().total_tokens = READERS
         indexing = asyncio.create_task(keep_indexed(site.log))
         yield
@@ -146,7 +146,7 @@ def _asked(site: DashboardSite, request: Request, form: dict[str, str] | None = 
 
 
 def _twin(request: Request) -> str:
-    """Return the address of the same page as data."""
+    """Return the address of the page's JSON form."""
     path = "/now" if request.url.path == "/" else request.url.path.removesuffix("/decide")
     return f"{path}.json" + (f"?{request.url.query}" if request.url.query else "")
 
@@ -157,7 +157,7 @@ def _page(site: DashboardSite, read: Reader) -> Endpoint:
         try:
             view = read(asked)
             return _to(view.to) if view.to else _html(asked, view)
-        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+        except Exception as problem:  # noqa: BLE001 - every error becomes an error page
             return _failed(asked, problem)
 
     return endpoint
@@ -167,7 +167,7 @@ def _drawing(site: DashboardSite) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
             return Response(workflow.picture(_asked(site, request)), media_type="image/svg+xml")
-        except Exception as problem:  # noqa: BLE001 - whatever went wrong, there is no picture
+        except Exception as problem:  # noqa: BLE001 - every error is answered without a picture
             _note(problem)
             return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
 
@@ -175,13 +175,13 @@ def _drawing(site: DashboardSite) -> Endpoint:
 
 
 def _file(site: DashboardSite) -> Endpoint:
-    """Hand an artifact's bytes out as a file to keep: whatever it is, no browser shows it under our name."""
+    """Build the endpoint that sends an artifact as a download. No browser renders it as a page of ours."""
 
     def endpoint(request: Request) -> Response:
         try:
             artifact = site.log.artifacts.get(request.path_params["id"])
             content = site.log.artifacts.content_bytes(artifact.id)
-        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+        except Exception as problem:  # noqa: BLE001 - every error becomes an error page
             return _failed(_asked(site, request), problem)
         name = quote(artifact.path.rpartition("/")[2] or "artifact", safe="")
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}", "content-security-policy": SANDBOX}
@@ -194,7 +194,7 @@ def _json(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
             view = read(_asked(site, request))
-        except Exception as problem:  # noqa: BLE001 - the same
+        except Exception as problem:  # noqa: BLE001 - every error becomes a JSON error
             _note(problem)
             return _envelope(answers.failure(problem), answers.status_of(problem))
         return _envelope({"ok": True, "data": to_data(view.data), "next": view.next, "warnings": []}, 200)
@@ -214,7 +214,7 @@ def to_data(value: Any) -> Any:
 
 
 def _envelope(content: dict[str, Any], status: int) -> Response:
-    # Escaped as for a script, so that no reader who takes it for a page finds one in it.
+    # Escape markup characters, so that a browser that guesses HTML finds no script in it.
     text = json.dumps(content).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Response(text, status, media_type="application/json; charset=utf-8")
 
@@ -241,7 +241,7 @@ def _failed(asked: SiteRequest, problem: Exception) -> Response:
 
 
 def _decisions(asked: SiteRequest) -> int:
-    """Count what waits, for the bar of a page that tells of trouble; nothing where that can't be read either."""
+    """Count the open decisions for the navigation bar of an error page. Return 0 if the log can't be read."""
     try:
         return asked.log.overview.decisions()
     except DecklogError:
@@ -262,7 +262,7 @@ def _to_login() -> Response:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Read a form's fields; of one that is given twice, nothing is taken."""
+    """Parse a form's fields. A field that is given twice is dropped."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind != "application/x-www-form-urlencoded":
         raise Invalid("a form is sent as application/x-www-form-urlencoded")
@@ -276,7 +276,7 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> Endpoint:
-    """Hand a form on to what acts by it; it says where to go on, or gives the form again."""
+    """Build the endpoint that passes a form to `act`. It redirects to the returned address, or shows the form again."""
 
     async def endpoint(request: Request) -> Response:
         asked = _asked(site, request)
@@ -288,7 +288,7 @@ def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> 
             return await run_in_threadpool(_html, asked, answer)
         except BodyTooLarge:
             raise
-        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+        except Exception as problem:  # noqa: BLE001 - every error becomes an error page
             return await run_in_threadpool(_failed, asked, problem)
 
     return endpoint
@@ -302,11 +302,11 @@ _WRONG = {
 
 
 def _login(site: DashboardSite) -> Endpoint:
-    """Show the login; whoever asks for a page and is logged in already is led there."""
+    """Build the endpoint of the login page. It redirects to `next` if the browser is logged in already."""
 
     def endpoint(request: Request) -> Response:
         following = page_after_login(request.query_params.get("next"))
-        # Never without a page to go to: the address may have a code behind its #, which a redirect would carry on.
+        # Redirect only with a target page: the address may have a login code in its fragment, which a redirect would keep.
         if following and site.sessions.known(request.headers.get("cookie"), peer_uid(request.scope)) is not None:
             return _to(following)
         wrong = request.query_params.get("wrong")
@@ -338,7 +338,7 @@ def _log_in(site: DashboardSite) -> Endpoint:
         else:
             session = site.sessions.log_in(form.get("token", "").strip(), agent, uid)
         if session is None:
-            # To reload the page must not send the wrong password again.
+            # Redirect, so that reloading the page does not send the wrong password again.
             return _to(login_address(wrong=wrong, following=following))
         site.feed.renew()
         headers = {"set-cookie": cookie_of(session, is_secure=site.names.is_secure)}
@@ -348,7 +348,7 @@ def _log_in(site: DashboardSite) -> Endpoint:
 
 
 def _by_password(site: DashboardSite, password: Password, given: str, agent: str, uid: int | None) -> BrowserSession | None:
-    """Log in by the password; after too many wrong ones nobody does for a while."""
+    """Log in with the password. After too many wrong passwords every login is refused for a while."""
     guesses = site.sessions.passwords
     if guesses.pause() > 0:
         return None

@@ -39,7 +39,7 @@ def read(asked: SiteRequest, **answer: Any) -> PageView:
 
 
 def change(asked: SiteRequest) -> PageView | str:
-    """Do what a form says; give where to go on, or the form again with what was wrong and everything that was typed."""
+    """Change the task as the form asks. Return the next address, or the form again with the problem and the typed values."""
     task_id = asked.path["task_id"]
     if not asked.session.is_form_token(asked.form.get("token", ""), FORM, task_id):
         raise Denied("this form is not of this session", hint="Reload the page and answer again.")

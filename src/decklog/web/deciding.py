@@ -1,4 +1,4 @@
-"""Deciding on the web: the exact thing that was read, a reason, and the manager's proof, asked for each time and kept nowhere."""
+"""Decisions on the web: the exact subject that was read, a reason and the owner's signature. The password is never stored."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,13 +12,13 @@ _TOO_LARGE_A_REASON = 4000
 
 
 class Paused(Denied):
-    """Too many proofs were wrong; for a moment none is taken."""
+    """Too many signatures were wrong; none is accepted for a moment."""
 
     code = "paused"
 
 
 def decide(asked: SiteRequest) -> PageView | str:
-    """Decide what a form says; give where to go on, or the page again with what was wrong and everything that was typed."""
+    """Record the decision of a form. Return the next address, or the page again with the problem and the typed values."""
     kind, item_id = asked.path["kind"], asked.path["id"]
     if kind not in inbox.VERBS:
         raise NotFound(f"a {kind} is not decided here")
@@ -40,7 +40,7 @@ def _again(asked: SiteRequest, problem: DecklogError) -> PageView:
 
 
 def told_again(problem: DecklogError) -> DecklogError:
-    """Return what was wrong with a form; of a wrong proof, no more than that."""
+    """Return the problem of a form as a page shows it. A wrong signature is reported without any detail."""
     return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 
 
@@ -76,7 +76,7 @@ def reason_of(asked: SiteRequest) -> str:
 
 
 class proven(AbstractContextManager[str]):
-    """Acts as the manager in its block, under the proof that came with the form; a wrong one is counted."""
+    """Context manager that acts as the owner with the password or key of the form. A wrong one is counted."""
 
     def __init__(self, asked: SiteRequest) -> None:
         self._guesses = asked.site.sessions.proofs

@@ -1,4 +1,4 @@
-"""Being reached from other machines: under a name that is given, by TLS or behind a proxy that has it, and with a password."""
+"""Access from other machines: under a given host name, by TLS or behind a TLS proxy, and with a password."""
 
 import hmac
 import os
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]{2,45}\]")
 
 
 class Password:
-    """What whoever comes from elsewhere logs in with: its digest alone is kept, in memory."""
+    """The password for logins from other machines. Only its digest is kept, in memory."""
 
     def __init__(self, text: str) -> None:
         self._salt = secrets.token_bytes(16)
@@ -34,7 +34,7 @@ class Password:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Where to listen for other machines. There is no way to have it without a password, or without TLS on the way to us."""
+    """Settings for listening to other machines. A password and TLS (ours or the proxy's) are always required."""
 
     host: str | None = None
     name: str | None = None
@@ -44,7 +44,7 @@ class Elsewhere:
     password_file: str | None = None
 
     def names(self, port: int) -> Names:
-        """Return the one name that is answered to; refuse whatever would let others listen in."""
+        """Return the host name that the server answers to. Raise Invalid for settings that would allow eavesdropping."""
         has_tls = self.certificate is not None and self.certificate_key is not None
         if (self.certificate is None) != (self.certificate_key is None):
             raise Invalid("--tls-cert and --tls-key belong together: give both", field="tls_cert")
@@ -60,11 +60,11 @@ class Elsewhere:
 
     @property
     def is_near(self) -> bool:
-        """Whether the loopback is enough, since the proxy is on this machine."""
+        """Whether listening on loopback is enough, because the proxy runs on this machine."""
         return self.host is None
 
     def _own_name(self) -> str:
-        """Take the address for the name, where it is one that somebody can call."""
+        """Return the listening address as host name. Raise Invalid if no browser can open it."""
         if self.host is None:
             raise Invalid("give where to listen with --host", field="host")
         try:
@@ -83,7 +83,7 @@ class Elsewhere:
             raise Invalid(f"the certificate and its key can't be used: {said}", field="tls_cert") from None
 
     def password(self) -> Password:
-        """Read the password from its file, which nobody else may read."""
+        """Load the password from its file. Raise Invalid if other users can read the file."""
         if self.password_file is None:
             raise Invalid(
                 "whoever comes from elsewhere logs in with a password: give --password-file FILE", field="password_file"

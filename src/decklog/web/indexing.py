@@ -13,7 +13,7 @@ _log = logging.getLogger("decklog.web")
 
 
 async def keep_indexed(log: Decklog) -> None:
-    """Index new entries in small steps until cancelled: first of runs that go on, then of all."""
+    """Index new entries in small steps until cancelled: first of unfinished runs, then of all."""
     if log.db.read_only:
         return
     left = 0
@@ -23,7 +23,7 @@ async def keep_indexed(log: Decklog) -> None:
         try:
             left = await to_thread.run_sync(_step, log)
         except DecklogError as problem:
-            # The log may be busy or away for a moment; pages show that.
+            # The log may be busy or unavailable for a moment; pages show that.
             _log.info("the text index is not updated: %s", problem)
 
 

@@ -1,7 +1,7 @@
-"""What open pages are told: which runs have moved, and up to which entry. One look at the log serves all of them.
+"""Server-sent events for open pages: which runs have new entries, and up to which entry. One query serves all pages.
 
-Nothing of an entry is sent: a page knows its own last entry and asks for what came after it. So a lost connection, a restarted
-server and a tab that slept cost nothing: whoever connects again asks from where it was, and no entry comes twice.
+Entries themselves are not sent. A page knows its last entry and requests what follows it. After a lost connection, a server
+restart or a suspended tab, the page continues from that entry and receives no entry twice.
 """
 
 import asyncio
@@ -13,31 +13,30 @@ from time import monotonic
 from decklog.core.errors import DecklogError
 from decklog.log import Decklog
 
-# A page that is told of more runs than this at once reads everything anew.
+# A page that misses changes of more runs than this reloads everything.
 MOST_RUNS = 256
 MOST_STREAMS = 512
 MOST_OF_A_SESSION = 64
 BEAT_SECONDS = 15.0
-# Commits that follow each other at once are told together; while they go on coming, so many times a second: to tell everybody of
-# each would take the processor from whoever writes.
+# Changes are sent in batches, at most this often while commits continue: one message per commit would slow down writers.
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.03, 0.1
-# Runs that are over are looked at so often: a look at those that go on costs the same however many they are.
+# Finished runs are checked this often. A check of unfinished runs costs the same, independent of the number of finished runs.
 _WHOLE_SECONDS = 5.0
 
 
 class LiveListener:
-    """One connection: what it has not been told yet. However slow it reads, that stays small."""
+    """One connection with its unsent changes. They stay small even if the client reads slowly."""
 
     def __init__(self) -> None:
         self.moved: dict[str, int] = {}
         self.has_missed = False
         self.is_over = False
         self.wake = asyncio.Event()
-        # What all are told of one look is written once.
+        # The message of one check is encoded once for all listeners.
         self._text: str | None = None
 
     def tell(self, moved: dict[str, int], text: str | None = None) -> None:
-        """Have it told that runs moved; `text` is the message of just these."""
+        """Queue the runs that have new entries. `text` is the encoded message for exactly these runs."""
         self._text = None if self.moved else text
         self.moved = {**self.moved, **moved} if self.moved else moved
         if len(self.moved) > MOST_RUNS:
@@ -46,13 +45,13 @@ class LiveListener:
         self.wake.set()
 
     def take(self) -> str:
-        """Return the message that is to be sent next, and forget it; a sign of life when there is no news."""
+        """Return the next message and clear it. Without news it is a heartbeat."""
         if self.has_missed:
             text = _message("reset", {})
         elif self.moved:
             text = self._text or _message("moved", self.moved)
         else:
-            # No comment: a page is told of none, and so would not know that it still is connected.
+            # Not an SSE comment: browsers hide comments from the page, which needs the heartbeat.
             text = _BEAT
         self.moved, self.has_missed, self._text = {}, False, None
         self.wake.clear()
@@ -60,17 +59,17 @@ class LiveListener:
 
 
 class Feed:
-    """Looks where the streams stand whenever something was committed, as long as anybody listens."""
+    """Checks the streams' positions after each commit, as long as there is a listener."""
 
     def __init__(self, log: Decklog, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._log = log
         self._sleep = sleep
-        # How far was looked: at the runs that go on, and at everything. The first is short, and so soon read and written.
+        # Cursors: one for unfinished runs, which is short and fast to process, and one for all streams.
         self._going_on: str | None = None
         self._whole = ""
-        # What was told last of each stream that moved: both looks find it.
+        # The last sent position of each stream, since both cursors find the same change.
         self._told: dict[str, int] = {}
-        # When all streams were looked at last, and whether only some were since then.
+        # When all streams were checked last, and whether only some were checked since then.
         self._whole_at, self._is_partial = 0.0, False
         self._listeners: set[LiveListener] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -88,7 +87,7 @@ class Feed:
         """Yield the text of one connection's stream, until it, its session or the server ends."""
         listener = self._join()
         try:
-            # A page reads when it is greeted: what is committed after the first look is told, what came before it is read.
+            # A page loads its data after this first message. Later commits are sent; earlier ones are in what it loads.
             await self._has_looked.wait()
             yield _message("reset", {})
             while is_welcome() and not (listener.is_over or self.is_closed):
@@ -111,16 +110,16 @@ class Feed:
         return listener
 
     async def _beat(self) -> None:
-        """Have everybody sent a sign of life now and then: one clock serves all of them, however long a look takes."""
+        """Send a heartbeat to all listeners at intervals, independent of how long a check takes."""
         while self._listeners and not self.is_closed:
             await asyncio.sleep(BEAT_SECONDS)
             for listener in self._listeners:
                 listener.wake.set()
 
     async def _look(self) -> None:
-        """Tell the listeners what moved, until there is none left."""
+        """Send changes to the listeners until none is left."""
         changed, loop, pause = asyncio.Event(), asyncio.get_running_loop(), _PAUSE_SECONDS
-        # Who is about to look is not woken again.
+        # Skip the wake-up if a check is already pending.
         stop = self._log.db.watch(None, lambda: None if changed.is_set() else _call(loop, changed.set))
         self._going_on = None
         try:
@@ -143,7 +142,7 @@ class Feed:
         try:
             moved = await asyncio.to_thread(self._read_moved)
         except DecklogError:
-            # The pages ask for themselves and hear what is wrong; this goes on when the log does.
+            # The pages reload and show the error themselves. Checks continue when the log is available again.
             self._renew()
             return
         if moved:
@@ -156,11 +155,11 @@ class Feed:
         return monotonic() - self._whole_at >= _WHOLE_SECONDS
 
     def _read_moved(self) -> dict[str, int]:
-        """Read how far the streams have come that moved since the last look; the first look only remembers where they are."""
+        """Return the new positions of streams that changed since the last check. The first check only stores the positions."""
         self.looks += 1
         journal = self._log.journal
         if self._going_on is None:
-            # In this order: what is committed in between is found by the next look, as something new.
+            # This order matters: a commit between the two calls is found as new by the next check.
             self._going_on, self._whole = journal.now(going_on=True), journal.now()
             self._whole_at, self._is_partial, self._told = monotonic(), False, {}
             return {}
@@ -177,7 +176,7 @@ class Feed:
         return news
 
     def renew(self) -> None:
-        """Have all open pages read anew what no entry tells of; it may be called from anywhere."""
+        """Make all open pages reload, for changes without an entry. Thread-safe."""
         if self._loop is not None:
             _call(self._loop, self._renew)
 
@@ -187,7 +186,7 @@ class Feed:
             listener.wake.set()
 
     def close(self) -> None:
-        """End all streams; it may be called from anywhere, a handler of signals too."""
+        """End all streams. Thread-safe, and safe in signal handlers."""
         self.is_closed = True
         if self._loop is not None:
             _call(self._loop, self._end)
@@ -206,6 +205,6 @@ def _message(name: str, moved: dict[str, int]) -> str:
 
 
 def _call(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
-    # A loop that has ended has nobody left to tell.
+    # A closed loop has no listeners.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(what)

@@ -1,4 +1,4 @@
-"""Logging in by a link that the terminal showed, and the layer that lets nobody else see anything."""
+"""Login with the link that the terminal prints, and the middleware that requires a login."""
 
 import json
 import re
@@ -12,26 +12,26 @@ from decklog.web.sessions import BrowserSessions
 _OPEN = ("/login", "/favicon.ico")
 
 
-# A page of ours: a path of printable ASCII, and no address of another host ("//host", "/\\host").
+# A path on this dashboard: printable ASCII, and no address of another host ("//host", "/\\host").
 _OUR_PAGE = re.compile(r"/(?![/\\])[!-~]{0,1500}")
 _NEVER_NEXT = re.compile(r"/(login|logout|static|events)\b")
 
 
 def page_after_login(text: str | None) -> str | None:
-    """Return the page that a login leads to; None where the text names no page of this dashboard."""
+    """Return the page to open after the login; None if the text is no page of this dashboard."""
     is_ours = text is not None and _OUR_PAGE.fullmatch(text) is not None and not _NEVER_NEXT.match(text)
     return text if is_ours and text != "/" else None
 
 
 def login_address(*, wrong: str | None = None, following: str | None = None) -> str:
-    """Return the address of the login, with the page to go to afterwards and the field that was wrong."""
+    """Return the address of the login page, with the page to open afterwards and the field that was wrong."""
     given = {"wrong": wrong, "next": page_after_login(following)}
     query = urlencode({name: value for name, value in given.items() if value}, quote_via=quote, safe="/")
     return f"/login?{query}" if query else "/login"
 
 
 class LoginRequired:
-    """Lets only those who logged in through to the pages."""
+    """Middleware that passes only requests with a session to the pages."""
 
     def __init__(self, app: App, sessions: BrowserSessions) -> None:
         self._app = app
@@ -50,7 +50,7 @@ class LoginRequired:
 
 
 async def _send_away(scope: Scope, send: Send) -> None:
-    """Lead a person to the login, and tell a program that it is needed."""
+    """Redirect a page request to the login, and answer a program with an error."""
     is_page = scope["method"] in ("GET", "HEAD") and not scope["path"].endswith((".json", "/events", "/rows"))
     error = {"code": "not_logged_in", "message": "log in first", "hint": "The terminal of decklog serve shows a link."}
     envelope = {"ok": False, "error": {**error, "retryable": False, "details": {}}, "warnings": []}
@@ -65,7 +65,7 @@ async def _send_away(scope: Scope, send: Send) -> None:
 
 
 def _address(scope: Scope) -> str:
-    """Return the path and query of a request, as they were sent."""
+    """Return the path and query of a request as sent."""
     path = scope.get("raw_path") or quote(scope["path"]).encode()
     query = scope.get("query_string", b"")
     return (path + (b"?" + query if query else b"")).decode("latin-1")

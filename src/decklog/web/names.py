@@ -20,7 +20,7 @@ FIRST_PORT = 8471
 
 @dataclass(frozen=True)
 class Names:
-    """The server's own name and port, and what follows from them. `way` is how a browser comes: `local`, `tls` or `proxy`."""
+    """The server's host name and port. `way` is how browsers connect: `local`, `tls` or `proxy`."""
 
     own: str
     port: int
@@ -32,7 +32,7 @@ class Names:
 
     @property
     def host(self) -> str:
-        """What the `Host` of a request to the own name is."""
+        """The `Host` header that requests must have."""
         return self.own if self.way == "proxy" else f"{self.own}:{self.port}"
 
     @property
@@ -41,7 +41,7 @@ class Names:
 
     @property
     def is_secure(self) -> bool:
-        """Whether a browser comes by TLS, and may send the cookie no other way."""
+        """Whether browsers connect by TLS, so that the cookie is sent by TLS only."""
         return self.way != "local"
 
 
@@ -51,11 +51,11 @@ def new_name() -> str:
 
 
 def remembered(target: str, port: int | None) -> Names:
-    """Return a log's name and port as they were at its last start, so that open pages find it again; make them at its first."""
+    """Return a log's host name and port from its last start, so that open pages reconnect. Create them at the first start."""
     path = _path(target)
     name, last = _read(path)
     names = Names(name or new_name(), port or last or FIRST_PORT)
-    # Where nothing can be kept, the next start has another name, and pages that are open then are of no use.
+    # If they can't be stored, the next start has another name and open pages stop working.
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
@@ -70,7 +70,7 @@ def _path(target: str) -> str:
 
 
 def _read(path: str) -> tuple[str | None, int | None]:
-    """Read a name and a port that were kept; what is not as we write it counts as not there."""
+    """Load the stored name and port. Values in an unexpected form count as missing."""
     try:
         with open(path, encoding="utf-8") as file:
             known = json.load(file)

@@ -1,10 +1,10 @@
-"""What is to be done again, but not too often."""
+"""Throttle for repeated work."""
 
 from time import monotonic
 
 
 class NowAndThen:
-    """Says yes at first, and then once in so many seconds."""
+    """Throttle that allows one call per interval; the first call is always allowed."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""Pages as text: templates that escape whatever they are given, and how times, money and words are written in them."""
+"""HTML rendering: templates that escape everything, and formatting of times, money and status words."""
 
 import json
 import re
@@ -34,7 +34,7 @@ _SLUGS = {"needs you": "need", "quiet": "fail", "running": "run", "done": "done"
 
 @cache
 def assets() -> dict[str, bytes]:
-    """Read every file that is served as it is, by its name."""
+    """Load all static files by name."""
     found = {}
     for folder in ("", "vendor/"):
         for item in (STATIC / folder).iterdir() if folder else STATIC.iterdir():
@@ -45,7 +45,7 @@ def assets() -> dict[str, bytes]:
 
 @cache
 def edition() -> str:
-    """Name what all of these files are: it is part of their address, so that a browser may keep them for ever."""
+    """Return a digest of all static files. It is part of their address, so that browsers may cache them forever."""
     digests = [f"{name} {sha256(content).hexdigest()}" for name, content in sorted(assets().items())]
     return sha256("\n".join(digests).encode()).hexdigest()[:16]
 
@@ -59,7 +59,7 @@ def moment(value: datetime | str) -> datetime:
 
 
 def exact(value: datetime | str) -> str:
-    """Write a time so that it means the same everywhere."""
+    """Format a time in UTC, independent of the reader's time zone."""
     return f"{moment(value):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -68,7 +68,7 @@ def iso(value: datetime | str) -> str:
 
 
 def _time(value: datetime | str, now: datetime, kind: str, words: str) -> Markup:
-    # Nothing in it is anybody's text: digits and words of ours.
+    # Safe without escaping: only digits and fixed words.
     at = moment(value)
     told = at.isoformat(" ")[:19]
     said = f"{span(at - now if kind == 'left' else now - at)}{words}"
@@ -76,7 +76,7 @@ def _time(value: datetime | str, now: datetime, kind: str, words: str) -> Markup
 
 
 def ago(value: datetime | str, now: datetime) -> Markup:
-    """Write how long ago something was; the page keeps it up to date."""
+    """Format the time since a moment; the page keeps it up to date."""
     return _time(value, now, "ago", " ago")
 
 
@@ -85,11 +85,11 @@ def age(value: datetime | str, now: datetime) -> Markup:
 
 
 def left(value: datetime | str, now: datetime) -> Markup:
-    """Write how long it is until something; the page counts down, and looks again when the time is over."""
+    """Format the time until a moment. The page counts down and reloads at the end."""
     return _time(value, now, "left", "")
 
 
-# What the words for the status of a run are called on pages.
+# Status words that pages show under another name.
 _SHOWN_WORDS = {"quiet": "stalled", "held": "on hold"}
 
 
@@ -99,12 +99,12 @@ def shown_word(word: str) -> str:
 
 @cache
 def sign(word: str) -> Markup:
-    """Write the word for the status of a run or a task, with its sign."""
+    """Render the status of a run or a task with its icon."""
     drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(word.replace(" ", "-"))
     return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, shown_word(word))
 
 
-# Which shape and shade the word has for where a task, a criterion, a phase or a check stands; any other is a ring.
+# Shape and colour for the status of a task, criterion, phase or check; any other word gets a ring.
 _STATES = {
     **dict.fromkeys(("running", "in progress", "verifying"), ("running", "running")),
     **dict.fromkeys(("done", "completed", "met", "pass", "landed", "whole"), ("done", "done")),
@@ -118,21 +118,21 @@ _STATES = {
 
 
 def state_mark(word: str) -> tuple[str, str]:
-    """Return the shape and the shade for where something stands."""
+    """Return the shape and the colour of a status word."""
     return _STATES.get(word, ("idle", "idle"))
 
 
-# Most words are ours; a pass of the gate may be called anything.
+# Bounded cache: most words are fixed, but a stage of the review gate may have any name.
 @lru_cache(maxsize=64)
 def state_sign(word: str) -> Markup:
-    """Write the word for where a part of a run stands, with its sign."""
+    """Render the status of a part of a run with its icon."""
     shape, shade = state_mark(word)
     drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(shape)
     return Markup('<span class="s state st-{}">{}{}</span>').format(shade, drawn, revealed(word))
 
 
 def hour(value: datetime | str, now: datetime) -> str:
-    """Write when something is, with the day only where it is another one."""
+    """Format a time of day, with the date unless it is today."""
     at = moment(value)
     return f"{at:%H:%M} UTC" if at.date() == now.astimezone(UTC).date() else f"{at:%d %b %H:%M} UTC"
 
@@ -142,37 +142,37 @@ def passed(value: datetime | str, now: datetime) -> str:
 
 
 def length(started: datetime, ended: datetime) -> str:
-    """Write how long something took, in two units where that says more."""
+    """Format a duration; hours have their minutes."""
     minutes = int((ended - started) / timedelta(minutes=1))
     if minutes < 60 or minutes >= 2 * 24 * 60:
         return span(ended - started)
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-# Most names need nothing: to look takes a tenth of what it takes to write them anew.
+# Most names need no quoting. The check takes a tenth of the time of quoting.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.~@/-]*")
 
 
 def segment(text: str) -> str:
-    """Write a name as part of a path."""
+    """Quote a name as part of a URL path."""
     return text if _PLAIN_NAME.fullmatch(text) else quote(text, safe="/~@")
 
 
-# Printable ASCII without the signs that mean something in markup: to look takes less than to write a text anew.
+# Printable ASCII without HTML special characters. The check is faster than escaping.
 _PLAIN_TEXT = re.compile("[ !#-%(-;=?-~]*")
 
 
 def text_of(said: str) -> str:
-    """Write somebody's text outside of a template: nothing in it is markup, and whatever nobody would see is written out."""
+    """Escape a text that is written without a template, and make its invisible characters visible."""
     return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
 
 
-# Where a table has nothing to say.
+# Placeholder for an empty table cell.
 NOTHING = '<span class="nothing">–</span>'
 
 
 def name_of(text: str) -> str:
-    """Write an id inside of an attribute, as it is: whoever looks for a row looks for just this."""
+    """Escape an id for an attribute and keep it otherwise unchanged, since scripts look rows up by it."""
     return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
 
 
@@ -181,7 +181,7 @@ def slug(word: str) -> str:
 
 
 def laid_out(text: str) -> str:
-    """Lay JSON out, and leave any other text as it is."""
+    """Pretty-print JSON; return any other text unchanged."""
     if not text.startswith(("{", "[")):
         return text.removesuffix("\n")
     try:
@@ -191,12 +191,12 @@ def laid_out(text: str) -> str:
 
 
 def shown_lines(text: str) -> list[str]:
-    """Return what is decided on line by line, with everything written out that nobody would see."""
+    """Return the subject of a decision as lines, with invisible characters made visible."""
     return [revealed(line, tabs=True) for line in laid_out(text).split("\n")]
 
 
 def bars(values: Sequence[int]) -> str:
-    """Draw the steps of a strip that have anything, as upright lines of one path, 12 high and 3 apart."""
+    """Draw the non-zero values of a strip as vertical lines of one SVG path, 12 high and 3 apart."""
     most = max(values, default=0)
     return "".join([f"M{place * 3 + 1} 12V{12 - max(2, value * 12 // most)}" for place, value in enumerate(values) if value])
 
@@ -206,7 +206,7 @@ def as_json(value: Any) -> str:
 
 
 def grouped(digest: str) -> str:
-    """Write the beginning of a digest in groups of four."""
+    """Format the beginning of a digest in groups of four."""
     return " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + " …"
 
 
@@ -214,7 +214,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def when(time: str) -> str:
-    """Write the day and the time of a text of UTC: `16 Nov 11:02:03`."""
+    """Format a UTC timestamp as day and time: `16 Nov 11:02:03`."""
     return f"{int(time[8:10])} {_MONTHS[int(time[5:7]) - 1]} {time[11:19]}"
 
 
@@ -249,7 +249,7 @@ _FUNCTION_KINDS = frozenset((FunctionType, BuiltinMethodType, type(sign)))
 
 
 class _Plainly(Context):
-    """Calls functions as they are. Each is looked over otherwise for whether it wants the template's surroundings: none does."""
+    """Template context that calls functions directly. Jinja otherwise checks each for context arguments, which none takes."""
 
     def call(self, called: Any, /, *given: Any, _loop_vars: Any = None, _block_vars: Any = None, **named: Any) -> Any:
         if type(called) in _FUNCTION_KINDS:
@@ -259,7 +259,7 @@ class _Plainly(Context):
 
 @cache
 def environment() -> Environment:
-    """Make the templates' surroundings: everything is escaped, and what is not given is an error."""
+    """Build the template environment: autoescaping is on, and undefined variables are errors."""
     made = Environment(
         loader=PackageLoader("decklog.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -269,6 +269,6 @@ def environment() -> Environment:
 
 
 def page(asked: SiteRequest | None, view: PageView, **more: Any) -> str:
-    """Write a whole page."""
+    """Render a whole page."""
     base: dict[str, Any] = {"view": view, "title": view.title, "asked": asked, **view.shown, **more}
     return environment().get_template(view.template).render(base)

@@ -23,7 +23,7 @@ POLICY = "; ".join(
         "trusted-types decklog",
     )
 )
-# What is handed out as a file is nobody's page.
+# Downloads are never rendered as a page of ours.
 SANDBOX = "sandbox; default-src 'none'"
 HEADERS = {
     "content-security-policy": POLICY,
@@ -33,13 +33,13 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    # Not `no-referrer`: with it a browser hides the origin of our own forms from us.
+    # Not `no-referrer`: with it browsers send no `Origin` with our own forms.
     "referrer-policy": "same-origin",
     "x-robots-tag": "noindex",
 }
 _ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 _OF_FILES = [(name, SANDBOX.encode() if name == b"content-security-policy" else value) for name, value in _ENCODED]
-# What an answer may say for itself; everything else of the safety's is as it is above.
+# Headers of the application that are dropped: those above replace them.
 _OWN = {name for name, _ in _ENCODED} | {b"server", b"access-control-allow-origin"}
 
 
@@ -48,7 +48,7 @@ class BodyTooLarge(Exception):
 
 
 class Safety:
-    """Wraps the whole application: nothing is routed, read or answered around it."""
+    """Middleware around the whole application; every request and response passes it."""
 
     def __init__(self, app: App, names: Names) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The server: it listens on this machine's loopback, or where it is told to, and ends at once when it is told to."""
+"""The server: it listens on loopback or the given address, and stops at once on a signal."""
 
 import asyncio
 import signal
@@ -19,12 +19,12 @@ from decklog.web.live import Feed
 from decklog.web.site import DashboardSite
 
 _GRACE_SECONDS = 1
-# A request has come as a whole by then: what it is for fits into one packet.
+# Requests fit into one packet, so a complete one arrives within this time.
 PATIENCE_SECONDS = 10.0
 
 
 class Impatient(H11Protocol):
-    """Ends a connection on which no whole request comes in time: a byte now and then would hold it for ever."""
+    """HTTP protocol that closes a connection without a complete request in time, against slow clients that block it."""
 
     _overdue: asyncio.TimerHandle | None = None
 
@@ -53,7 +53,7 @@ class Impatient(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams of open pages before it waits for requests to end: a stream has no end of its own."""
+    """Server that ends the event streams before it waits for open requests; a stream never ends otherwise."""
 
     def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
         super().__init__(config)
@@ -64,7 +64,7 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def end(self, *_: object) -> None:
-        """End, or never begin: a signal that comes before the first request, or once more at the end, is heard too."""
+        """Stop the server. Signals before the first request and repeated signals work too."""
         self._feed.close()
         self.should_exit = True
 
@@ -73,7 +73,7 @@ _LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 
 def listening(port: int, host: str | None = None) -> list[socket.socket]:
-    """Take a port of the loopback, in both of its forms where the machine has them, or of another address."""
+    """Open listening sockets on the loopback addresses (IPv4 and IPv6 if available), or on another address."""
     taken: list[socket.socket] = []
     for family, address in _LOOPBACK if host is None else _addresses(host, port):
         try:
@@ -90,7 +90,7 @@ def listening(port: int, host: str | None = None) -> list[socket.socket]:
                     f"port {port} can't be had: {problem.strerror}", hint="Is a dashboard running already? Or give --port."
                 ) from None
             continue
-        # From here on whoever comes waits to be answered: the link can be shown.
+        # Connections queue from here on, so the link can be shown.
         one.listen(128)
         taken.append(one)
     return taken
@@ -106,7 +106,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, str]]:
 
 @contextmanager
 def ready(site: DashboardSite, elsewhere: Elsewhere | None = None) -> Iterator[Callable[[list[socket.socket]], None]]:
-    """Have SIGINT and SIGTERM end the server from here on; what is given answers until one of them has come."""
+    """Let SIGINT and SIGTERM stop the server, and yield the function that serves until then."""
     server = _Server(_config(site, elsewhere), site.feed)
     before = {sig: signal.signal(sig, server.end) for sig in (signal.SIGINT, signal.SIGTERM)}
     try:

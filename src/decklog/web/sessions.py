@@ -1,4 +1,4 @@
-"""Who is logged in. Sessions are kept in memory alone: they end with the server, after a time, or when somebody logs out."""
+"""Login sessions. They are kept in memory only, and end with the server, at their expiry or at logout."""
 
 import hmac
 import secrets
@@ -15,19 +15,19 @@ LOGIN_SECONDS = 5 * 60
 SESSION_SECONDS = 12 * 60 * 60
 COOKIE = "decklog"
 MOST_SESSIONS = 200
-# So many wrong proofs, and nobody decides anything for a while.
+# After this number of wrong passwords none is accepted for a while.
 MOST_WRONG, PAUSE_SECONDS = 5, 60
 
 
-# How somebody came in.
+# The way somebody logged in.
 BY_LINK, BY_PASSWORD = "link", "password"
-# What a browser calls itself, and what it runs on. Most name others too, that they want to be taken for: the first found counts.
+# Markers of browsers and systems in a User-Agent. Most browsers list others for compatibility, so the first match wins.
 _PROGRAMS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrom": "Chrome", "Safari": "Safari", "curl": "curl"}
 _MACHINES = {"Windows": "Windows", "Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Mac OS": "macOS", "Linux": "Linux"}
 
 
 def browser_of(agent: str) -> str:
-    """Say in plain words what a browser says of itself: enough to tell one's own from another, and nothing to be sure of."""
+    """Describe a User-Agent in plain words. It helps people recognize their browsers and proves nothing."""
     program = next((name for sign, name in _PROGRAMS.items() if sign in agent), "A browser")
     machine = next((name for sign, name in _MACHINES.items() if sign in agent), None)
     return f"{program} on {machine}" if machine else program
@@ -35,7 +35,7 @@ def browser_of(agent: str) -> str:
 
 @dataclass
 class BrowserSession:
-    """One browser that logged in; `browser` is what it says it is, `uid` the user whose program it is, where known."""
+    """One logged-in browser. `browser` is its own description, `uid` the user that runs it, if known."""
 
     id: str
     ends: float
@@ -49,24 +49,24 @@ class BrowserSession:
 
     @property
     def name(self) -> str:
-        """What the journal calls it: enough to tell sessions apart, and no use to whoever reads it."""
+        """The session's name in the journal. It identifies the session and can't be used to log in."""
         return f"web:{sha256(self.id.encode()).hexdigest()[:8]}"
 
     def form_token(self, verb: str, record_id: str) -> str:
-        """Make the token of one form: of this session, this verb and this record."""
+        """Build the token of a form for this session, verb and record."""
         return hmac.new(self.secret, f"{verb}\0{record_id}".encode(), sha256).hexdigest()
 
     def is_form_token(self, given: str, verb: str, record_id: str) -> bool:
         return hmac.compare_digest(given.encode(), self.form_token(verb, record_id).encode())
 
     def as_dict(self) -> dict[str, object]:
-        """What may be told of it: neither its id nor its secret."""
+        """Return the public fields, without id and secret."""
         known = {"name": self.name, "how": self.how, "browser": self.browser, "has_page_open": self.streams > 0}
         return {**known, "came_at": to_text(self.came_at), "seen_at": to_text(self.seen_at)}
 
 
 class Guesses:
-    """Counts what was wrong; after too much of it nothing is taken for a while, right or wrong."""
+    """Counter of wrong attempts. After too many, all attempts are refused for a while."""
 
     def __init__(self, seconds: Callable[[], float]) -> None:
         self._seconds = seconds
@@ -74,7 +74,7 @@ class Guesses:
         self._wrong: list[float] = []
 
     def pause(self) -> float:
-        """Say for how many seconds nothing is taken."""
+        """Return for how many seconds attempts are refused."""
         with self._gate:
             now = self._seconds()
             self._wrong = [at for at in self._wrong if at > now - PAUSE_SECONDS]
@@ -90,7 +90,7 @@ class Guesses:
 
 
 class BrowserSessions:
-    """Gives out login links, each good for one browser and five minutes, and knows who came by one."""
+    """All sessions, and the login links. Each link works once and for five minutes."""
 
     def __init__(
         self, seconds: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -100,11 +100,11 @@ class BrowserSessions:
         self._gate = Lock()
         self._links: dict[str, float] = {}
         self._sessions: dict[str, BrowserSession] = {}
-        # Who guesses a password from elsewhere must not keep the manager from deciding.
+        # Separate counters, so that password guesses from other machines can't block the owner's decisions.
         self.proofs, self.passwords = Guesses(seconds), Guesses(seconds)
 
     def new_link(self) -> str:
-        """Make the secret part of a login link. Only its digest is kept."""
+        """Create the secret part of a login link. Only its digest is kept."""
         token = secrets.token_urlsafe(32)
         with self._gate:
             now = self._seconds()
@@ -113,7 +113,7 @@ class BrowserSessions:
         return token
 
     def log_in(self, token: str, agent: str = "", uid: int | None = None) -> BrowserSession | None:
-        """Begin a session by a link's secret part, which is used up by that; None when it is none, or no longer one."""
+        """Start a session with a link's secret, which then is used up. Return None for an unknown or expired secret."""
         with self._gate:
             now = self._seconds()
             if self._links.pop(_digest(token), now) <= now:
@@ -121,7 +121,7 @@ class BrowserSessions:
         return self.begin(BY_LINK, agent, uid)
 
     def begin(self, how: str, agent: str = "", uid: int | None = None) -> BrowserSession:
-        """Begin a session of whoever has proven to be welcome; `agent` is what the browser says of itself."""
+        """Start a session for an authenticated browser. `agent` is its User-Agent."""
         with self._gate:
             now, at = self._seconds(), self._now()
             session = BrowserSession(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent), uid=uid)
@@ -143,7 +143,7 @@ class BrowserSessions:
         return None
 
     def has(self, session: BrowserSession) -> bool:
-        """Return whether a session goes on."""
+        """Return whether a session is active."""
         return self._sessions.get(session.id) is session and session.ends > self._seconds()
 
     def log_out(self, session: BrowserSession) -> None:
@@ -151,19 +151,19 @@ class BrowserSessions:
             self._sessions.pop(session.id, None)
 
     def log_out_all(self) -> None:
-        """End every session, and every link that nobody followed."""
+        """End all sessions and invalidate all unused links."""
         with self._gate:
             self._sessions.clear()
             self._links.clear()
 
     def end(self, name: str) -> None:
-        """End the session of a name; one that is over already is over."""
+        """End the session with a name, if it is active."""
         with self._gate:
             for session in [one for one in self._sessions.values() if one.name == name]:
                 del self._sessions[session.id]
 
     def open(self) -> list[BrowserSession]:
-        """List who is logged in, whoever was seen last first."""
+        """List the active sessions, the most recently seen first."""
         now = self._seconds()
         with self._gate:
             known = [session for session in self._sessions.values() if session.ends > now]
@@ -171,7 +171,7 @@ class BrowserSessions:
 
 
 def cookie_of(session: BrowserSession, *, is_secure: bool = False) -> str:
-    """Write the cookie of a session: of this name alone, out of reach of scripts and of requests from other sites."""
+    """Build the cookie of a session, bound to this host name and hidden from scripts and other sites."""
     way = "; Secure" if is_secure else ""
     return f"{COOKIE}={session.id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{way}"
 

@@ -1,4 +1,4 @@
-"""What one running dashboard is made of: its log, its names, who is logged in, and what is told to open pages."""
+"""The state of one running dashboard: its log, host name, sessions and event feed."""
 
 import shlex
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from decklog.web.now_and_then import NowAndThen
 from decklog.web.sessions import BrowserSession, BrowserSessions
 from decklog.web.verifying import Verifying
 
-# What was added to runs that are over is looked for so often: to look at those that go on costs the same however many are over.
+# Finished runs are searched for new entries this often. The cost for unfinished runs does not depend on their number.
 _WHOLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class DashboardSite:
-    """One dashboard. `key` is the manager's key file, which a passphrase unlocks at each decision."""
+    """One dashboard. `key` is the owner's key file, which a passphrase unlocks at each decision."""
 
     log: Decklog
     name: str
@@ -26,9 +26,9 @@ class DashboardSite:
     sessions: BrowserSessions
     feed: Feed
     key: str | None = None
-    # What whoever comes from another machine logs in with.
+    # The password for logins from other machines.
     password: Password | None = None
-    # When a search looks into every run for what is new.
+    # When a search indexes new entries of all runs.
     whole_searches: NowAndThen = field(default_factory=lambda: NowAndThen(_WHOLE_SECONDS))
     verifying: Verifying = field(default_factory=Verifying)
 
@@ -38,34 +38,34 @@ class DashboardSite:
 
 
 def command(*words: object) -> str:
-    """Write what to type at a terminal: whatever somebody called a run or searched for is one word of it, and no command."""
+    """Build a shell command. Run names and search words are quoted as single words."""
     return shlex.join(("decklog", *(str(word) for word in words)))
 
 
-# The parts of a page that an open one asks for, as its requests name them.
+# The parts of a page that an open page can request.
 LIVE, STRIP = "live", "strip"
 PARTS = (LIVE, STRIP)
-# What anybody can make long by what they ask for is stopped after this.
+# Time limit for work whose size depends on the request.
 PATIENCE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
 class SiteRequest:
-    """What one request asks of a site: by whom, for which place, and with which words."""
+    """One request to the dashboard: its session, path parameters, query and form."""
 
     site: DashboardSite
     session: BrowserSession
     path: dict[str, str]
     query: dict[str, str]
     form: dict[str, str] = field(default_factory=dict)
-    # Where the same is told as data.
+    # The address of the page's JSON form.
     twin: str = ""
-    # What an open page asks for: what may have changed, or that and the strip above its slider. Nothing where it is all of it.
+    # The part that an open page requests: what may have changed, or also the strip above its slider. Empty for the whole page.
     part: str = ""
 
     @property
     def is_part(self) -> bool:
-        """Return whether an open page asks, which has what never changes, and adds new entries by itself."""
+        """Return whether an open page requests only what changes. It keeps the rest and adds new entries itself."""
         return self.part in PARTS
 
     @property
@@ -73,7 +73,7 @@ class SiteRequest:
         return self.site.log
 
     def number(self, name: str) -> int | None:
-        """Return a whole number of the query; what is none counts as not given."""
+        """Return a whole number of the query; None if it is missing or no number."""
         text = self.query.get(name, "")
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
@@ -83,7 +83,7 @@ class SiteRequest:
 
 @dataclass(frozen=True)
 class PageView:
-    """What a page answers: `data` is what its JSON form has, `shown` what its template takes beside it."""
+    """The answer of a page: `data` is its JSON form, `shown` the additional variables of its template."""
 
     template: str
     title: str
@@ -91,9 +91,9 @@ class PageView:
     data: Any
     shown: dict[str, Any] = field(default_factory=dict)
     next: str | None = None
-    # Which place of the bar is marked, and how many decisions wait, where the page knows it anyway.
+    # The highlighted entry of the navigation bar, and the number of open decisions if the page knows it.
     place: str = ""
     decisions: int | None = None
     status: int = 200
-    # Where to go instead, when what was asked for names one place.
+    # The address to redirect to, if the request matches exactly one page.
     to: str | None = None

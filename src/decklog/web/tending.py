@@ -1,25 +1,25 @@
-"""What is done on the System page: a session is ended, the log is verified. Neither changes the log."""
+"""Actions of the System page: end a session, verify the log. Neither changes the log."""
 
 from decklog.core.errors import Denied
 from decklog.web.site import SiteRequest
 
 END, VERIFY = "sessions.end", "journal.verify"
-# What the form that verifies a log may say beside "go on".
+# What the form of a verification may ask for instead of continuing.
 ANEW, STOP = "anew", "stop"
 
 
 def end_session(asked: SiteRequest) -> str:
-    """End the session that a form names; one's own too, which leads to the login."""
+    """End the session that a form names. Ending one's own session leads to the login."""
     name = asked.path["name"]
     _check_token(asked, END, name)
     asked.site.sessions.end(name)
-    # Its stream hears of it now, and whoever looks at the list.
+    # Its stream ends now, and open lists of sessions reload.
     asked.site.feed.renew()
     return "/system"
 
 
 def verify(asked: SiteRequest) -> str:
-    """Have the log verified, unless it is just being so, from where it was left or from its beginning; or have that stopped."""
+    """Start a verification from the last position or from the beginning, or stop the one that runs."""
     _check_token(asked, VERIFY, "")
     how, verifying = asked.form.get("how"), asked.site.verifying
     if how == STOP:

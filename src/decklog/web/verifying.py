@@ -1,8 +1,8 @@
-"""Verifying the log while the dashboard goes on: in a process of its own, one at a time; what came of it last is kept.
+"""Verification of the log while the dashboard runs: one separate process at a time. The last result is kept.
 
-A thread would take the processor from every page that is read meanwhile: it hands it on 200 times a second, and a page waits its
-turn at each row. The process tells of each step. What it has walked is known here and nowhere else, so that nobody can write
-it: whoever verifies again goes on from there, be it that the process was stopped or that the log has grown.
+A thread would slow down every page: it releases the interpreter only 200 times a second, and a page waits for it at each row.
+The process reports each step. The verified positions are kept only in this memory, so that nobody can forge them. The next
+verification continues from there, after a stop or when the log has grown.
 """
 
 import json
@@ -22,17 +22,17 @@ from decklog.log import Decklog
 from decklog.transfer.verify_steps import Steps
 from decklog.web.now_and_then import NowAndThen
 
-# Without the folder that the server was started in: whatever agents put there is not ours to run.
+# `-P` leaves out the working directory: agents may have put modules there.
 PROGRAM = (sys.executable, "-P", "-m", "decklog.web.verifying")
-# Whoever works comes first.
+# Lower priority than agents and pages.
 _NICE = 10
-# Open pages are told of its steps so often: all of them read themselves anew then.
+# Progress is sent this often: all open pages reload each time.
 _NEWS_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What came of it: `found` is what was checked and what is wrong; nothing where it could not be done, for `code`."""
+    """The result of a verification. `found` has counts and problems; it is None if it failed with the error `code`."""
 
     began_at: datetime
     ended_at: datetime
@@ -41,7 +41,7 @@ class Verified:
 
     @property
     def word(self) -> str:
-        """How the log stands by it."""
+        """The status of the log by this result."""
         return "not verified" if self.found is None else "whole" if self.found["ok"] else "not whole"
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,10 +51,10 @@ class Verified:
 
 @dataclass(frozen=True)
 class VerifyStatus:
-    """Since when it goes on, if it does, and what came of it last, if it ever did.
+    """The running verification, if any, and the last result, if any.
 
-    `progress` is the step that was done last, of what goes on or was stopped: what was looked at, and how much of how much.
-    `heads` counts the streams that are known to be whole up to an entry, from which it can go on.
+    `progress` is the last finished step of a running or stopped verification: what was checked, and how much of the total.
+    `heads` counts the streams that are verified up to an entry, from which the next verification can continue.
     """
 
     began_at: datetime | None = None
@@ -74,30 +74,30 @@ class VerifyStatus:
 
 
 class Verifying:
-    """Begins it, knows whether it goes on, and keeps what came of it last for as long as the server runs."""
+    """Starts verifications, tracks the running one and keeps the last result until the server stops."""
 
     def __init__(self, program: Sequence[str] = PROGRAM) -> None:
         self._program = program
         self._gate = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_over = self._is_stopped = False
-        # Up to where each stream was found whole.
+        # The verified position of each stream.
         self._heads: dict[str, Any] = {}
         self._standing = VerifyStatus()
         self._news = NowAndThen(_NEWS_SECONDS)
 
     def begin(self, log: Decklog, tell: Callable[[], object], *, anew: bool = False) -> bool:
-        """Begin, and say so; no where it goes on already. Unless it is to begin anew, it goes on from what is known.
+        """Start a verification and return True; return False if one is running. With `anew` it starts from the beginning.
 
-        `tell` is called when there is news: now and then while it goes on, and at its end.
+        `tell` is called on progress, throttled, and at the end.
         """
         with self._gate:
             if self._process is not None or self._is_over:
                 return False
             self._heads = {} if anew else self._heads
             given = json.dumps([log.db.target, bool(log.db.read_only), self._heads]).encode()
-            # Not among its arguments, which everyone on the machine can read: an address may hold a password. In a session of its
-            # own: Ctrl-C at the terminal is for the server, which ends it.
+            # Input by stdin: arguments are public on the machine, and an address may have a password.
+            # A new session, because Ctrl-C at the terminal is for the server, which stops this process.
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
             process = self._process = subprocess.Popen(self._program, **pipes)
             self._is_stopped = False
@@ -110,7 +110,7 @@ class Verifying:
         with process:
             assert process.stdin is not None
             assert process.stdout is not None
-            # What ends before it has read this says by its end that it has failed.
+            # A process that exits before it reads this is reported as failed.
             with suppress(BrokenPipeError):
                 process.stdin.write(given)
                 process.stdin.close()
@@ -124,7 +124,7 @@ class Verifying:
         tell()
 
     def _note(self, step: dict[str, Any], tell: Callable[[], object]) -> None:
-        """Keep what a step found whole."""
+        """Store the positions that a step has verified."""
         with self._gate:
             self._heads = {**self._heads, **step.get("heads", {})}
             progress = {name: step[name] for name in ("what", "done", "whole")}
@@ -144,14 +144,14 @@ class Verifying:
         self._standing = VerifyStatus(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
 
     def stop(self) -> None:
-        """Stop what goes on; what it has found whole stays known."""
+        """Stop the running verification; verified positions are kept."""
         with self._gate:
             self._is_stopped = self._process is not None
             if self._process is not None:
                 self._process.kill()
 
     def end(self) -> None:
-        """End what goes on, with the server."""
+        """Stop the running verification for good, with the server."""
         with self._gate:
             self._is_over = True
             process = self._process
@@ -173,7 +173,7 @@ def _read(said: bytes) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Verify the log that is named on standard input, and print each step and what came of it."""
+    """Verify the log that stdin names, and print each step and the result as JSON."""
     os.nice(_NICE)
     target, read_only, known = json.load(sys.stdin)
     try:

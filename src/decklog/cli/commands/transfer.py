@@ -32,7 +32,7 @@ EXPORTS = {
 
 
 class Formats(SuggestingGroup):
-    """Looks a format up in a table and imports only the one that is asked for."""
+    """Command group that imports only the module of the requested format."""
 
     def __init__(self, formats: dict[str, tuple[str, str]], **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def restore(call: Invocation, file: str, path: str | None) -> int:
     with ProgressMeter() as meter:
         restored = put_back(file, place.path, progress=meter)
     if place.folder is not None:
-        # The backup may be of another log, and whoever put it here has said yes to it.
+        # Trust the restored log: the backup may be of another log, and the user chose it.
         place.accept()
     return show(restored, as_json=call.json)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> None:
-    """Serve the log that a call means, until it is told to end; `elsewhere` says how other machines reach it, if they do."""
+    """Serve the selected log until a signal ends it. `elsewhere` has the options for access from other machines."""
     server = _server()
     far = _far(elsewhere)
     place = call.place()

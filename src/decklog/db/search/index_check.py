@@ -167,7 +167,7 @@ _TEMPORARY = ("checked_copy", "checked_emptied", "checked_fresh", "checked_there
 
 
 class IndexCheck:
-    """Compares one FTS5 index with `told`, a temporary table or view that has the texts it should hold by their row ids."""
+    """Compares one FTS5 index with a temporary table or view that has the expected texts by row id."""
 
     def __init__(self, db: "Database", index: str, columns: "Sequence[str]", told: str, *, options: str = "") -> None:
         self._db = db
@@ -178,7 +178,7 @@ class IndexCheck:
         self._options = options
 
     def flaws(self) -> "Iterator[tuple[int | None, str | None]]":
-        """Yield the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
+        """Yield the rows with wrong words, each with the column. The row is None if it can't be determined."""
         if not self._is_rightly_unused():
             yield from self._compared()
 
@@ -194,7 +194,7 @@ class IndexCheck:
             self._clear()
 
     def _is_rightly_unused(self) -> bool:
-        """Return whether there is nothing to find, and the index is as SQLite makes one: most logs have no lessons."""
+        """Return whether there are no texts and the index is as SQLite creates it: most logs have no lessons."""
         parts = (f"temp.{self._told}", f"main.{self._index}_idx", f"main.{self._index}_docsize")
         try:
             filled = self._db.one("select " + " or ".join(f"exists (select 1 from {part})" for part in parts), {})
@@ -246,7 +246,7 @@ class IndexCheck:
             {},
         )
         for id, block in rows:
-            # Where the words end and the list of their places begins stands in the third and fourth byte.
+            # Bytes 3 and 4 have the offset at which the words end and the list of their positions begins.
             if int.from_bytes(block[2:4], "big") < len(block):
                 yield id >> _PAGE_BITS, id & 0x7FFFFFFF, block
 

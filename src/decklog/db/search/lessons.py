@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database, Row
 
-# What a lesson `l` is that is neither superseded nor retired.
+# SQL condition: the lesson `l` is neither superseded nor retired.
 HOLDS = "l.superseded_by is null and l.retired_at is null"
-# FTS5's constants: how soon one more of the same word stops to matter, and how much the length of a lesson counts against it.
+# BM25 constants as in FTS5: saturation of repeated terms, and the weight of a lesson's length.
 K1, B = 1.2, 0.75
 _TAGS = 2
 
 
 class Saying(NamedTuple):
-    """What a lesson says."""
+    """A lesson's id and text."""
 
     id: str
     body: str
 
 
 def length_of(terms: "Sequence[str]") -> int:
-    """Return how long a lesson counts as, with its two tags."""
+    """Return the length of a lesson in terms, including its two tags."""
     return len(terms) + _TAGS
 
 

@@ -36,9 +36,9 @@ class IndexedLesson:
 
 
 def findings(db: "Database", told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
-    """Name what is wrong with the index, each as the fields of a problem.
+    """Yield the problems of the index, each as the fields of a problem.
 
-    `told` has each lesson that should be in it; one that went on since it was indexed has several ways to be there.
+    The second argument has each lesson that should be indexed. A lesson that changed since may have several valid forms.
     """
     check = SqliteCheck(db) if db.engine == "sqlite" else PostgresCheck(db)
     yield from check.findings(told)
@@ -151,7 +151,7 @@ class PostgresCheck:
         yield from self._lengths()
 
     def _lengths(self) -> "Iterator[Finding]":
-        """Compare the length beside each term with that of its lesson, which is compared with what the lesson says."""
+        """Compare the length stored with each term with the length of its lesson, which is checked against the text elsewhere."""
         sql = """
             select distinct l.lesson_id
               from lesson_terms t

@@ -51,7 +51,7 @@ class LessonVectors:
         return digest_of(vector)
 
     def digests(self) -> "Iterator[tuple[str, str, str, bool]]":
-        """Yield the digest of each vector, with its embedder and its lesson, and whether it has as many numbers as it says."""
+        """Yield each vector's digest, embedder and lesson, and whether it has the stated number of dimensions."""
         sql = "select embedder, lesson_id, dimensions, vector from lesson_vectors"
         for embedder, lesson_id, dimensions, stored in self._db.each_as_is(sql, {}):
             is_packed = isinstance(stored, bytes)
@@ -140,12 +140,12 @@ def from_postgres(sent: bytes) -> bytes:
 
 # pgvector's own limit for vectors of 32-bit floats in an index.
 _MOST_DIMENSIONS = 2_000
-# So many of the graph's nodes are kept in view on the way: of the ten nearest of 100,000 one in a hundred was missed.
+# pgvector's `hnsw.ef_search`: with it, 1 % of the ten nearest of 100,000 vectors were missed.
 _IN_VIEW = 200
-# From so many, spread over all, it is read how near a question is to lessons in general.
+# Sample size for the average similarity of a question to all lessons.
 _SAMPLE = 1_000
 _NAME = "lesson_vectors_near_"
-# What the catalogue says of such an index. One that says anything else is not ours.
+# The definition of our indexes in PostgreSQL's catalogue. Any other index is not ours.
 _MADE_BY_US = re.compile(
     rf"CREATE INDEX {_NAME}[0-9a-f]{{16}} ON lesson_vectors USING hnsw "
     r"\(\(\(vector\)::(?:\w+\.)?vector\(\d+\)\) (?:\w+\.)?vector_ip_ops\) "

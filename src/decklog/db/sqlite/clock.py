@@ -1,4 +1,4 @@
-"""The time of a SQLite log is the machine's, which somebody may set; leases are measured by the time since it was started."""
+"""Clock of a SQLite log: the machine's time, which people can set; leases use the time since boot."""
 
 import os
 import time
@@ -9,10 +9,10 @@ from decklog.core.clock import Clock, from_text, to_text, told_since_1970
 
 
 class BootClock(Clock):
-    """Tells the machine's time, and for leases the time since it started, added to when all who use this log say that was.
+    """Returns the machine's time, and for leases the boot time plus the time since boot.
 
-    The first who asks after a start of the machine writes that down beside the lock: it is true of this machine alone, and no
-    part of the log.
+    The first process after a boot stores the boot time in a file next to the lock, for all processes that use the log.
+    It is valid only on this machine, and no part of the log.
     """
 
     def __init__(self, path: str) -> None:
@@ -31,20 +31,20 @@ class BootClock(Clock):
         return self._started + _since_start()
 
     def _agreed(self, boot: str) -> datetime:
-        """Read when the machine was started, or say so for all who come later."""
+        """Load the boot time of this boot, or store it for later processes."""
         started = self.now() - _since_start()
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError:
-            return _said(self._path, boot) or started  # who may only read takes no lease
+            return _said(self._path, boot) or started  # a read-only user takes no lease
         try:
             if (said := _said(self._path, boot)) is not None:
                 return said
-            # Of two processes that append at the same time, the first is right. The line may follow one that a full disk cut off.
+            # If two processes append at the same time, the first line counts. A full disk may have cut the line before.
             os.write(file, f"\n{boot} {to_text(started)}\n".encode())
             return _said(self._path, boot) or started
         except OSError:
-            return started  # a full disk: readers go on, and nobody can take a lease
+            return started  # a full disk: readers continue, and nobody can take a lease
         finally:
             os.close(file)
 

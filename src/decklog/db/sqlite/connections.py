@@ -63,7 +63,7 @@ class Readers:
         self._opening = Lock()
 
     def mine(self) -> ReadConnection:
-        """Return this thread's reader, which another thread may close unless its lock is held."""
+        """Return this thread's reader. Another thread may close it unless the caller holds its lock."""
         reader: ReadConnection | None = getattr(self._local, "reader", None)
         if reader is None:
             with self._opening:
@@ -329,12 +329,11 @@ class SqliteConnections:
             raise damaged(self.path, damage.what)
 
     def _frames(self) -> int:
-        """Count what SQLite sees in the write-ahead log."""
+        """Count the frames that SQLite sees in the write-ahead log."""
         try:
             row = self.readers.mine().connection.execute("pragma wal_checkpoint(noop)").fetchone()
         except apsw.ReadOnlyError:
-            # It may not write to the shared memory that a writer left behind, and so reads by a copy of its own, which it does
-            # not tell of: whatever is in the file is looked at.
+            # A read-only process can't use the shared memory left by a writer. SQLite reads a private copy and counts no frames.
             row = None
         return max(0, row[1]) if row else 0
 

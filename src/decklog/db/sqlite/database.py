@@ -384,7 +384,7 @@ class SqliteDatabase(Database):
         # A connection that has searched before checks a text index by what it remembers of it, unless it searches again first.
         _, tables = self.rows("select name from sqlite_master where sql like '%using fts5(%'", {})
         for (table,) in tables:
-            with suppress(DecklogError):  # where it is damaged, the check says so
+            with suppress(DecklogError):  # the check below reports damage
                 self.rows(f"select rowid from {table} where {table} match 'any' limit 1", {})
         return self.rows(f"pragma integrity_check({most})", {})[1]
 

@@ -38,7 +38,7 @@ class Scratch:
         return passed_over
 
     def _watched(self, rows: "Sequence[tuple[Any, ...]]", passed_over: "list[tuple[Any, ...]]") -> "Iterator[tuple[Any, ...]]":
-        """Give rows one by one; the next is asked for once the one before is in its place, or is not."""
+        """Yield rows one by one, and collect those that were not inserted. The next row is requested after the insert."""
         changes = self._connection.total_changes
         before = changes()
         for row in rows:
@@ -48,7 +48,7 @@ class Scratch:
             before = now
 
     def first(self, sql: str, parameters: "Sequence[Any]" = ()) -> "tuple[Any, ...] | None":
-        """Run one statement; give its first row."""
+        """Run one statement and return its first row."""
         rows = self.execute(sql, parameters).fetchall()
         return rows[0] if rows else None
 

@@ -1,4 +1,4 @@
-"""An agent's program as a model: started without a terminal in an empty folder, told everything, asked for JSON."""
+"""A coding agent as a model: started without a terminal in an empty folder, with the whole prompt, and asked for JSON."""
 
 import hashlib
 import json
@@ -34,9 +34,9 @@ _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
 
 @dataclass(frozen=True, kw_only=True)
 class AgentModel:
-    """Answers by a program that a description tells of.
+    """Answers with the coding agent of a description.
 
-    It sees no file of the repository, and so none of the settings that a change could bring along.
+    The agent sees no file of the repository, so a change can't influence it by settings.
     """
 
     description: Description
@@ -109,7 +109,7 @@ class AgentModel:
         return ModelReply(text=self._answer(events), **common)
 
     def _answer(self, events: Sequence[StreamEvent]) -> str:
-        """Return what it said last; a program without a stream of events says only its answer."""
+        """Return the last message. The whole output counts if the program has no event stream."""
         if self.description.stream == "none":
             return "\n".join(_text(event) for event in events)
         return next((text for event in reversed(events) if event.kind not in ("noise", "thought") and (text := _text(event))), "")
@@ -136,7 +136,7 @@ def _form(wish: ModelRequest) -> str:
 
 
 def _last_word(events: Sequence[StreamEvent]) -> StreamEvent | None:
-    """Return the last event that says how it ended: an error that was got over is none."""
+    """Return the last event about the end; an error that the agent recovered from is followed by another one."""
     return next((event for event in reversed(events) if event.kind in ("error", "end")), None)
 
 

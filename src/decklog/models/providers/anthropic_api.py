@@ -80,6 +80,6 @@ def _told(said: Any) -> ModelReply:
         "cache_create_tokens": usage.cache_creation_input_tokens or 0,
         "output_tokens": usage.output_tokens,
     }
-    # An answer given in words beside the tool is judged as the text that it is.
+    # An answer without exactly one tool call is judged by its text.
     text = json.dumps(inputs[0]) if len(inputs) == 1 else words
     return ModelReply(text=text, model=said.model, usage=figures, answer_id=said.id)

@@ -64,9 +64,9 @@ class _Talk:
 class DecklogSessions:
     """Records sessions of the Claude Agent SDK: `async for message in DecklogSessions(log).query(prompt=…)`.
 
-    With `guard`, what the policy denies does not run. All sessions belong to `run_id`, or to the run that they are begun in
-    (`recorded`); otherwise each is a run of its own. Whatever goes wrong with the record is logged as a warning of
-    `decklog.plugins.adapters`, and raised nowhere. Leaving its block ends the sessions that are still open.
+    With `guard`, calls that the policy denies do not run. All sessions belong to `run_id`, or to the run around it (`recorded`).
+    Otherwise each session is a run. Recording problems are logged as warnings of `decklog.plugins.adapters` and never raised.
+    Leaving the block ends the sessions that are still open.
     """
 
     def __init__(

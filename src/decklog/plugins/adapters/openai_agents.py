@@ -69,8 +69,8 @@ class _Traced:
 class DecklogTracing(TracingProcessor):
     """Records every trace of this process: `set_trace_processors([DecklogTracing(log)])`.
 
-    A trace is a run, or a part of the run that it is begun in (`recorded`). Whatever goes wrong with the record is logged as a
-    warning of `decklog.plugins.adapters`, and raised nowhere.
+    A trace is a run, or a part of the run around it (`recorded`). Recording problems are logged as warnings of
+    `decklog.plugins.adapters` and never raised.
     """
 
     def __init__(self, log: Decklog | AsyncDecklog) -> None:
@@ -82,7 +82,7 @@ class DecklogTracing(TracingProcessor):
     # Called by the SDK in any thread or task
 
     def on_trace_start(self, trace: Trace) -> None:
-        """Note that a trace begins."""
+        """Record the start of a trace."""
         traced = _Traced(self._facts())
         with self._lock:
             self._traces[trace.trace_id] = traced

@@ -73,7 +73,7 @@ class EventRecorder:
             self.trouble = text
             _logger.warning("not everything is on record yet: %s", text)
 
-    # Whoever wants to be sure
+    # Waiting for delivery
 
     def flush(self, seconds: float = _PATIENCE_SECONDS) -> bool:
         """Wait until all events so far are in the log; return False when that takes longer. They stay in the spool."""

@@ -1,1 +1,1 @@
-"""Where people are: questions to them, messages from them, and what they trust."""
+"""Approvals, messages, feedback and trust."""

@@ -1,4 +1,4 @@
-"""The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
+"""The approval record: a question about one exact subject, and the rules for its subject, expiry and answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ VerdictLike = Verdict | Literal["granted", "denied"]
 UNANSWERED = "nobody answered in time"
 MOST_SECONDS = 10 * 365 * 24 * 3600
 MOST_USES = 10**6
-# What may change of a decided approval without another decision: each use is counted.
+# Fields of a decided approval that may change without another decision.
 _COUNTED = frozenset({"uses"})
 
 
@@ -85,30 +85,30 @@ class Approval(Record):
     max_uses: int | None = None
     valid_until: datetime | None = None
     uses: int | None = None
-    # The subject, as it is kept: without its secrets, where it had any.
+    # The digest of the stored subject, which is redacted.
     about_digest: str | None = None
     redacted: bool = False
 
     @property
     def is_proven(self) -> bool:
-        """Whether the decision carries the manager's proof."""
+        """Whether the owner signed the decision."""
         return self.proof is not None
 
     @property
     def uses_left(self) -> int | None:
-        """How often it may still be used; None is any number of times until `valid_until`. It is once where nothing is said."""
+        """How often it may still be used; None means any number of times until `valid_until`. The default is once."""
         if self.state is not ApprovalState.GRANTED:
             return 0
         most = self.max_uses or (1 if self.valid_until is None else None)
         return None if most is None else max(0, most - (self.uses or 0))
 
     def is_usable(self, now: datetime) -> bool:
-        """Return whether it still lets its thing pass."""
+        """Return whether it still permits its subject."""
         return self.uses_left != 0 and (self.valid_until is None or now < self.valid_until)
 
     @classmethod
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
-        """A decision needs one, and so does every later change but a use. A fork's copy, which is used up, needs none."""
+        """Return whether a change needs a signature: a decision, and later changes except uses. Copies of forks need none."""
         if before is None:
             return after.get("proof") is not None or (_is_decision(after) and cls.from_image(after).uses_left != 0)
         if not _is_decision(before) and not _is_decision(after):
@@ -119,7 +119,7 @@ class Approval(Record):
 
     @classmethod
     def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """A decision was made for its own run: in a fork it is history, which proves nothing and lets nothing pass."""
+        """Return the copy for a fork: a decision applies only to its run, so the copy has no signature and no uses left."""
         if image["state"] != ApprovalState.GRANTED or image["subject_digest"] is None:
             return {**image, "proof": None}
         spent = max(image["uses"] or 0, image["max_uses"] or 1)
@@ -127,17 +127,17 @@ class Approval(Record):
 
     @property
     def is_expired(self) -> bool:
-        """Whether its time ran out before anyone answered."""
+        """Whether it expired before anyone answered."""
         unanswered = self.decided_by is None and self.expires_at is not None
         return self.state is ApprovalState.EXPIRED or (unanswered and self.state in (ApprovalState.GRANTED, ApprovalState.DENIED))
 
     @property
     def needs_reason(self) -> bool:
-        """Whether only a yes with a reason counts: to publish what the gate holds."""
+        """Whether a grant needs a reason: to publish what the review gate blocks."""
         return (self.source, self.subject) == ("review", "publish")
 
     def seen_at(self, now: datetime) -> "Approval":
-        """Give it as it counts at a time: a question whose time has run out has its default answer, recorded yet or not."""
+        """Return it as of a time: an expired question has its default answer, recorded or not."""
         if self.state is not ApprovalState.OPEN or self.expires_at is None or self.expires_at > now:
             return self
         return replace(
@@ -158,27 +158,27 @@ class Approval(Record):
 
 
 def _is_in_force(image: dict[str, Any], fork: Fork) -> bool:
-    """Return whether a question still waits for its answer, or a grant for its use."""
+    """Return whether a question is open, or a grant is usable."""
     approval = Approval.from_image(image)
     is_grant = approval.subject_digest is not None and approval.is_usable(from_text(fork.now))
     return approval.state is ApprovalState.OPEN or is_grant
 
 
 def _is_decision(image: Mapping[str, Any]) -> bool:
-    """Return whether an image is somebody's answer about one exact thing."""
+    """Return whether a snapshot is somebody's answer about one exact subject."""
     return bool(image.get("decided_by") and image.get("subject_digest"))
 
 
 def question_key(approval_id: str) -> str:
-    """Return the key of a message that asks a person in words what an approval asks: it is answered when the approval is."""
+    """Return the key of the message that asks the same question; it is answered together with the approval."""
     return f"approval:{approval_id}"
 
 
 def digest_of(about: object) -> str:
-    """Digest the exact thing that an approval is about, as SHA-256 in hexadecimal.
+    """Return the SHA-256 of the exact subject of an approval, in hexadecimal.
 
-    A text is digested as its UTF-8 bytes (as `sha256sum` does a file), bytes as they are, any other JSON value as canonical
-    JSON: keys sorted, no blanks, non-ASCII characters as they are.
+    A text is hashed as its UTF-8 bytes (as `sha256sum` does for a file), bytes unchanged, any other JSON value as canonical
+    JSON: sorted keys, no whitespace, non-ASCII characters unescaped.
     """
     from hashlib import sha256
 
@@ -192,7 +192,7 @@ def digest_of(about: object) -> str:
 
 
 def condition_for(state: ApprovalState) -> str:
-    """Write the condition for approvals that count as being in a state at :now."""
+    """Build the condition for approvals with a state as of :now."""
     match state:
         case ApprovalState.OPEN:
             return "state = :state and (expires_at is null or expires_at > :now)"
@@ -202,7 +202,7 @@ def condition_for(state: ApprovalState) -> str:
 
 
 def check_decider(asked: Approval, decider: str) -> None:
-    """Refuse who asked."""
+    """Raise Denied if the decider is the one who asked."""
     if is_same(asked.asked_by, decider):
         raise Denied(
             f"{decider} asked for approval {asked.id} and can't decide it",
@@ -212,7 +212,7 @@ def check_decider(asked: Approval, decider: str) -> None:
 
 
 def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> None:
-    """Refuse a yes without a reason where only one with a reason counts: to publish what the gate holds."""
+    """Raise Invalid for a grant without a required reason."""
     if asked.needs_reason and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
         raise Invalid(
             f"a yes to approval {asked.id} needs a reason: without one the gate lets nothing pass",
@@ -223,7 +223,7 @@ def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> No
 
 
 def check_digest(asked: Approval, digest: str | None) -> None:
-    """Refuse an answer about another thing than was asked about."""
+    """Raise Conflict for an answer about another subject."""
     if digest is not None and hex_digest(digest) != asked.subject_digest:
         raise Conflict(
             f"approval {asked.id} is about {asked.subject_digest}, not {digest}",
@@ -234,7 +234,7 @@ def check_digest(asked: Approval, digest: str | None) -> None:
 
 
 def settled(approval: Approval) -> Conflict:
-    """Return what an approval became, and through whom."""
+    """Return the error for an approval that is already decided."""
     who = f" by {approval.decided_by}" if approval.decided_by else " because " + UNANSWERED if approval.is_expired else ""
     when = to_text(approval.decided_at) if approval.decided_at else ""
     return Conflict(
@@ -248,7 +248,7 @@ def settled(approval: Approval) -> Conflict:
 
 
 def exact_digest(about: object, digest: str | None) -> str:
-    """Return the digest of the subject; refuse content and digest that do not agree."""
+    """Return the digest of the subject. Raise an error if content and digest do not match."""
     if about is None and digest is None:
         raise Invalid(
             "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
@@ -261,7 +261,7 @@ def exact_digest(about: object, digest: str | None) -> str:
 
 
 def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default_verdict: str | None) -> datetime | None:
-    """Work out when a question expires; refuse a time that is past, and a default without a time."""
+    """Return the expiry of a question. Raise Invalid for a past time, and for a default without a time."""
     if at is not None and seconds is not None:
         raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
     if seconds is not None and not 0 < seconds <= MOST_SECONDS:
@@ -279,7 +279,7 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
 
 
 def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> dict[str, Any]:
-    """Work out how long a grant is good for: one use, unless a number of uses or a time is said."""
+    """Return the limits of a grant: one use, unless a number of uses or a time is given."""
     if verdict is not Verdict.GRANTED:
         if uses is not None or seconds is not None:
             raise Invalid("only a grant is for a number of uses or a time", field="uses")
@@ -293,7 +293,7 @@ def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float |
 
 
 def payload_of(payload: object) -> object:
-    """Check a payload; none is an empty object."""
+    """Check a payload; None becomes an empty object."""
     if payload is None:
         return {}
     if not isinstance(payload, (dict, list)):
@@ -302,7 +302,7 @@ def payload_of(payload: object) -> object:
 
 
 class AboutCheck(StrEnum):
-    """How what is kept compares with the digest that was asked about."""
+    """How the stored subject compares with the digest of the question."""
 
     MATCHES = "matches"
     REDACTED = "parts redacted"
@@ -310,7 +310,7 @@ class AboutCheck(StrEnum):
 
 
 def keep_about(db: Database, about: object) -> dict[str, Any]:
-    """Keep the subject, without its secrets; give the fields that say so. The stream is locked before."""
+    """Store the redacted subject, and return its fields. The stream must be locked before."""
     if about is None:
         return {}
     content, redacted = _content(db, about)
@@ -328,7 +328,7 @@ def _content(db: Database, about: object) -> tuple[bytes, bool]:
 
 
 def _text(content: bytes) -> str | None:
-    """Give bytes as text; None when they are something else."""
+    """Decode bytes as text; None if they are not text."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -337,12 +337,12 @@ def _text(content: bytes) -> str | None:
 
 
 def kept_about(db: Database, approval: Approval) -> bytes | None:
-    """Return what is kept of an approval's thing; None where only its digest was given."""
+    """Return the stored subject of an approval; None if only its digest was given."""
     return kept(db, approval.about_digest) if approval.about_digest else None
 
 
 def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
-    """Return how the digest of what is kept of an approval's thing, computed anew, compares; refuse what was tampered with."""
+    """Compare the stored subject with its digest, computed again. Raise an error if it was tampered with."""
     if content is None:
         return AboutCheck.ABSENT, None
     digest = sha256(content).hexdigest()
@@ -357,7 +357,7 @@ def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes |
 
 
 def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
-    """Refuse a grant of what nobody can read in the log, unless the digest of the thing is given with it."""
+    """Refuse to grant a subject that is not in the log, unless its digest is given."""
     check, _ = seen(approval, kept_about(db, approval))
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
@@ -369,7 +369,7 @@ def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
 
 
 def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
-    """Describe what an approval is about: its content as text, or as base64 where it is none, and what the check said."""
+    """Return the subject of an approval as text or base64, with the result of the check."""
     check, content = seen(approval, content)
     if content is None:
         return {"check": check.value, "content": None, "encoding": None}

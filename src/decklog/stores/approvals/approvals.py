@@ -1,4 +1,4 @@
-"""Approvals: questions to a person or a gate, each about one exact thing, and the answers they got."""
+"""Approvals: questions to a person or a gate about one exact subject, and their answers."""
 
 import time
 from collections.abc import Callable, Generator
@@ -44,9 +44,9 @@ from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
 from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
 
-# No index has the thing or the rule over all runs: this many of the newest answers are looked at.
+# The subject and the rule have no index over all runs, so this number of the newest answers is checked.
 MOST_LOOKED_AT = 300
-# A payload that is longer holds a whole file, and is not read through for its rule.
+# Longer payloads contain whole files, and are not searched for a rule.
 _LONGEST_PAYLOAD = 4000
 _OVER = "(state <> 'open' or expires_at <= :now)"
 _NEWEST = "order by asked_at desc, run_id desc, number desc"
@@ -55,11 +55,11 @@ _LATEST = f"select id from approvals where {_OVER} {_NEWEST} limit :most"
 _SAME_THING = f"""
 select id from (select id, subject_digest {_ANSWERED} limit {MOST_LOOKED_AT}) a where subject_digest = :digest limit :most
 """
-# Of one run an index has it.
+# An index exists for one run.
 _SAME_THING_HERE = f"""
 select id from approvals where run_id = :run_id and subject_digest = :digest and {_OVER} order by number desc limit :most
 """
-# Canonical JSON spells a field in one way only. It may be one of another object inside, so a caller that reads it looks again.
+# Canonical JSON has one spelling of a field. It may be in a nested object, so the caller checks again.
 _SAME_RULE = f"""
 select id from (
   select id, case when length(payload) <= {_LONGEST_PAYLOAD} then payload end as payload {_ANSWERED} limit {MOST_LOOKED_AT}
@@ -69,7 +69,7 @@ select id from (
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What was answered, newest question first: lately, to exactly the same thing, and to other things that a rule held."""
+    """Answers, newest question first: the latest, those for the same subject, and those for the same rule."""
 
     latest: list[Approval]
     same_thing: list[Approval]
@@ -80,7 +80,7 @@ class Answers:
 
 
 def read_answers(db: Database, now: datetime, most: int, digest: str | None, rule: str | None, run_id: str | None) -> Answers:
-    """Read them all by one statement."""
+    """Load all of them with one statement."""
     parts, bound = {"latest": _LATEST}, {"now": to_text(now), "most": most}
     if digest is not None:
         parts["same_thing"] = _SAME_THING
@@ -99,7 +99,7 @@ def read_answers(db: Database, now: datetime, most: int, digest: str | None, rul
     for part, *row in rows:
         found[part].append(Approval.from_row(names[1:], row).seen_at(now))
     for listed in found.values():
-        # By the text of the time: one that can't be read must not take all the others with it.
+        # Sorted by the text of the time, so that one invalid time does not fail the whole list.
         listed.sort(key=lambda one: (_asked_at(one), one.run_id, one.number), reverse=True)
     same = {one.id for one in found["same_thing"]}
     others = [one for one in found["same_rule"] if one.id not in same and cause_of(one.payload).get("rule") == rule]
@@ -112,7 +112,7 @@ def _asked_at(approval: Approval) -> str:
 
 
 def _field(rule: str) -> str:
-    """Write the rule as a payload has it, without its end: a long one is recorded cut off."""
+    """Return the rule as JSON without its end, since a long rule is stored truncated."""
     return to_json({"rule": rule})[1:-2]
 
 
@@ -121,7 +121,7 @@ def _escaped(text: str) -> str:
 
 
 class QuestionSource(Protocol):
-    """Keeps what people are asked in words; the inbox does."""
+    """Messages to people; implemented by the inbox."""
 
     def settle(self, key: str, answer: str, *, by: str) -> object: ...
 
@@ -208,7 +208,7 @@ class Approvals(Store):
         return approval.seen_at(self._now()).marked_already() if approval.already else approval
 
     def _known(self, run_id: str, approval_id: str | None, key: str | None) -> Approval | None:
-        """Find the approval that a repeated question means."""
+        """Find the approval of a repeated question."""
         if approval_id is not None and (approval := self._seek(Approval, approval_id)) is not None:
             return approval
         if key is None:
@@ -332,7 +332,7 @@ class Approvals(Store):
         return self._told(changed[0])
 
     def _told(self, approval: Approval) -> Approval:
-        """Answer the message by which a person was asked too, if there is one and it still waits."""
+        """Answer the message of the same question, if there is an open one."""
         by = approval.decided_by or approval.asked_by or "decklog"
         why = f": {approval.rationale}" if approval.rationale else ""
         self._inbox().settle(question_key(approval.id), f"{approval.state}{why}", by=by)
@@ -420,7 +420,7 @@ class Approvals(Store):
         return {approval.id: shown(approval, content) for approval, content in self._with_things(approval_ids)}
 
     def _with_things(self, approval_ids: list[str]) -> list[tuple[Approval, bytes | None]]:
-        """Read approvals, each with what is kept of the thing it is about."""
+        """Load approvals with their stored subjects."""
         if not approval_ids:
             return []
         marks, ids = placed(approval_ids)
@@ -481,7 +481,7 @@ class Approvals(Store):
         """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
         approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
-            return False  # silence is no consent, even if the question has a default
+            return False  # no answer is no approval, even if the question has a default
         return approval.subject == action and self._counts(approval)
 
     @reads
@@ -499,13 +499,13 @@ class Approvals(Store):
 
         Call it before acting on an approval, so that one grant allows one act.
         """
-        # Locked before it is read: of several who use one grant at once, each sees what the others have used.
+        # Lock before reading, so that concurrent users of one grant see each other's uses.
         self._db.lock_stream(run_id)
         found = self._granted_for(run_id, subject_digest)
         return None if found is None else self._used(found)
 
     def use_for(self, approval_id: str, action: str) -> bool:
-        """Use, once, an approval that was granted for exactly this action as its subject; False when there is none to use."""
+        """Use an approval once that was granted for this action as subject. Return False if there is none."""
         found = self._seek(Approval, approval_id)
         if found is None:
             return False
@@ -531,7 +531,7 @@ class Approvals(Store):
         return changed[0] if changed else None
 
     def _counts(self, approval: Approval) -> bool:
-        """Return whether a grant still lets its thing pass, and is the manager's own where one is bound."""
+        """Return whether a grant is usable, and signed by the owner if one is registered."""
         return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
 
     def _granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:

@@ -1,4 +1,4 @@
-"""Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
+"""Feedback: a correction from a person, tracked from triage to a fix that a regression test proves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from decklog.stores.base import Store, StoreParts
 
 
 class FixGate(Protocol):
-    """Knows what must not be published; the reviews store does."""
+    """Changes that must not be published; implemented by the reviews store."""
 
     def holding(self, feedback_id: str) -> Any: ...
 
@@ -57,7 +57,7 @@ class FeedbackState(StrEnum):
 FeedbackStateLike = FeedbackState | Literal["pending", "triaged", "in-fix", "fix-pr-open", "verified", "rejected", "closed"]
 
 
-# Where feedback may go from each state: triage, fix, pull request, verdict, end. What is out of scope is rejected without a fix.
+# Allowed transitions: triage, fix, pull request, verdict, end. Feedback out of scope is rejected without a fix.
 MOVES = {
     FeedbackState.PENDING: (FeedbackState.TRIAGED,),
     FeedbackState.TRIAGED: (FeedbackState.IN_FIX, FeedbackState.REJECTED),
@@ -67,7 +67,7 @@ MOVES = {
     FeedbackState.REJECTED: (FeedbackState.CLOSED,),
     FeedbackState.CLOSED: (),
 }
-# The one way back, always with a reason: a fix that fails must not stay in its state for ever.
+# Transitions back, always with a reason, for a fix that fails.
 BACK = {FeedbackState.FIX_PR_OPEN: FeedbackState.IN_FIX, FeedbackState.IN_FIX: FeedbackState.TRIAGED}
 
 
@@ -273,7 +273,7 @@ class FeedbackStore(Store):
         return self._set(known, _noted(known, known.state, by, _reason(text), self._now()), text)
 
     def _locked(self, feedback_id: str) -> Feedback:
-        """Read the feedback so that nobody else moves it until this transaction ends."""
+        """Load a feedback and lock it until the transaction ends."""
         found = self._select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
         if not found:
             raise NotFound(f"there is no feedback {feedback_id}", hint="See what there is: decklog feedback find", id=feedback_id)

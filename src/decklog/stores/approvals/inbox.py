@@ -1,4 +1,4 @@
-"""The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
+"""The inbox: messages from people to agents, acknowledged at once and read at the next break of the work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from decklog.stores.base import Store, StoreParts
 
 
 class Pauses(Protocol):
-    """Pauses a task; the tasks store can."""
+    """Pauses tasks; implemented by the tasks store."""
 
     def pause(self, task_id: str, *, reason: str) -> object: ...
 
 
 class Senders(Protocol):
-    """Knows whose word counts; the trust store does."""
+    """Recognizes authorized senders; implemented by the trust store."""
 
     def recognises(self, handle: str) -> bool: ...
 
@@ -96,7 +96,7 @@ _FEEDBACK_SEVERITY = {
     MessageSeverity.QUESTION: FeedbackSeverity.MED,
     MessageSeverity.CRITICAL: FeedbackSeverity.CRITICAL,
 }
-# How soon an answer is due: information by the next standup, a question within half an hour, a critical message in minutes.
+# When an answer is due: information within a day, a question within 30 minutes, a critical message within 5.
 _ETA_MINUTES = {MessageSeverity.INFO: 24 * 60, MessageSeverity.QUESTION: 30, MessageSeverity.CRITICAL: 5}
 _ACK = "Got your message ({severity}). It is read and answered at the next natural break in the work. ETA: ~{eta} min"
 _ACK_STRANGER = "Got your message. It does not direct the work: only the bound manager and the reviewers do. ETA: ~{eta} min"
@@ -163,7 +163,7 @@ class Inbox(Store):
         return self._add(Message, note=fields["body"], **fields)
 
     def _pause(self, fields: dict[str, Any]) -> dict[str, str]:
-        """Pause the task; when it can't be paused the message still goes in, and shows why."""
+        """Pause the task. If that fails, the message is still stored, with the reason."""
         task_id = fields["task_id"]
         reason = f"critical message {fields['id']} from {fields['from_handle']}"
         try:
@@ -263,7 +263,7 @@ class Inbox(Store):
         )
 
     def settle(self, key: str, answer: str, *, by: str) -> None:
-        """Answer the message of a key, if there is one and it still waits: what it asks was answered elsewhere."""
+        """Answer the open message of a key, if any: its question was answered elsewhere."""
         known = self._known(None, key)
         if known is not None and self._locked(known.id).state in (MessageState.PENDING, MessageState.SEEN):
             self.answer(known.id, answer, by=by)
@@ -333,7 +333,7 @@ class Inbox(Store):
         )
 
     def _locked(self, message_id: str) -> Message:
-        """Read the message so that nobody else moves it until this transaction ends."""
+        """Load a message and lock it until the transaction ends."""
         found = self._select(Message, "select * from messages where id = :id for update", id=message_id)
         if not found:
             raise NotFound(f"there is no message {message_id}", hint="See what there is: decklog inbox find", id=message_id)
@@ -347,7 +347,7 @@ def _text(text: str, field: str) -> str:
 
 
 def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
-    """Write the acknowledgement from a template: no model is called, so it can't be late."""
+    """Build the acknowledgement from a template: without a model call it is never late."""
     if eta_seconds is not None and eta_seconds < 1:
         raise Invalid(f"eta_seconds is {eta_seconds}; give 1 or more", field="eta_seconds")
     eta = _ETA_MINUTES[severity] if eta_seconds is None else (eta_seconds + 59) // 60

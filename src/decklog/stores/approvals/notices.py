@@ -86,9 +86,9 @@ class Notice(Record):
 
 
 MOST_ATTEMPTS = 5
-# After the first failure half a minute, then two, eight, and half an hour.
+# Retry after 30 seconds, then 2, 8 and 30 minutes.
 _FIRST_WAIT, _GROWTH = timedelta(seconds=30), 4
-# Sending has a separate limit that is far below this: a process that took a notice that long ago is gone.
+# Sending has a much shorter time limit, so a process that took a notice longer ago is dead.
 _LONGEST_SENDING = timedelta(minutes=5)
 
 
@@ -219,7 +219,7 @@ class Notices(Store):
             """,
             now=self._now(),
         )
-        # Of two who find the same one, the other's change meets no row.
+        # If two senders find the same notice, the second update matches no row.
         return next((taken[0] for notice in due if (taken := self._taken(notice.id, sender))), None)
 
     def _taken(self, notice_id: str, sender: str) -> list[Notice]:

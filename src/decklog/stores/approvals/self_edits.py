@@ -1,4 +1,4 @@
-"""Self-edits: one record for each pull request in which an agent changed its own source."""
+"""Self-edits: one record for each pull request in which an agent changed its own source code."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -138,7 +138,7 @@ def _files(value: object) -> list[str]:
 
 
 def _passes(value: object) -> dict[str, str]:
-    """Check that all seven passes are there with a verdict in words, and nothing else."""
+    """Check that exactly the seven stages are given, each with a verdict in words."""
     if not isinstance(value, dict) or value.keys() != set(PASSES):
         raise Invalid(f"review_passes holds exactly {', '.join(PASSES)}", field="review_passes", passes=list(PASSES))
     return {name: _words(value[name], f"review_passes.{name}") for name in PASSES}

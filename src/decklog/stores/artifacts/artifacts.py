@@ -1,4 +1,4 @@
-"""Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
+"""Artifacts: files that a run created or used, by path and digest, optionally with their bytes."""
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import lock_run, next_number
 from decklog.stores.results.artifacts import ArtifactContent
 
-# Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
+# Systems disagree on these types: .ts is a video for most, .rs an XML dialect.
 _OURS = {
     "c": "text/x-c",
     "cfg": "text/plain",
@@ -53,7 +53,7 @@ UNKNOWN = "application/octet-stream"
 
 
 def media_type_of(path: str, *, is_text: bool = False) -> str:
-    """Guess a media type from the end of a path; without a known end, text is `text/plain`."""
+    """Guess a media type from a file extension; text with an unknown extension is `text/plain`."""
     name = path.rpartition("/")[2]
     ours = _OURS.get(name.rpartition(".")[2].lower()) if "." in name else None
     if ours is not None:
@@ -91,7 +91,7 @@ class Artifact(Record):
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
-        """Return the digest where the bytes came with it, which their size shows."""
+        """Return the digest if the bytes are stored, which their size shows."""
         return None if image.get("size") is None else super().kept_in(image)
 
 
@@ -138,7 +138,7 @@ class Artifacts(Store):
         media_type: str | None = None,
         metadata: dict[str, object] | None = None,
     ) -> Artifact:
-        """Remember a file with its bytes: `add` for callers that have them in memory."""
+        """Record a file with its bytes: `add` for callers that have them in memory."""
         details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}}
         return within_lease(self._db, lambda: self._remember(run_id, kind, path, content, None, None, details))
 
@@ -177,7 +177,7 @@ class Artifacts(Store):
         return artifact
 
     def _keep(self, content: bytes, digest: str | None) -> dict[str, Any]:
-        """Keep the bytes as a blob, text without its secrets; give the fields that describe them."""
+        """Store the bytes as a blob, text redacted; return the fields that describe them."""
         if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
             raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
         text = _text(content)
@@ -195,7 +195,7 @@ class Artifacts(Store):
         }
 
     def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
-        """Find the artifact that a repeated call means; without a digest nothing shows that it is the same file."""
+        """Find the artifact of a repeated call. Without a digest the same file can't be recognized."""
         if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
             return artifact
         if digest is None:
@@ -251,7 +251,7 @@ class Artifacts(Store):
         }
 
     def content_bytes(self, artifact_id: str) -> bytes:
-        """Get an artifact's bytes: `content` for callers that want them in memory."""
+        """Return an artifact's bytes: `content` for callers that want them in memory."""
         return self._db.read(lambda: self._bytes(self._fetch(Artifact, artifact_id)))
 
     def _bytes(self, artifact: Artifact) -> bytes:
@@ -266,7 +266,7 @@ class Artifacts(Store):
 
 
 def _content(text: str | None, encoded: str | None) -> bytes | None:
-    """Return the bytes that were sent as text or as base64."""
+    """Return the bytes that were given as text or as base64."""
     if text is not None and encoded is not None:
         raise Invalid("give content or content_base64, not both", field="content")
     try:
@@ -279,7 +279,7 @@ def _content(text: str | None, encoded: str | None) -> bytes | None:
 
 
 def _text(content: bytes) -> str | None:
-    """Give bytes as text; None when they are something else."""
+    """Decode bytes as text; None if they are not text."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
+"""Checkpoints of a run, and snapshots of its paused tasks: what is needed to resume."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class TaskSnapshot(Record):
 
 
 class Checkpoints(Store):
-    """The verbs of `states` that mark places to go on from."""
+    """The verbs of `states` for checkpoints and snapshots."""
 
     @writes
     def checkpoint(
@@ -108,12 +108,12 @@ class Checkpoints(Store):
         return checkpoint
 
     def import_checkpoints(self, imported: Sequence[dict[str, Any]]) -> list[bool]:
-        """Import checkpoints, each given by its id, run, time, status and payload; say of each whether it is new.
+        """Import checkpoints, each with its id, run, time, status and payload. Return for each whether it is new.
 
-        One that is here stays as it is. All of it happens in the caller's transaction.
+        Existing ones are kept. Everything happens in the caller's transaction.
         """
         runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in imported})}
-        # The number of each run's next checkpoint, and that of its newest entry.
+        # The number of each run's next checkpoint, and of its newest entry.
         places = {
             run_id: [next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE]
             for run_id, stream in runs.items()
@@ -137,7 +137,7 @@ class Checkpoints(Store):
         return new
 
     def _imported(self, imported: dict[str, Any], place: list[int]) -> tuple[tuple[Any, ...], bool]:
-        """Return the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
+        """Return the row of an imported checkpoint, and whether anything in it was redacted."""
         values, payload = self._db.values, imported["payload"]
         named = {name: imported[name] for name in ("id", "run_id", "status", "created_at")}
         bound, is_cut = values.bind(named)
@@ -150,7 +150,7 @@ class Checkpoints(Store):
         return tuple(whole.values()), redacted or is_cut
 
     def _runs_of(self, checkpoint_ids: Sequence[str]) -> dict[str, str]:
-        """Name the runs of the checkpoints that are here, by their ids as they were given."""
+        """Return the runs of existing checkpoints, by their ids as given."""
         from decklog.stores.intake import ANY_OF, together
 
         named = {self._db.values.text("id", name)[0]: name for name in checkpoint_ids}
@@ -159,7 +159,7 @@ class Checkpoints(Store):
         return {named[checkpoint_id]: run_id for checkpoint_id, run_id in rows}
 
     def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
-        """Find the checkpoint that a repeated call means."""
+        """Find the checkpoint of a repeated call."""
         if checkpoint_id is not None and (checkpoint := self._seek(Checkpoint, checkpoint_id)) is not None:
             return checkpoint
         if key is None:
@@ -257,7 +257,7 @@ def _check_task_id(task_id: str) -> None:
 
 
 def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
-    """Check what resuming depends on; give the time of the pause."""
+    """Check the fields that resuming needs; return the time of the pause."""
     if not isinstance(document, dict):
         raise Invalid("a snapshot is a JSON object", field="document")
     missing = [name for name in REQUIRED if not isinstance(document.get(name), str) or not document[name].strip()]

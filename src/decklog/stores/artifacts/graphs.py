@@ -1,6 +1,6 @@
-"""What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
+"""State of other frameworks' graphs: checkpoints of threads, pending writes, and shared items.
 
-A thread is a run. The bytes of a checkpoint are its framework's own, kept once under their digest. The adapter redacts them.
+A thread is a run. The bytes of a checkpoint are in the framework's format, stored once by digest. The adapter redacts them.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ else:
     Encoded = namedtuple("Encoded", "encoding content redacted")
 
 _PAGE = 100
-# What LangGraph adds to a checkpoint, and its words for where one comes from.
+# Fields that LangGraph adds to a checkpoint, and its values for `source`.
 _OWN = ("source", "step", "parents")
 _SOURCES = frozenset(["input", "loop", "update", "fork"])
 _INSERTS: dict[type[Record], str] = {}
@@ -76,7 +76,7 @@ class GraphWrite(Record):
     table = "graph_writes"
     identity = ("run_id", "namespace", "checkpoint_id", "task_id", "number")
     fork = ForkRule("What was written after a checkpoint goes with it.", same_ids=("checkpoint_id", "task_id"))
-    # The task is one of the graph, not of the run.
+    # The task is a task of the graph, not of the run.
     task_column = None
     keeps = ("digest",)
 
@@ -106,14 +106,14 @@ class GraphItem(Record):
     value: dict[str, object]
     created_at: datetime
     updated_at: datetime
-    # The paths of the value that it is found by; None means the store's own setting, an empty list means not indexed.
+    # The indexed paths of the value; None means the store's setting, an empty list means not indexed.
     indexed: list[str] | None = None
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
 
 
 class Graphs(Store):
-    """The verbs of `states` that other frameworks' graphs are kept by."""
+    """The verbs of `states` for graphs of other frameworks."""
 
     @reads
     def graph_checkpoints(
@@ -130,16 +130,16 @@ class Graphs(Store):
         where = Where(GraphItem, namespace=namespace)
         return self._page(GraphItem, where, order=("namespace", "key"), limit=limit, after=after)
 
-    # For adapters, which have bytes and objects in their hands: not verbs, since no command line could give them.
+    # For adapters, which pass bytes and objects. Not verbs, because a command line could not pass them.
 
     def save_graph_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
-        """Keep a checkpoint; one of the same id is replaced."""
+        """Store a checkpoint; one with the same id is replaced."""
         within_lease(self._db, lambda: self._save_checkpoint(place, encoded, metadata))
 
     def import_graph_checkpoint(
         self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
     ) -> None:
-        """Keep a checkpoint that came from elsewhere, with its own time; one that is here stays as it is."""
+        """Import a checkpoint with its original time; an existing one is kept."""
         self._hold(place["run_id"])
         image, redacted = self._checkpoint_image(place, encoded, metadata, saved_at)
         self._add_new(GraphCheckpoint, image, redacted=redacted)
@@ -147,7 +147,7 @@ class Graphs(Store):
     def _checkpoint_image(
         self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
     ) -> "tuple[dict[str, Any], bool]":
-        """Return the columns of a checkpoint, and whether anything in them was redacted."""
+        """Return the columns of a checkpoint, and whether anything was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
         imported, is_cleaned = self._metadata(metadata)
@@ -173,12 +173,12 @@ class Graphs(Store):
         )
 
     def _hold(self, run_id: str) -> None:
-        """Make this transaction the only one that writes to a run; what is remembered of it was found out while it was."""
+        """Lock a run for writing. Memoized values of the run stay valid while it is locked."""
         if self._db.locks_rows or ("head", run_id) not in self._db.memo:
             lock_run(self._db, run_id)
 
     def _metadata(self, metadata: "dict[str, Any]") -> tuple[str, bool]:
-        """Write what is known of a checkpoint. What a framework states on its own needs no look for secrets."""
+        """Encode the metadata of a checkpoint. Values that the framework generates are not searched for secrets."""
         if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
             own = {name: metadata[name] for name in _OWN if name in metadata}
             if len(own) == len(metadata):
@@ -186,9 +186,9 @@ class Graphs(Store):
         return self._db.values.json("metadata", metadata)
 
     def _add_new(self, record_class: type[Record], image: "dict[str, Any]", *, redacted: bool) -> bool:
-        """Insert a row whose values are fit for their columns, and its entry; False when one of its key is there.
+        """Insert a row of bound values and its entry. Return False if the key exists.
 
-        A digest and a time are no secrets, and what comes back from an insert is known before.
+        Digests and times are not searched for secrets, and the inserted values are known without reading them back.
         """
         sql = _INSERTS.get(record_class)
         if sql is None:
@@ -201,7 +201,7 @@ class Graphs(Store):
         return True
 
     def save_graph_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", *, replace: bool) -> None:
-        """Keep what a task wrote, each by its number and channel; what is there already stays, unless it is to be replaced."""
+        """Store the writes of a task by number and channel. Existing ones are kept unless `replace` is set."""
         within_lease(self._db, lambda: self._save_writes(place, writes, replace))
 
     def _save_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", replace: bool) -> None:
@@ -223,7 +223,7 @@ class Graphs(Store):
                 )
 
     def import_graph_writes(self, imported: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
-        """Keep what tasks wrote elsewhere, each given with its place, number and channel; what is here stays as it is."""
+        """Import writes of tasks, each with its place, number and channel; existing ones are kept."""
         for run_id in sorted({place["run_id"] for place, _ in imported}):
             self._hold(run_id)
         digests = blobs.keep_all(self._db, [encoded.content for _, encoded in imported])
@@ -243,7 +243,7 @@ class Graphs(Store):
             self._writer.write(entries)
 
     def _written_after(self, here: dict[tuple[str, ...], set[tuple[str, int]]], image: "dict[str, Any]") -> set[tuple[str, int]]:
-        """Name what was written after a checkpoint, by tasks and numbers, looking it up once."""
+        """Return the writes after a checkpoint by task and number. They are loaded once."""
         place = {name: image[name] for name in GraphCheckpoint.identity}
         known = here.get(tuple(place.values()))
         if known is None:
@@ -257,7 +257,7 @@ class Graphs(Store):
         return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
 
     def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:
-        """Find a checkpoint by its id, or the newest of a namespace."""
+        """Return a checkpoint by its id, or the newest of a namespace."""
         if checkpoint_id is not None:
             return self._db.read(lambda: self._seek(GraphCheckpoint, (run_id, namespace, checkpoint_id)))
         sql = """
@@ -268,7 +268,7 @@ class Graphs(Store):
         return found[0] if found else None
 
     def each_graph_checkpoint(self, *, before: str | None = None, **equal: str | None) -> "Iterator[GraphCheckpoint]":
-        """Give checkpoints by their fields, newest first, a page at a time."""
+        """Yield matching checkpoints, newest first, loaded page by page."""
         order, after = ("checkpoint_id", "run_id", "namespace"), None
         while True:
             where = Where(GraphCheckpoint, **equal)
@@ -284,7 +284,7 @@ class Graphs(Store):
                 return
 
     def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> list[GraphWrite]:
-        """Return what was written after a checkpoint, in the order in which a graph applies it."""
+        """Return the writes after a checkpoint, in the order in which a graph applies them."""
         sql = """
             select * from graph_writes
              where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
@@ -301,7 +301,7 @@ class Graphs(Store):
         return content
 
     def copy_graph(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
-        """Give another thread all checkpoints and writes of one."""
+        """Copy all checkpoints and writes of a thread to another one."""
         within_lease(self._db, lambda: self._copy(run_id, to_run_id, to_thread_id))
 
     def _copy(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
@@ -314,7 +314,7 @@ class Graphs(Store):
                 self._add(record_class, **{**fields, **imported, "run_id": to_run_id})
 
     def remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None" = None) -> None:
-        """Remove checkpoints, by namespace and id, or all of a thread, with what was written after them."""
+        """Remove checkpoints by namespace and id, or all of a thread, with their writes."""
         within_lease(self._db, lambda: self._remove_graph(run_id, checkpoints))
 
     def _remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None") -> None:
@@ -332,7 +332,7 @@ class Graphs(Store):
     def save_graph_item(
         self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: list[str] | None, ttl_seconds: float | None
     ) -> None:
-        """Keep an item, in the place of one that is there; in the caller's transaction."""
+        """Store an item, replacing an existing one, in the caller's transaction."""
         now = self._now()
         self._change_all(
             GraphItem,
@@ -353,7 +353,7 @@ class Graphs(Store):
         )
 
     def renew_graph_item(self, item: GraphItem) -> None:
-        """Let an item that is looked at live on for as long as it was given."""
+        """Extend the lifetime of an item that was read."""
         now = self._now()
         self._change_all(
             GraphItem,
@@ -364,23 +364,23 @@ class Graphs(Store):
         )
 
     def remove_graph_item(self, namespace: str, key: str) -> None:
-        """Remove an item; one that is not there is no error."""
+        """Remove an item if it exists."""
         sql = "delete from graph_items where namespace = :namespace and key = :key returning *"
         self._remove(GraphItem, sql, namespace=namespace, key=key)
 
     def remove_expired_graph_items(self) -> int:
-        """Remove what nobody has looked at in time; say how many that were."""
+        """Remove expired items, and return their number."""
         sql = "delete from graph_items where expires_at is not null and expires_at <= :now returning *"
         return within_lease(self._db, lambda: len(self._remove(GraphItem, sql, now=self._now())))
 
     def graph_item(self, namespace: str, key: str) -> GraphItem | None:
-        """Find an item that has not expired."""
+        """Return an item that has not expired."""
         found = self._seek(GraphItem, (namespace, key))
         return None if found is None or _is_over(found, self._now()) else found
 
     def graph_items_below(self, prefix: str) -> list[GraphItem]:
-        """Return the items of a namespace and of all below it, the newest first; without a prefix all of them."""
-        # Parts are joined by dots, and the next sign after a dot is a slash.
+        """Return the items of a namespace and of all below it, newest first; without a prefix all items."""
+        # Parts are joined by dots, and `/` follows `.` in ASCII.
         condition = "where namespace = :prefix or (namespace >= :start and namespace < :end)" if prefix else ""
         sql = f"select * from graph_items {condition} order by updated_at desc, namespace, key"
         bound = {"prefix": prefix, "start": f"{prefix}.", "end": f"{prefix}/"} if prefix else {}

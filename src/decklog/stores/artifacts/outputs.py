@@ -1,4 +1,4 @@
-"""Outputs: what skills gave back, counted in iterations, and the check that the mandatory ones ran."""
+"""Outputs: results of skills by iteration, and the check that the mandatory ones ran."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""States: named documents of a run and its groups, with every version they ever had."""
+"""States: named JSON documents of a run and its groups, with all versions."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _GONE = object()
 
 
 def differences(before: object, after: object) -> list[StateDifference]:
-    """List what was added, removed or changed, by JSON pointer; objects key by key in order, lists place by place."""
+    """List the differences by JSON pointer: objects by key in order, lists by index."""
     return list(_walk("", before, after))
 
 
@@ -39,7 +39,7 @@ def _walk(path: str, before: Any, after: Any) -> Iterator[StateDifference]:
         yield {"path": path, "change": "added", "before": None, "after": after}
     elif after is _GONE:
         yield {"path": path, "change": "removed", "before": before, "after": None}
-    elif to_json(before) != to_json(after):  # Python takes True for 1; JSON does not
+    elif to_json(before) != to_json(after):  # Python treats True as equal to 1; JSON does not
         yield {"path": path, "change": "changed", "before": before, "after": after}
 
 
@@ -109,7 +109,7 @@ class State(Record):
 
     @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Name the newest version; a state without a version has not been saved yet."""
+        """Set each copied state to its newest copied version; a state without a version is left out."""
         versions = sorted(by_table.get(StateVersion.table, ()), key=lambda image: image["version"])
         newest = {tuple(image[name] for name in cls.identity): image for image in versions}
         fitted = []
@@ -186,7 +186,7 @@ class States(Checkpoints, Graphs):
         saved_at: datetime,
         iteration: int | None = None,
     ) -> StateVersion:
-        """Write the version after this one; the caller holds the run's lock."""
+        """Write the next version. The caller has locked the run."""
         shared: dict[str, Any] = dict(zip(State.identity, place, strict=True))
         shared |= {"version": version + 1, "digest": placed.digest, "iteration": iteration}
         self._change_all(
@@ -300,7 +300,7 @@ class States(Checkpoints, Graphs):
     def _investigated(
         self, run_id: str, group_id: str, iteration: int, status: InvestigationStatus, event: dict[str, object]
     ) -> Entry:
-        """Append the event of an iteration, or find it. Either way nobody else writes to the run until we are done."""
+        """Append the event of an iteration, or return the existing one. In both cases the run stays locked."""
         return self._journal.append(
             run_id,
             f"Investigation iteration {iteration}: {status}",
@@ -315,7 +315,7 @@ class States(Checkpoints, Graphs):
 
 
 def _check_place(name: str, group_id: str) -> None:
-    """Check a state's name and group; an investigation is always one group's."""
+    """Check a state's name and group. An investigation always belongs to one group."""
     if not _NAME.fullmatch(name):
         raise Invalid(f"{name[:80]!r} can't name a state: 1 to 64 letters, digits, _ . or -", field="name")
     if not _GROUP.fullmatch(group_id):

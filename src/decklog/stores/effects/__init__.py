@@ -1,1 +1,1 @@
-"""What tools did to the world, and the processes they left running."""
+"""Side effects of tools, and background processes."""

@@ -1,6 +1,6 @@
-"""The protocol of an act that happens at most once: record the intent, act, settle.
+"""Protocol for an action that happens at most once: record the intent, act, finalize.
 
-After a crash the record shows that nobody knows whether the act happened. Both the toolbox and `log.once` follow it.
+After a crash the record shows that the outcome is unknown. The toolbox and `log.once` both use it.
 """
 
 import os
@@ -15,20 +15,20 @@ from decklog.core.processes import Identity
 from decklog.records.values import to_json
 from decklog.stores.effects.effects import Effect, Effects, EffectState
 
-# A verb of the effects store, with its arguments: the one that drives the protocol calls or awaits it.
+# A verb of the effects store with its arguments; the caller of the protocol calls or awaits it.
 Verb = tuple[str, tuple[Any, ...], dict[str, Any]]
-# Whether an act happened (None: nobody can say), its result, and who looked.
+# Whether an action happened (None if unknown), its result, and who checked.
 Found = tuple[bool | None, Any, str]
 
-# The acts, by run and key, that threads and tasks of this process are doing at this moment.
+# The actions, by run and key, that threads and tasks of this process are performing now.
 _under_way: set[tuple[str, str]] = set()
 _lock = threading.Lock()
-# A forked child does none of what its parent is doing.
+# A forked child performs none of its parent's actions.
 os.register_at_fork(after_in_child=_under_way.clear)
 
 
 class OnceCall(NamedTuple):
-    """One act, identified by its run and key."""
+    """One action, identified by its run and key."""
 
     run_id: str
     step: str
@@ -40,7 +40,7 @@ class OnceCall(NamedTuple):
 
 
 def key_of(step: str, tool: str, arguments: Any, task_id: str | None = None) -> str:
-    """Build the key of an act from its step, its tool, its exact arguments and the task it is part of, if any."""
+    """Build the key of an action from its step, tool, arguments and task, if any."""
     named = {"step": step, "tool": tool, "arguments": arguments}
     if task_id is not None:
         named["task"] = task_id
@@ -48,12 +48,12 @@ def key_of(step: str, tool: str, arguments: Any, task_id: str | None = None) -> 
 
 
 def own_actor() -> str:
-    """Identify this process as the actor of an effect."""
+    """Return the identity of this process as the actor of a side effect."""
     return Identity.own().as_text()
 
 
 def enter(act: OnceCall) -> None:
-    """Keep other threads and tasks of this process off the same act until `leave`."""
+    """Prevent other threads and tasks of this process from performing the same action until `leave`."""
     with _lock:
         if (act.run_id, act.key) in _under_way:
             raise StillPending(f"{act.step!r} ({act.tool}) is being done by another thread or task", hint="Wait for it.")
@@ -61,13 +61,13 @@ def enter(act: OnceCall) -> None:
 
 
 def leave(act: OnceCall) -> None:
-    """Let others of this process do the act."""
+    """Allow others of this process to perform the action."""
     with _lock:
         _under_way.discard((act.run_id, act.key))
 
 
 def drive(effects: Effects, verbs: Generator[Verb, Any, Effect]) -> Effect:
-    """Call the verbs of a protocol one by one; return the effect it leads to."""
+    """Call the verbs of a protocol one by one; return the resulting side effect."""
     found: Any = None
     while True:
         try:
@@ -85,9 +85,9 @@ def begin(
     facts: Callable[[], dict[str, Any]] = dict,
     look: Callable[[Effect], Found] = lambda _: (None, None, ""),
 ) -> Generator[Verb, Any, Effect]:
-    """Yield the verbs that lead to an effect which is settled, or which the caller must act on.
+    """Yield the verbs that lead to a finished side effect, or to one that the caller must perform.
 
-    `prepare` may refuse before anything is written. `look` finds out whether an act of unknown outcome happened.
+    `prepare` may refuse before anything is written. `look` checks whether an action with an unknown outcome happened.
     """
     known: Effect | None = yield "known", (act.run_id, act.key), {}
     effect: Effect
@@ -103,7 +103,7 @@ def begin(
         return effect
     if effect.state == EffectState.INTENDED:
         _check_abandoned(effect, act.actor)
-    # Look before the effect is called unknown: an unknown one is for the owner alone, where an owner is bound.
+    # Check before the side effect is marked unknown: if an owner is registered, only the owner may decide an unknown one.
     happened, result, by = (False, None, "") if effect.state == EffectState.CLEARED else look(effect)
     seen: dict[str, Any] = {"attempts": effect.attempts, "abandoned_by": effect.actor}
     if happened is None:
@@ -119,9 +119,9 @@ def begin(
 
 
 def _check_abandoned(effect: Effect, actor: str) -> None:
-    """Refuse while the actor of an intended effect lives, or can't be seen from here."""
+    """Raise StillPending while the actor of an intended side effect is alive, or can't be checked from here."""
     assert effect.actor is not None
-    # This process is not acting, or `enter` would have refused.
+    # This process is not acting, or `enter` would have raised.
     is_alive = False if effect.actor == actor else Identity.from_text(effect.actor).is_alive()
     if is_alive is False:
         return
@@ -143,7 +143,7 @@ def _unknown(effect: Effect) -> Conflict:
 
 
 def ending_in(effect: Effect, actor: str, problem: BaseException) -> Verb:
-    """Choose the verb that records an act which raised: a final error is its outcome, all else leaves it unknown."""
+    """Return the verb that records a failed action: a final error is its outcome, any other leaves it unknown."""
     if isinstance(problem, DecklogError):
         if _is_final(problem):
             return "settle", (effect.id,), {"actor": actor, "error": problem.as_dict()}
@@ -152,12 +152,12 @@ def ending_in(effect: Effect, actor: str, problem: BaseException) -> Verb:
 
 
 def _is_final(problem: DecklogError) -> bool:
-    """Check whether an error shows how the act ended, rather than that nobody knows."""
+    """Return whether an error determines the outcome of the action."""
     return isinstance(problem, TimedOut) or not (problem.retryable or isinstance(problem, Unavailable))
 
 
 def error_of(effect: Effect, hint: str) -> DecklogError:
-    """Build the error again that an effect ended in."""
+    """Rebuild the error that a side effect ended with."""
     assert effect.error is not None
     stored = dict(effect.error)
     kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, DecklogError)]

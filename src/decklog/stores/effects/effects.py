@@ -1,4 +1,4 @@
-"""Effects: what tools did to the world outside, written down before it is done and settled after."""
+"""Side effects: actions of tools on the outside world, recorded before and finalized after."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ def _is_open(image: Mapping[str, Any]) -> bool:
 
 
 class EffectOutcome(StrEnum):
-    """What came of an effect that nobody settled."""
+    """The outcome of a side effect that nobody finalized."""
 
     YES = "yes"
     NO = "no"
@@ -85,14 +85,14 @@ class Effect(Record):
     @classmethod
     def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
         effect = super().from_row(names, row)
-        # Kept in a list, so that the column always holds JSON.
+        # Stored in a list, so that the column is always JSON.
         if isinstance(effect.result, list):
             effect.__dict__["result"] = effect.result[0]
         return effect
 
     @classmethod
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
-        """Only the owner decides what came of an unknown effect, and that one did not happen. A fork's copy needs no proof."""
+        """Return whether the owner must sign: to decide or clear an unknown side effect. Copies of forks need no signature."""
         if before is None:
             return False
         was, now = before.get("state"), after.get("state")
@@ -148,7 +148,7 @@ class Effects(Store):
         )
 
     def check_can_act(self) -> None:
-        """Refuse to act inside a transaction: its record could be rolled back, and the act could not."""
+        """Refuse to act inside a transaction: its record could be rolled back, but not the action."""
         if self._db.is_in_transaction:
             raise Invalid(
                 "nothing can be done once inside a transaction: its record could still be rolled back",
@@ -199,7 +199,7 @@ class Effects(Store):
         )
 
     def _checkable(self, effect_id: str) -> str:
-        """Return the condition for effects that a check may decide; raise `Unproven` where only the owner can."""
+        """Return the condition for side effects that a check may decide. Raise `Unproven` if only the owner may."""
         if not self._proofs().is_needed:
             return "(state = 'unknown' or (state = 'intended' and actor = :abandoned_by))"
         if self._fetch(Effect, effect_id).state is EffectState.UNKNOWN:
@@ -211,7 +211,7 @@ class Effects(Store):
             )
         return "(state = 'intended' and actor = :abandoned_by)"
 
-    # Late too: the effect has happened, even if another worker has the task.
+    # Late writes too: the side effect has happened, even if another worker has the task.
     @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
@@ -233,10 +233,10 @@ class Effects(Store):
         return self._filled(changed)
 
     def _kept(self, result: object) -> tuple[Any, str | None]:
-        """Return a short result as it is, and a long one as the digest it is kept under."""
+        """Return a short result unchanged, and a long one as the digest under which it is stored."""
         if result is None:
             return None, None
-        # A text is wrapped, so that the column always holds JSON.
+        # Wrapped in a list, so that the column is always JSON.
         text, _ = self._db.values.json("result", [result])
         if len(text) > INLINE_CHARACTERS:
             return None, keep(self._db, text.encode())
@@ -250,7 +250,7 @@ class Effects(Store):
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
         return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
 
-    # Late too: the effect has happened, even if another worker has the task.
+    # Late writes too: the side effect has happened, even if another worker has the task.
     @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""

@@ -19,10 +19,10 @@ _LONGEST_ARGUMENTS = 2000
 
 
 class Once:
-    """Runs a block or a function once per run and key; inside a claim's block, once per task and key.
+    """Runs a block or a function once per run and key; in a claim's block, once per task and key.
 
-    In a block, do the work only if `already` is False, and set `result` to its outcome. A block that ended before gives its
-    `result` back, or raises the error it ended in.
+    In a block, do the work only if `already` is False, and set `result` to its outcome. A repeated block gets the first `result`,
+    or raises the first error.
     """
 
     def __init__(self, effects: Effects, key: str | None = None, *, run_id: str | None = None, arguments: Any = None) -> None:
@@ -58,7 +58,7 @@ class Once:
             raise
 
     def begin(self) -> Generator[Verb, Any, Effect]:
-        """Yield the verbs that begin the block; afterwards `already` and `result` are known."""
+        """Yield the verbs that start the block; afterwards `already` and `result` are set."""
         self._effects.check_can_act()
         act = self._new_act()
         acting_once.enter(act)
@@ -75,7 +75,7 @@ class Once:
         return self.effect
 
     def ending(self, problem: BaseException | None) -> Verb | None:
-        """Choose the verb that records how the block ended; None when it was recorded before."""
+        """Return the verb that records the end of the block; None if it was recorded before."""
         assert self.effect is not None
         assert self._act is not None
         if self.already:
@@ -87,13 +87,13 @@ class Once:
         return ("settle", (self.effect.id,), {"actor": self._act.actor, "result": self.result})
 
     def ending_without(self, problem: Invalid) -> Verb:
-        """Choose the verb that records a block whose result can't be kept: it happened, and must not happen again."""
+        """Return the verb that records a block whose result can't be stored: it happened, and must not be repeated."""
         assert self.effect is not None
         assert self._act is not None
         return "settle", (self.effect.id,), {"actor": self._act.actor, "error": problem.as_dict()}
 
     def leave(self) -> None:
-        """Let others of this process use the key."""
+        """Allow others of this process to use the key."""
         assert self._act is not None
         acting_once.leave(self._act)
 
@@ -117,7 +117,7 @@ class Once:
     # The decorator
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Make a function run once for each set of arguments, which are part of the key and must be JSON."""
+        """Wrap a function, so that it runs once for each set of arguments. They are part of the key and must be JSON."""
         if iscoroutinefunction(function):
             raise Invalid(f"{function.__qualname__} is asynchronous: use AsyncDecklog.once", field="function")
 
@@ -139,7 +139,7 @@ class Once:
 
 
 def _shortened(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Shorten long texts for a caller that reads the record; the key has the digest of all of them."""
+    """Shorten long texts for readers of the record; the key has the digest of the full texts."""
     return {name: _short(value) for name, value in arguments.items()}
 
 

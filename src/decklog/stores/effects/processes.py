@@ -1,4 +1,4 @@
-"""Processes: what tools left running in the background, and how it ended."""
+"""Background processes that tools started, and how they ended."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -94,7 +94,7 @@ class Processes(Store):
             ),
         )
 
-    # Late too: the process has ended, even if another worker has the task.
+    # Late writes too: the process has ended, even if another worker has the task.
     @writes(late=True)
     def ended(
         self,

@@ -1,7 +1,7 @@
-"""The index of lessons, kept up with the journal: however a lesson came, it is found.
+"""The text index of lessons, kept up to date with the journal.
 
-A mark shows how far in the memory's stream the index has come. Verbs of the memory move it along with what they write; what came
-otherwise, from another log or under an older schema, is caught up with before the next question.
+A mark stores the last indexed entry of the memory's stream. Verbs of the memory move it with their writes. Lessons from
+another log or an older schema are indexed before the next search.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,47 +22,47 @@ STREAM = "@memory"
 _STREAM_SIZE = 2**32
 _BATCH = 1000
 _MOST_LINES = 20
-# What a mark is called: how the terms were made, and the hash of the entry that it has come to. So it shows when it was moved.
+# The name of a mark has the version of the terms and the hash of its entry, so that a moved mark is detected.
 MARK = f"terms, {SPELLING}, up to "
-# How marks began whose terms were made in another way; what was made by them is made anew.
+# Prefix of marks with older terms; such an index is rebuilt.
 FORMER_MARK = "terms, stems 1"
 
 
 class LessonIndex:
-    """Keeps the index of a log's lessons."""
+    """The text index of a log's lessons."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._search = lesson_search(db)
 
     def catch_up(self) -> None:
-        """Index what came since the mark, in steps; where nothing can be written, leave it as it is."""
+        """Index the entries after the mark in steps, if the log is writable."""
         while self.can_step and self._db.read(self.is_behind):
             self._db.write(self._step)
 
     @property
     def can_step(self) -> bool:
-        """Return whether something can be indexed here and now."""
+        """Whether the index can be written here and now."""
         return not (self._db.read_only or self._db.is_reading)
 
     def is_behind(self) -> bool:
-        """Return whether something is not indexed yet. In a read or a transaction."""
+        """Return whether there are entries to index. Call it in a read or a transaction."""
         return self.ask_if_behind()()
 
     def ask_if_behind(self) -> Callable[[], bool]:
-        """Ask so together with the next statement."""
+        """Queue the query for the mark with the next statement. The returned function tests it."""
         asked = self._ask_span()
 
         def is_behind() -> bool:
             mark, head = asked()
-            # A damaged log may have a stream without entries, which nothing can be indexed of.
+            # A damaged log may have a stream without entries, which has nothing to index.
             return mark < head != 0
 
         return is_behind
 
     @contextmanager
     def following(self) -> "Iterator[LessonIndex]":
-        """Index what is not yet, let the block write and index what it writes, and move the mark past it. In a transaction."""
+        """Index pending entries, run the block, which indexes what it writes, and move the mark. Call it in a transaction."""
         self._db.lock_stream_next(STREAM)
         while self.is_behind():
             self._step()
@@ -70,14 +70,14 @@ class LessonIndex:
         self._move_past()
 
     def _move_past(self) -> None:
-        """Move the mark past what a block wrote, which is known without a look; if that is nothing, it stays."""
+        """Move the mark past the entries that a block wrote, which are known without a query."""
         head = self._db.memo.get(("head", STREAM))
         if head is not None and (seq := head[0] % _STREAM_SIZE):
             self._set(seq, head[1])
 
     @contextmanager
     def following_counts(self) -> "Iterator[None]":
-        """Do so for a block that changes nothing lessons are found by: whether all is indexed is read with what it writes."""
+        """As `following`, for a block that changes no indexed fields. The query for pending entries is sent with its writes."""
         self._db.lock_stream_next(STREAM)
         is_behind = self.ask_if_behind()
         yield
@@ -88,16 +88,16 @@ class LessonIndex:
             self._move_past()
 
     def put(self, lesson: Lesson) -> None:
-        """Index a lesson by its terms if it holds, and in any case by its essence: it must be known when it is learned again."""
+        """Index an active lesson by its terms, and every lesson by its essence, which finds it when it is learned again."""
         self._search.put(lesson.id, lesson.topic, lesson.project, terms_in_index(lesson))
 
     def forget(self) -> None:
-        """Take everything out, to be indexed anew."""
+        """Delete the whole index, so that it is rebuilt."""
         self._search.clear()
         self._db.count("delete from lesson_marks", {})
 
     def _span(self) -> tuple[int, int]:
-        """Return the number of the last entry that is indexed, and of the last that there is."""
+        """Return the numbers of the last indexed and of the last entry."""
         return self._ask_span()()
 
     def _ask_span(self) -> Callable[[], tuple[int, int]]:
@@ -119,11 +119,11 @@ class LessonIndex:
         return span
 
     def _step(self) -> None:
-        """Index the lessons that a batch of entries records, as they are now."""
+        """Index the lessons of a batch of entries, as they are now."""
         self._db.lock_stream(STREAM)
         mark, head = self._span()
         if mark < 0:
-            # The index is empty, or was made of other terms.
+            # The index is empty, or has older terms.
             self._search.clear()
             mark = 0
         end = min(head, mark + _BATCH)
@@ -149,7 +149,7 @@ class LessonIndex:
         return Lesson.from_rows(names, rows)
 
     def _move(self, seq: int) -> None:
-        """Move the mark to an entry of the journal."""
+        """Move the mark to an entry."""
         at = self._db.one(
             f"select e.hash from entries e join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq",
             {"stream": STREAM, "seq": seq},
@@ -166,12 +166,12 @@ class LessonIndex:
 
 
 def terms_in_index(lesson: Lesson) -> list[str]:
-    """List what a lesson is indexed by: one that no longer holds only by what it states in essence."""
+    """Return the terms of a lesson. An inactive one has only its essence."""
     return [*(lesson_terms(lesson) if lesson.holds else ()), essence_term(lesson.body)]
 
 
 def lesson_terms(lesson: Lesson) -> Iterator[str]:
-    """Yield what a lesson is found by: the terms of its text, those its payload adds, and the error that it is about."""
+    """Yield the terms of an active lesson: from its text, its payload, and its error signature."""
     terms = terms_of(lesson.body)
     yield from terms
     said = set(terms)
@@ -182,13 +182,13 @@ def lesson_terms(lesson: Lesson) -> Iterator[str]:
 
 
 def signs_of(text: str) -> list[str]:
-    """Return the terms under which an error in a question is found as it is, regardless of its numbers and paths."""
+    """Return the terms that find an error independent of its numbers and paths."""
     lines = [text, *text.splitlines()[:_MOST_LINES]]
     return [_sign(signature(line)) for line in dict.fromkeys(lines) if not line.isspace()]
 
 
 def essence_term(body: str) -> str:
-    """Return the term under which a text is found that states the same."""
+    """Return the term that finds texts with the same essence."""
     return f"essence·{essence_digest(body)[:20]}"
 
 
@@ -208,7 +208,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-# Each lesson with the numbers of the first and the newest entry that tell of it.
+# Each lesson with the numbers of its first and its newest entry.
 _SPANS = """
     select record_id, min(seq) as first, max(seq) as newest
       from entries
@@ -218,16 +218,16 @@ _SPANS = """
 
 
 class IndexAudit:
-    """Compares the index with the lessons; those that came since its mark are yet to be indexed."""
+    """Compares the index with the lessons. Lessons after the mark are not indexed yet."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def findings(self) -> Iterator[dict[str, Any]]:
-        """Name what is wrong, each as the fields of a problem."""
+        """Yield the problems of the index."""
         marks = list(self._db.each_as_is("select name, seq from lesson_marks order by name", {}))
         if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
-            return  # nobody asks it any more: it is made anew before the next question
+            return  # an old index is rebuilt before the next search
         yield from self._strange_marks(marks)
         reached = [seq for name, seq in marks if str(name).startswith(MARK) and type(seq) is int]
         yield from lessons_check.findings(self._db, self._told(max(reached)) if reached else iter(()))
@@ -248,7 +248,7 @@ class IndexAudit:
         return row[0] if row else None
 
     def _told(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
-        """Yield what each lesson that was recorded up to the mark should be indexed by."""
+        """Yield the expected terms of each lesson that was recorded up to the mark."""
         _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
         changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
         names = Lesson.columns()
@@ -259,7 +259,7 @@ class IndexAudit:
             yield lesson.id, changed_since.get(lesson.id) or [_told_by(lesson)]
 
     def _ways(self, lesson_id: str) -> Iterator[IndexedLesson]:
-        """Yield all that a lesson ever was: it was indexed as one of them."""
+        """Yield all recorded forms of a lesson: it was indexed as one of them."""
         sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
         for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):
             yield _told_by(Lesson.from_image(from_json(payload)))

@@ -1,4 +1,4 @@
-"""Learning lessons: written once, counted when learned again, superseded, retired, and settled when they contradict."""
+"""Learning lessons: adding, counting repetitions, superseding, retiring, and settling contradictions."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Contradiction(Record):
 
 
 class LessonSettler(Store):
-    """Replaces lessons by others, and keeps those that contradict each other until it is known which one holds."""
+    """Replaces lessons by others, and tracks contradictions until somebody settles them."""
 
     @writes
     def supersede(self, lesson_id: str, by: str, *, reason: str | None = None) -> Lesson:
@@ -163,18 +163,18 @@ class LessonSettler(Store):
             )
 
     def _let_hold(self, kept: str, other: str) -> None:
-        """Make one lesson stand in the place of another, whichever of them stood there before."""
+        """Make one lesson active and supersede the other by it."""
         self.reinstate(kept)
         if self._fetch(Lesson, other).superseded_by is None:
             self.supersede(other, kept)
 
     def _alone(self) -> None:
-        """Be the only one who adds or supersedes lessons until this transaction ends."""
+        """Lock the memory against other writers of lessons until this transaction ends."""
         self._db.lock_stream(STREAM)
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
 
     def _oppose(self, lesson: Lesson, other: Lesson | Saying, about: str) -> Contradiction:
-        """Keep that two lessons contradict each other; what is known already comes back as it is."""
+        """Record that two lessons contradict each other, unless it is known."""
         known = self._select(
             Contradiction,
             """
@@ -197,7 +197,7 @@ class LessonSettler(Store):
         )
 
     def _oppose_again(self, lesson: Lesson, other: Lesson, why: str) -> Contradiction:
-        """Keep that two lessons contradict each other, as one to settle; what was settled before is open again."""
+        """Record a contradiction to settle; a settled one is reopened."""
         found = self._oppose(lesson, other, why)
         if found.state is ContradictionState.OPEN:
             return found
@@ -210,7 +210,7 @@ class LessonSettler(Store):
         )
 
     def _close(self, lesson_id: str, by: str) -> None:
-        """Settle what a lesson contradicts that holds no more."""
+        """Settle the contradictions of a lesson that is no longer active."""
         self._change_all(
             Contradiction,
             """
@@ -238,18 +238,18 @@ class LessonSettler(Store):
 
 
 LONGEST_BODY = 4000
-# How many of the lessons that share most words with a new one are compared with it, word by word.
+# The number of lessons with most words in common that are compared word by word with a new one.
 _COMPARED = 12
 _CANDIDATES = 32
 _MOST_CONTRADICTIONS = 5
-# Who states again what was recalled within this time has most likely just read it.
+# A lesson that is stated again within this time after a recall was most likely just read.
 _JUST_RECALLED = timedelta(days=1)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 
 class LessonWriter(LessonSettler):
-    """Keeps lessons apart that differ and together that do not."""
+    """Adds lessons, and merges those that state the same."""
 
     @writes_in_steps
     def remember(
@@ -304,7 +304,7 @@ class LessonWriter(LessonSettler):
         }
 
     def _payload(self, topic: str, payload: dict[str, Any], body: str) -> dict[str, Any]:
-        """Check a payload; give a failure the signature it is looked up by, without what differs between occurrences."""
+        """Check a payload, and give a failure its normalized error signature."""
         if topic == "failure_patterns" and isinstance(payload, dict):
             message = payload.get("error_signature") or body
             payload = {**payload, "error_signature": signature(message) if isinstance(message, str) else message}
@@ -321,7 +321,7 @@ class LessonWriter(LessonSettler):
     def _learned(self, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
         if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
             return self._fetch(Lesson, seen[0].lesson_id).marked_already()
-        # What is compared must be what is stored: a secret that was taken out makes no difference.
+        # Compare values as they are stored, after redaction.
         (body, _), (project, _) = self._db.values.text("body", given["body"]), self._db.values.one("project", given["project"])
         if (known := self._same(given["topic"], project, body)) is not None:
             return self._learned_again(known, given, refs, key, index)
@@ -334,7 +334,7 @@ class LessonWriter(LessonSettler):
     def _learned_again(
         self, known: Lesson, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex
     ) -> Lesson:
-        """Count a lesson as seen once more, unless it was only read here and is said again without anything that shows it."""
+        """Count a lesson as seen again, unless it was only recalled here and is repeated without new evidence."""
         if self._was_only_recalled(known, given, refs):
             notes = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
             if known.superseded_by is not None:
@@ -352,7 +352,7 @@ class LessonWriter(LessonSettler):
         return self._now() - known.last_recalled_at < _JUST_RECALLED
 
     def _superseded(self, lesson: Lesson) -> list[str]:
-        """Say that a lesson which was learned again had been superseded, and keep that the two disagree."""
+        """Return warnings if a repeated lesson had been superseded or retired, and record a contradiction."""
         if lesson.retired_at is not None:
             return [f"lesson {lesson.id} was retired and stays hidden; if it holds again: decklog memory reinstate {lesson.id}"]
         if lesson.superseded_by is None:
@@ -376,7 +376,7 @@ class LessonWriter(LessonSettler):
         return notes
 
     def _near(self, body: str, project: str | None) -> list[Saying]:
-        """Find lessons of a project that hold, of any topic, and have most of the terms of a text."""
+        """Find active lessons of a project, of any topic, that have most of the terms of a text."""
         groups = similarity.groups_of(body)
         return _nearest(body, lesson_search(self._db).containing(groups, project=project, limit=_CANDIDATES)) if groups else []
 
@@ -400,7 +400,7 @@ class LessonWriter(LessonSettler):
             self._journal.get(parts[1], int(parts[2]))
 
     def _same(self, topic: str, project: str | None, body: str) -> Lesson | None:
-        """Find the lesson that states this already; one that holds before one that was superseded."""
+        """Find the lesson that states this already. Active lessons come first."""
         found = [lesson for lesson in self._lessons_like(topic, project, body) if similarity.alike(lesson.body, body)]
         return min(found, key=lambda lesson: (not lesson.holds, lesson.created_at, lesson.id), default=None)
 
@@ -418,7 +418,7 @@ class LessonWriter(LessonSettler):
     def _lessons(self, lesson_ids: list[str]) -> list[Lesson]:
         if not lesson_ids:
             return []
-        # Ids of our own making, so there is nothing to check or redact in them.
+        # Generated ids need no check and no redaction.
         names, rows = lesson_search(self._db).whole(lesson_ids)
         return Lesson.from_rows(names, rows)
 
@@ -430,12 +430,12 @@ class LessonWriter(LessonSettler):
 
     def _fingerprint(self, body: str) -> str:
         digest = similarity.fingerprint(body)
-        # It is ours, and as long as many a secret: there is nothing to look for in it.
+        # A generated digest is no secret, though it may look like one.
         self._db.values.vouch(digest)
         return digest
 
     def _count(self, known: Lesson, given: dict[str, Any]) -> Lesson:
-        """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two counts."""
+        """Count one more sighting, add new payload fields, and keep the higher confidence."""
         payload = {**given["payload"], **known.payload}
         return self._update(
             Lesson,
@@ -469,6 +469,6 @@ class LessonWriter(LessonSettler):
 
 
 def _nearest(body: str, sayings: list[Saying]) -> list[Saying]:
-    """Choose the lessons that share most words with a text: to compare each of them word by word would take too long."""
+    """Return the lessons with most words in common: comparing all word by word would take too long."""
     words = set(body.casefold().split())
     return sorted(sayings, key=lambda said: (-len(words.intersection(said.body.casefold().split())), said.id))[:_COMPARED]

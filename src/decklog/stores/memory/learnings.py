@@ -1,4 +1,4 @@
-"""Learnings: observations from tasks, until someone makes them part of a document or a skill, or dismisses them."""
+"""Learnings: observations from tasks, until somebody adds them to a document or a skill, or dismisses them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,12 +27,12 @@ _ESCAPED = re.compile(r'[^"\\]|\\["\\]')
 
 
 class BadLine(Invalid, ValueError):
-    """A line, or a field of one, that is not a learning."""
+    """Error for a line, or a field of one, that is not a learning."""
 
 
 @dataclass(frozen=True)
 class LearningLine:
-    """What one line states; every field is checked when it is made."""
+    """The fields of one line, checked on creation."""
 
     timestamp: str
     task_id: str
@@ -47,7 +47,7 @@ class LearningLine:
 
 
 def check_timestamp(text: str) -> None:
-    """Refuse what is not a time in UTC or a date."""
+    """Raise BadLine unless the text is a UTC time or a date."""
     try:
         if _DATE.fullmatch(text):
             date.fromisoformat(text)
@@ -61,13 +61,13 @@ def check_timestamp(text: str) -> None:
 
 
 def check_task(text: str) -> None:
-    """Refuse a task's id that would end its bracket or its line."""
+    """Raise BadLine for a task id that would end its bracket or its line."""
     if not _TASK.fullmatch(text) or not _is_one_line(text):
         raise BadLine(f"{text!r} can't be a task's id here: no blanks, no ] and no line breaks", field="task_id")
 
 
 def check_observation(text: str) -> None:
-    """Refuse an observation that is empty or more than one line."""
+    """Raise BadLine for an empty or multi-line observation."""
     if not text.strip():
         raise BadLine("a learning needs an observation", field="observation")
     if not _is_one_line(text):
@@ -75,7 +75,7 @@ def check_observation(text: str) -> None:
 
 
 def check_candidate(text: str) -> None:
-    """Refuse what is neither the document, nor dismissed, nor a skill."""
+    """Raise BadLine for a candidate that is neither the document, nor dismissed, nor a skill."""
     if text not in (DOCUMENT, DISMISSED) and not _SKILL.fullmatch(text):
         raise BadLine(
             f"{text!r} is no place for a learning; it is {DOCUMENT}, {DISMISSED} or skill:NAME (letters, digits, . _ -)",
@@ -92,15 +92,15 @@ def _is_one_line(text: str) -> bool:
 
 
 def format_entry(entry: LearningLine) -> str:
-    """Write a learning as its line, without the line break."""
+    """Format a learning as a line, without the line break."""
     escaped = entry.observation.replace("\\", "\\\\").replace('"', '\\"')
     return f'{entry.timestamp} [task={entry.task_id}] Observed: "{escaped}" → {entry.candidate}'
 
 
 def parse_line(line: str, *, tolerant: bool = False) -> LearningLine | None:
-    """Read a line back; a blank one is None, and anything else that is no learning raises `BadLine`.
+    """Parse a line. Return None for a blank line, and raise `BadLine` for any other invalid one.
 
-    Logs from elsewhere leave quotes and backslashes bare; `tolerant` takes such an observation as it is.
+    Other tools do not escape quotes and backslashes; `tolerant` accepts such an observation unchanged.
     """
     line = line.removesuffix("\n").removesuffix("\r")
     if not line.strip():
@@ -122,7 +122,7 @@ def _observation(written: str, tolerant: bool) -> str:
 
 
 def iter_entries(lines: Iterable[str], *, tolerant: bool = False) -> Iterator[LearningLine]:
-    """Read lines one by one; the error for a bad one names its number. `tolerant` leaves bad lines out instead."""
+    """Parse lines one by one. The error for a bad line has its number; `tolerant` skips bad lines instead."""
     for number, line in enumerate(lines, 1):
         try:
             entry = parse_line(line, tolerant=tolerant)
@@ -135,7 +135,7 @@ def iter_entries(lines: Iterable[str], *, tolerant: bool = False) -> Iterator[Le
 
 
 def read_all(text: str, *, tolerant: bool = False) -> tuple[list[LearningLine], list[tuple[int, str]]]:
-    """Read a whole log; also list the numbers of bad lines with what is wrong, which only a tolerant reading has."""
+    """Parse a whole log. Also return the numbers and errors of bad lines if `tolerant` is set."""
     entries, bad = [], []
     for number, line in enumerate(text.split("\n"), 1):
         try:
@@ -178,12 +178,12 @@ class Learning(Record):
     reason: str | None = None
 
     def line(self) -> str:
-        """Write it as its line of a plain-text log."""
+        """The learning as a line of a plain-text log."""
         return format_entry(LearningLine(to_text(self.noted_at), self.task_id, self.observation, self.candidate))
 
 
 class Learnings(Store):
-    """Notes what tasks taught, and what was made of it."""
+    """Records observations from tasks, and their use."""
 
     records = (Learning,)
 
@@ -241,7 +241,7 @@ class Learnings(Store):
 
     @writes
     def dismiss(self, learning_id: str, *, by: str | None = None, reason: str | None = None) -> Learning:
-        """Decide that nothing is made of a learning."""
+        """Dismiss a learning."""
         learning = self._fetch_for_update(Learning, learning_id)
         if learning.state is LearningState.DISMISSED:
             return learning.marked_already()
@@ -290,9 +290,9 @@ class Learnings(Store):
 
     @writes
     def take_over(self, text: str, *, tolerant: bool = False) -> "LearningsImport":
-        """Take over a plain-text log; say how many learnings are new, known already, or in lines that can't be read.
+        """Import a plain-text log; return how many learnings are new, known, or in unreadable lines.
 
-        A bad line is an error that names its number, and nothing is taken; `tolerant` takes the rest and lists the bad ones.
+        A bad line is an error with its number, and nothing is imported; `tolerant` imports the rest and lists the bad lines.
         """
         entries, bad = read_all(text, tolerant=tolerant)
         taken = [self._take(entry) for entry in entries]

@@ -1,4 +1,4 @@
-"""The lesson: something learned, what it rests on, and what became of it since."""
+"""The lesson record: something learned, its evidence, and its state."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from datetime import datetime
 from decklog.records.record import Record
 
 HALF_LIFE_DAYS = 120
-# The condition that a lesson may be recalled.
+# SQL condition for lessons that can be recalled.
 HOLDS = "superseded_by is null and retired_at is null"
 
 
@@ -58,30 +58,30 @@ class Lesson(Record):
 
     @property
     def holds(self) -> bool:
-        """Whether it may be recalled: nothing replaced it, and nobody put it aside."""
+        """Whether it can be recalled: it is neither superseded nor retired."""
         return self.superseded_by is None and self.retired_at is None
 
     # Warnings for the caller: another lesson contradicts it, or it was superseded.
     warnings = ()  # type: tuple[str, ...]
 
     def warned(self, warnings: Sequence[str]) -> "Lesson":
-        """Put what should be known with the lesson."""
+        """Attach warnings to the lesson."""
         object.__setattr__(self, "warnings", tuple(warnings))
         return self
 
     def freshness(self, now: datetime) -> float:
-        """Return how much of it time has left: 1 when just seen or recalled, half after each further 120 days of neither."""
+        """Return its freshness: 1 when just seen or recalled, halved with every further 120 days."""
         touched = max(self.last_seen_at, self.last_recalled_at or self.last_seen_at)
         idle_days = max((now - touched).total_seconds(), 0) / 86_400
-        # What it holds for has changed: half of it is left at best.
+        # Halved once more if its scope has changed.
         return float(0.5 ** (idle_days / HALF_LIFE_DAYS + (1 if self.outdated_at else 0)))
 
     def decay(self, now: datetime) -> float:
-        """Return how much of it time has taken: `1 - freshness`."""
+        """Return `1 - freshness`."""
         return 1 - self.freshness(now)
 
     def usefulness(self) -> float:
-        """Return how often it helped, from 0 to 1; a half while nobody has said."""
+        """Return how often it helped, from 0 to 1; 0.5 without feedback."""
         return (self.useful_count + 1) / (self.useful_count + self.harmful_count + 2)
 
 
@@ -133,13 +133,13 @@ class Hit(Record):
 
     @property
     def cautions(self) -> list[str]:
-        """What to know before it is followed."""
+        """Warnings to read before following it."""
         changed = [f"outdated: {self.outdated_by}"] if self.outdated_by is not None else []
         return changed + ([f"contradicted by {', '.join(self.contradicted_by)}"] if self.contradicted_by else [])
 
 
 class Hits(list[Hit]):
-    """Lessons that were recalled, the best first. `warnings` shows what they were not searched by, and why."""
+    """Recalled lessons, the best first. `warnings` has search methods that were not available, and why."""
 
     def __init__(self, hits: Iterable[Hit] = (), warnings: Sequence[str] = ()) -> None:
         super().__init__(hits)

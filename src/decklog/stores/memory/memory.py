@@ -1,4 +1,4 @@
-"""Memory: lessons that a log has learned, recalled when they matter."""
+"""Memory: lessons of a log, and their recall."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ select * from (
 
 
 class Memory(LessonProposals):
-    """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+    """Learns lessons, recalls those that fit a question, and records which of them helped."""
 
     records = (Topic, Lesson, Sighting, Contradiction, Proposal)
     derived = (
@@ -52,11 +52,11 @@ class Memory(LessonProposals):
         budget_tokens: int | None = None,
         min_match: float | None = None,
     ) -> Hits:
-        """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled.
+        """Recall the lessons that fit a question best, each with the reasons, and count the recall.
 
-        `topic` keeps to one topic, `project` to that project's lessons and those of none; `paths` and `versions` (NAME=VERSION)
-        leave out what does not hold for them. `budget_tokens` bounds their length together. An empty list means that nothing
-        fits: `min_match` is the share of the question that a lesson must meet, from 0 to 1; unsaid, as little as was ever right.
+        `topic` selects one topic, and `project` that project's lessons and those without a project. `paths` and `versions`
+        (NAME=VERSION) exclude lessons with another scope. `budget_tokens` limits their total length. An empty list means that
+        nothing fits: `min_match` is the share of the question that a lesson must match, from 0 to 1, with a low default.
         """
         hits = self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
         if not hits:
@@ -77,7 +77,7 @@ class Memory(LessonProposals):
         budget_tokens: int | None = None,
         min_match: float | None = None,
     ) -> Hits:
-        """Look what `recall` would give, without counting it."""
+        """Return what `recall` would return, without counting it."""
         return self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
 
     def _hits(self, asked: "_Asked") -> Hits:
@@ -97,7 +97,7 @@ class Memory(LessonProposals):
                 return None
             return self._best(asked, weighing, neighbours, vector)
 
-        # In the same read as the answer: nearly always there is nothing to catch up with, and nothing to embed.
+        # In the same read as the answer: there is seldom anything to index or to embed.
         while (hits := self._db.read(look)) is None:
             index.catch_up()
             if may_embed and neighbours is not None and neighbours.missing:
@@ -134,7 +134,7 @@ class Memory(LessonProposals):
         return self._told(answer.within(asked.budget_tokens, asked.limit), question)
 
     def _told(self, taken: list[ranking.Ranked], question: ranking.RankingQuestion) -> list[Hit]:
-        """Tell lessons with what speaks for and against them."""
+        """Build hits with the evidence for and against each lesson."""
         ids = [one.lesson.id for one in taken]
         contradicting = self._contradicting(ids)
         evidence = self._evidence(ids)
@@ -145,7 +145,7 @@ class Memory(LessonProposals):
         ]
 
     def _contradicting(self, lesson_ids: list[str]) -> Callable[[], dict[str, list[str]]]:
-        """Ask, with the next statement, which lessons say otherwise than each of these, where nobody has settled it."""
+        """Queue the query for unsettled contradictions of these lessons with the next statement."""
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound) or "''"
         asked = self._db.rows_ahead(
@@ -167,9 +167,9 @@ class Memory(LessonProposals):
         return contradicting
 
     def _evidence(self, lesson_ids: list[str]) -> dict[str, list[dict[str, object]]]:
-        """List what each of some lessons rests on, the newest sightings first."""
+        """Return the newest sightings of each lesson."""
         shown = ("seen_at", "source_kind", "source_id", "run_id", "task_id", "refs")
-        # One look for all of them, each by the index: there are at most as many as hits.
+        # One statement with an indexed query per lesson; there are at most as many lessons as hits.
         newest = " union all ".join(_NEWEST_SIGHTINGS.format(number=number) for number in range(len(lesson_ids)))
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         sightings = self._select(Sighting, newest, **bound) if lesson_ids else []
@@ -180,7 +180,7 @@ class Memory(LessonProposals):
         return found
 
     def _count_recalls(self, lesson_ids: list[str]) -> set[str]:
-        """Count a recall of each; say which of them still hold."""
+        """Count a recall of each lesson, and return which of them are still active."""
         names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         among = ", ".join(f":{name}" for name in names)
         with LessonIndex(self._db).following_counts():
@@ -253,7 +253,7 @@ class Memory(LessonProposals):
 
 
 class _Weighing:
-    """A question whose words the index has been asked for: what each is worth comes with the next statement."""
+    """A question whose term weights were requested; they arrive with the next statement."""
 
     def __init__(self, db: Database, question: ranking.RankingQuestion) -> None:
         self.question = question
@@ -262,7 +262,7 @@ class _Weighing:
 
 
 class _Asked:
-    """A question, what narrows it, and how much of an answer is wanted."""
+    """A question with its filters and limits."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ class _Asked:
         self.min_match = min_match
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Raise Invalid for arguments that make no sense."""
         if not self.query.strip():
             raise Invalid("a question needs words", field="query")
         if not 1 <= self.limit <= MOST_HITS:
@@ -298,7 +298,7 @@ class _Asked:
             topics.check_name(self.topic)
 
     def in_scope(self, lessons: list[Lesson]) -> list[Lesson]:
-        """Leave out what does not hold for the versions and paths that are asked about."""
+        """Return the lessons whose scope fits the requested versions and paths."""
         if not self.versions and not self.paths:
             return lessons
         return [lesson for lesson in lessons if scopes.fits(lesson.scope, self.versions, self.paths)]

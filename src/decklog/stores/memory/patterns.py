@@ -1,4 +1,4 @@
-"""Error patterns: errors that came back, what solved them, and how sure that is."""
+"""Error patterns: recurring errors, their solutions, and the confidence in them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -48,11 +48,11 @@ class ErrorPattern(Record):
 
     @property
     def is_injectable(self) -> bool:
-        """Whether its solution is sure enough to be offered to an agent."""
+        """Whether its solution is reliable enough to offer it to an agent."""
         return self.confidence >= INJECTABLE
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether it was last seen more than `ttl_days` whole days ago."""
+        """Return whether it was last seen more than `ttl_days` whole days ago."""
         return self.last_seen_at < _oldest(now, self.ttl_days)
 
 
@@ -75,10 +75,10 @@ class Patterns(Store):
         ttl_days: int = DEFAULT_TTL_DAYS,
         classic: bool = False,
     ) -> ErrorPattern:
-        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one.
+        """Record an error and its solution. A repeated error is counted, and a longer solution replaces a shorter one.
 
-        Paths, numbers, ids and line numbers make no other error. With `classic` only what bazinga-db leaves out is left out, so
-        that the hash is the one it would give; an error that is known under such a hash is counted there.
+        Paths, numbers, ids and line numbers do not distinguish errors. With `classic` the message is normalized as in bazinga-db,
+        so that the hash is the same; an error that is known under such a hash is counted there.
         """
         _check(project, solution, ttl_days)
         signature = self._signature(error_type, message, context_hints, stack_pattern)
@@ -110,9 +110,9 @@ class Patterns(Store):
         return recorded[0]
 
     def _signature(self, error_type: str, message: str, hints: list[str] | None, stack: list[str] | None) -> dict[str, Any]:
-        """Make the signature of values that are redacted one by one, before they are hashed.
+        """Build the signature from values that are redacted one by one before hashing.
 
-        So a secret is in no hash, one error with two secrets is one pattern, and the stored JSON stays whole.
+        So no hash has a secret, an error with two different secrets is one pattern, and the stored JSON stays valid.
         """
         return {
             "error_type": self._clean("error_type", error_type).strip() or "Unknown",
@@ -128,7 +128,7 @@ class Patterns(Store):
     def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
         """Record whether a solution worked: success adds 0.1 to its confidence (at most 1.0), failure takes 0.2 (least 0.1)."""
         worked = enum_of(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
-        # Tenths add up crookedly in binary; rounded to four places they are what a person would have written.
+        # Binary fractions accumulate errors; round to four decimal places.
         moved = _SURER if worked else _LESS_SURE
         return self._change(
             ErrorPattern,
@@ -184,7 +184,7 @@ class Patterns(Store):
         return len(removed)
 
     def _expired(self) -> tuple[str, dict[str, Any]]:
-        """Spell the condition that a pattern expired, one clause for each lifetime in use."""
+        """Build the condition for expired patterns, with one clause for each lifetime in use."""
         _, rows = self._db.rows("select distinct ttl_days from patterns order by ttl_days", {})
         now = self._now()
         clauses = [f"(ttl_days = {days} and last_seen_at < :oldest_{days})" for (days,) in rows]
@@ -241,5 +241,5 @@ def _identity(signature: dict[str, Any]) -> tuple[str, str, list[str]]:
 
 
 def _oldest(now: datetime, ttl_days: int) -> datetime:
-    """Return the first moment of the day whose patterns still live."""
+    """Return the start of the oldest day whose patterns are not expired."""
     return datetime.combine(now.date(), time(), UTC) - timedelta(days=ttl_days)

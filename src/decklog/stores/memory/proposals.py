@@ -1,4 +1,4 @@
-"""Proposed lessons: the record, and what in the journal shows one."""
+"""Proposed lessons: the record, and the entries of the journal that support one."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from decklog.stores.memory.text import signature, words_of
 
 
 class ProposalKind(StrEnum):
-    """From what a lesson is proposed."""
+    """What a lesson is proposed from."""
 
     CHECK = "check"
     ATTEMPT = "attempt"
@@ -30,7 +30,7 @@ ProposalKindLike = ProposalKind | Literal["check", "attempt", "blocker", "fix", 
 
 
 class ProposalState(StrEnum):
-    """What became of it: `gathering` has too little proof to be shown, and `known` shows what a lesson states already."""
+    """State of a proposal: `gathering` has too little evidence to show, and `known` matches an existing lesson."""
 
     GATHERING = "gathering"
     OPEN = "open"
@@ -43,7 +43,7 @@ ProposalStateLike = ProposalState | Literal["gathering", "open", "known", "accep
 
 
 class ShownBy(StrEnum):
-    """What shows that a lesson is true, each time it was seen."""
+    """Kinds of evidence for a lesson."""
 
     SIGNED = "signed"
     RED_THEN_GREEN = "red-then-green"
@@ -55,7 +55,7 @@ class ShownBy(StrEnum):
     SAID = "said"
 
 
-# How sure one sighting makes a lesson, by what shows it. What an agent alone said is not enough to be proposed.
+# The confidence that one sighting gives, by kind of evidence. An agent's statement alone is not enough.
 _WORTH = {
     ShownBy.SIGNED: (80, "the manager signed it"),
     ShownBy.RED_THEN_GREEN: (70, "the same check was red, then green"),
@@ -68,13 +68,13 @@ _WORTH = {
 }
 _EACH_FURTHER, _SUREST = 20, 95
 ENOUGH = 50
-# What is seen more often than this is no surer.
+# More sightings than this do not raise the confidence.
 MOST_EVIDENCE = 20
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One time that something showed a lesson. `about` is what makes two of them the same."""
+    """One piece of evidence for a lesson. Two with the same `about` support the same lesson."""
 
     kind: ProposalKind
     topic: str
@@ -89,7 +89,7 @@ class Observation:
     task_id: str | None = None
 
     def evidence(self) -> dict[str, Any]:
-        """Tell it as one piece of the evidence of a proposal."""
+        """Return it as an item of a proposal's evidence."""
         stated = {"proof": self.proof.value, "refs": list(self.refs), "work": self.work, "by": self.by}
         return {name: value for name, value in stated.items() if value is not None}
 
@@ -122,48 +122,48 @@ class Proposal(Record):
 
     @property
     def refs(self) -> list[str]:
-        """The entries that show it, in the order in which they were seen."""
+        """The supporting entries, in order."""
         named: list[Any] = [ref for one in self.evidence for ref in one["refs"]]  # type: ignore[attr-defined]
         return list(dict.fromkeys(named))
 
 
 def confidence_of(evidence: Sequence[dict[str, Any]]) -> int:
-    """Return how sure some evidence makes a lesson: by its strongest piece, and by how often it was seen independently."""
+    """Return the confidence of some evidence: by its strongest item and the number of independent sightings."""
     return min(max(_WORTH[ShownBy(one["proof"])][0] for one in evidence) + _EACH_FURTHER * (_independent(evidence) - 1), _SUREST)
 
 
 def _independent(evidence: Sequence[dict[str, Any]]) -> int:
-    """Count what was seen independently: in other work or by others; of what workers only said, both must differ."""
+    """Count independent sightings: by different work or different authors. For mere statements both must differ."""
     works, sayers = {one["work"] for one in evidence}, {one.get("by") for one in evidence}
     is_only_said = all(one["proof"] == ShownBy.SAID for one in evidence)
     return min(len(works), len(sayers)) if is_only_said else max(len(works), len(sayers))
 
 
 def because(evidence: Sequence[dict[str, Any]]) -> str:
-    """Say in words why a lesson is as sure as it is."""
+    """Explain the confidence in words."""
     strongest = max(evidence, key=lambda one: _WORTH[ShownBy(one["proof"])][0])
     works = len({one["work"] for one in evidence})
     return _WORTH[ShownBy(strongest["proof"])][1] + (f"; seen in {works} pieces of work" if works > 1 else "")
 
 
 def is_computed(evidence: Sequence[dict[str, Any]]) -> bool:
-    """Return whether the proof needs nobody's word: a check was red and then green, and that in two pieces of work."""
+    """Return whether the evidence needs no statement: a check was red and then green in at least two work items."""
     return len({one["work"] for one in evidence if one["proof"] == ShownBy.RED_THEN_GREEN}) > 1
 
 
 _LONGEST = 400
 _MOST_LOOKED_AT = 50
-# Fewer words than these say nothing that anybody could follow.
+# A text with fewer different words is too short to follow.
 _LEAST_TOLD = 3
-# How bad a finding of a review is that keeps a change from passing.
+# Severities of review findings that block a change.
 _HELD_FOR = ("blocking", "significant")
 _ADVICE = re.compile(
     r"\b(always|never|do not|don['’]t|must|should|instead|rather than|prefer|avoid|make sure|stop|only|use|keep"
     r"|needs? to|ha(?:s|ve) to)\b",
     re.IGNORECASE,
 )
-# Of tasks, what ended badly or ended well after it had not; what is kept next to its entry is looked at too. Nothing here is
-# indexed by the table's name alone: so both engines read the entries between the positions.
+# Changes of tasks are relevant if they ended badly, or ended well after that. The expressions on the table name prevent
+# the use of an index, so both engines read the entries between the positions.
 _TELLING = f"""
 select {", ".join(f"e.{name}" for name in COLUMNS)}
   from entries e
@@ -177,7 +177,7 @@ select {", ".join(f"e.{name}" for name in COLUMNS)}
 
 
 class ProposalSources:
-    """Reads what happened for what shows a lesson."""
+    """Finds evidence for lessons in the journal."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -191,7 +191,7 @@ class ProposalSources:
         }
 
     def between(self, start: int, end: int) -> Iterator[Observation]:
-        """Yield what the entries after one position up to another show."""
+        """Yield the observations from the entries between two positions."""
         for row in self._db.rows(_TELLING, {"start": start, "end": end})[1]:
             entry = load(self._db, row)
             image: Any = entry.payload
@@ -200,13 +200,13 @@ class ProposalSources:
                 yield from (one for one in seen if one is not None)
 
     def _before(self, entry: Entry) -> dict[str, Any]:
-        """Return what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
+        """Return a record before an entry; empty if the entry is its first, or the earlier one is gone."""
         found = self._entries(str(entry.record_table), str(entry.record_id), "and e.seq < :seq", {"seq": entry.seq}, 1)
         before: Any = found[0].payload if found else None
         return before if isinstance(before, dict) else {}
 
     def _entries(self, table: str, record_id: str, also: str, bound: dict[str, Any], limit: int) -> list[Entry]:
-        """List entries of a record, the newest first."""
+        """List entries of a record, newest first."""
         _, rows = self._db.rows(
             f"""
             select {", ".join(f"e.{name}" for name in COLUMNS)}
@@ -219,10 +219,10 @@ class ProposalSources:
         )
         return load_all(self._db, rows)
 
-    # What checks saw
+    # Checks
 
     def _of_verdict(self, entry: Entry, verdict: dict[str, Any], _before: dict[str, Any]) -> Observation | None:
-        """Return what was red in the same piece of work before a check was green."""
+        """Return the failure that a passing check had earlier in the same work item."""
         if verdict["outcome"] != "pass" or (work := self._work_of(verdict.get("task_id"))) is None:
             return None
         red = self._red_before(verdict, work)
@@ -245,7 +245,7 @@ class ProposalSources:
         )
 
     def _red_before(self, verdict: dict[str, Any], work: str) -> tuple[str, str] | None:
-        """Find the last time that a check was red in a piece of work, and what it said first."""
+        """Find the last failure of a check in a work item, and its first finding."""
         _, rows = self._db.rows(
             f"""
             select v.id, v.task_id, v.findings from verdicts v
@@ -268,7 +268,7 @@ class ProposalSources:
         return None
 
     def _work_of(self, task_id: str | None) -> str | None:
-        """Name the piece of work that a task is part of: its rounds are tasks of their own."""
+        """Return the work item of a task: each of its rounds is a separate task."""
         row = None if task_id is None else self._db.one("select run_id, inputs from tasks where id = :id", {"id": task_id})
         if row is None:
             return None
@@ -276,10 +276,10 @@ class ProposalSources:
         piece = inputs.get("piece") if isinstance(inputs, dict) else None
         return f"{row[0]}/{piece}" if piece else task_id
 
-    # What the gate said
+    # The review gate
 
     def _of_review(self, entry: Entry, review: dict[str, Any], _before: dict[str, Any]) -> Iterator[Observation]:
-        """Yield what the gate turned a change down for before it let the same work pass."""
+        """Yield the findings for which the review gate rejected a change before the same work passed."""
         held = self._held_before(review) if review["verdict"] == "pass" else None
         if held is None:
             return
@@ -293,7 +293,7 @@ class ProposalSources:
                 f"{finding['kind']}: {signature(text)}",
                 f"The review turns this down ({finding['kind']}): {_line(text)}"
                 + (f". What mends it: {_line(remedy)}" if remedy else ""),
-                # That a model states nothing of it any more is less than a rule that does not.
+                # A finding that a model no longer reports is weaker evidence than a rule that no longer matches.
                 ShownBy.RED_THEN_GREEN if finding["pass"] in computed else ShownBy.CHECKED,
                 (*(one.id for one in first), entry.id),
                 work,
@@ -303,7 +303,7 @@ class ProposalSources:
             )
 
     def _held_before(self, review: dict[str, Any]) -> tuple[str, str, list[dict[str, Any]], set[int]] | None:
-        """Find when the gate last turned the same work down: its id, the work, what was found, and which no model said."""
+        """Find the last rejection of the same work: its id, the work, the findings, and which are not from a model."""
         _, rows = self._db.rows(
             f"""
             select r.id, r.task_id, r.passes, r.findings from reviews r
@@ -313,7 +313,7 @@ class ProposalSources:
             """,
             {"base": review["base"], "at": review["created_at"], "tree": review["tree"]},
         )
-        # A change that belongs to no task is known by the commit that it begins at.
+        # A change without a task is identified by its base commit.
         work = self._work_of(review.get("task_id")) or review["base"]
         for review_id, task_id, passes, findings in rows:
             stated = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
@@ -321,7 +321,7 @@ class ProposalSources:
                 return review_id, work, stated, {one["pass"] for one in from_json(passes) if not one["by"]}
         return None
 
-    # What attempts showed
+    # Attempts
 
     def _of_task(self, entry: Entry, task: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         if before.get("state") != "running":
@@ -337,7 +337,7 @@ class ProposalSources:
         )
 
     def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Observation | None:
-        """Return what got a task done that had failed before, where the one that did it said what."""
+        """Return how a task was done that had failed before, if its worker described it."""
         also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
         last: Any = failed[0].payload if failed else {}
@@ -383,7 +383,7 @@ class ProposalSources:
             task["id"],
         )
 
-    # What people said
+    # Statements of people
 
     def _of_approval(self, entry: Entry, asked: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         why = asked.get("rationale")
@@ -453,7 +453,7 @@ class ProposalSources:
         )
 
     def _whose(self, is_recognised: bool) -> ShownBy:
-        """Return what somebody's word is worth: where a manager is bound, that of others is one more claim."""
+        """Return the weight of somebody's statement: if an owner is registered, others count as mere statements."""
         if is_recognised:
             return ShownBy.RECOGNISED
         return ShownBy.SAID if self._db.one("select id from trust_contract", {}) else ShownBy.UNPROVEN
@@ -462,16 +462,16 @@ class ProposalSources:
 def _alone(
     read: Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None],
 ) -> Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]:
-    """Make what shows one lesson at most give a list, as what shows several does."""
+    """Wrap a reader of one observation, so that it returns a list."""
     return lambda entry, image, before: [read(entry, image, before)]
 
 
 def _is_telling(text: str | None) -> TypeGuard[str]:
-    """Return whether a text states enough to be followed."""
+    """Return whether a text has enough words to follow."""
     return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
 
 
 def _line(text: str) -> str:
-    """Return a text as one line of bounded length, without the stop at its end."""
+    """Return a text as one line of limited length, without its final period."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -28,9 +28,9 @@ from decklog.stores.memory.text import signature
 from decklog.stores.memory.upkeep import LessonUpkeep
 
 MARKS = "proposal_marks"
-# This many entries are looked through in one transaction.
+# The number of entries per transaction.
 _BATCH = 2000
-# Accepts lessons with a computed proof.
+# The actor that accepts lessons with computed evidence.
 BY_PROOF = "proof"
 _SAYS_THE_SAME = 0.8
 _COMPARED = 200
@@ -45,14 +45,14 @@ select s.name, s.no, case when at.hash = m.hash then m.seq else 0 end as mark, {
 
 
 class LessonProposals(LessonUpkeep):
-    """Proposes lessons that what happened speaks for, and takes them up."""
+    """Proposes lessons from the journal, and accepts them."""
 
     @writes_in_steps
     def propose(self, run_id: str | None = None) -> list[Proposal]:
-        """Look through what happened since the last time, in a run or in all, for lessons; give those that are new or surer.
+        """Search new entries of one run or all for lessons; return proposals that are new or more certain.
 
-        They come from checks that were red and then green, attempts that failed and then succeeded, blockers that came again,
-        fixes that a test holds, reviews that turned something down, and what people wrote. What one agent alone said is none.
+        Evidence is from checks that were red and then green, attempts that failed and then succeeded, repeated blockers, fixes
+        with a regression test, rejecting reviews, and statements of people. A statement of one agent alone is no evidence.
         """
         if self._db.read_only or self._db.is_reading:
             return []
@@ -88,7 +88,7 @@ class LessonProposals(LessonUpkeep):
         by: str | None = None,
         reason: str | None = None,
     ) -> Lesson:
-        """Take up a proposed lesson, in its own words or in those of BODY; the entries that show it are its evidence."""
+        """Accept a proposed lesson, with its text or with BODY; its entries become the evidence."""
         self._alone()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.ACCEPTED and proposal.lesson_id is not None:
@@ -99,7 +99,7 @@ class LessonProposals(LessonUpkeep):
 
     @writes
     def dismiss(self, proposal_id: str, *, by: str | None = None, reason: str | None = None) -> Proposal:
-        """Turn a proposed lesson down: it is not proposed again, however often it is seen."""
+        """Dismiss a proposed lesson; it is not proposed again."""
         self._alone()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.DISMISSED:
@@ -113,16 +113,16 @@ class LessonProposals(LessonUpkeep):
             )
         return self._decide_proposal(proposal, ProposalState.DISMISSED, by, reason, None)
 
-    # Looking through what happened
+    # Searching the journal
 
     def _behind(self, run_id: str | None) -> list[tuple[str, int, int, int]]:
-        """List the streams that have entries after their mark: name, number, mark and newest entry."""
+        """List the streams with entries after their mark: name, number, mark and newest entry."""
         some, bound = (" and s.name in (:run_id, '@desk')", {"run_id": run_id}) if run_id is not None else ("", {})
         _, rows = self._db.rows(f"select * from ({_BEHIND}{some}) b where b.newest > b.mark order by b.no", bound)
         return [(name, number, mark, newest) for name, number, mark, newest in rows]
 
     def _step(self, run_id: str | None) -> list[Proposal]:
-        """Look through this many entries, of however many streams."""
+        """Search one batch of entries, from any number of streams."""
         from decklog.stores.memory.proposals import ProposalSources
 
         self._alone()
@@ -149,7 +149,7 @@ class LessonProposals(LessonUpkeep):
         )
 
     def _take_in(self, seen: Observation) -> Proposal | None:
-        """Add what was seen to the proposal that it shows, or make one of it; None where that was known."""
+        """Add an observation to its proposal, or create one. Return None if it was known."""
         known = self._proposed(seen)
         if known is None:
             proposal = self._add_proposal(seen)
@@ -206,7 +206,7 @@ class LessonProposals(LessonUpkeep):
         )
 
     def _known_lesson(self, seen: Observation) -> Lesson | None:
-        """Find the lesson that states this already, whether it holds or was put aside."""
+        """Find the lesson that states this already, active or not."""
         body, _ = self._db.values.text("body", seen.body)
         if (same := self._same(seen.topic, None, body)) is not None:
             return same
@@ -234,10 +234,10 @@ class LessonProposals(LessonUpkeep):
             was=known.state,
         )
 
-    # Taking up
+    # Accepting
 
     def _learn(self, proposal: Proposal, body: str, topic: str) -> Lesson:
-        """Learn what a proposal states, with the entries that show it."""
+        """Learn the lesson of a proposal, with its supporting entries."""
         payload = proposal.payload if topic == proposal.topic else {}
         return self.remember(
             topic,
@@ -253,7 +253,7 @@ class LessonProposals(LessonUpkeep):
         )
 
     def _confirm(self, lesson: Lesson, seen: Observation) -> None:
-        """Count a lesson as seen once more; one that was put aside stays so."""
+        """Count a lesson as seen again; an inactive one stays inactive."""
         given = {
             "body": lesson.body,
             "payload": {},
@@ -281,10 +281,10 @@ class LessonProposals(LessonUpkeep):
             was=proposal.state,
         )
 
-    # What is derived
+    # Derived tables
 
     def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name marks that stand at no entry of the journal, and what is wrong with the lessons."""
+        """Yield marks without an entry in the journal, and the problems of lessons."""
         yield from super().audit(record_classes)
         strange = f"""
             select m.stream from {MARKS} m
@@ -298,12 +298,12 @@ class LessonProposals(LessonUpkeep):
 
     def _derive_anew(self) -> None:
         super()._derive_anew()
-        # What was seen before is known by its entries, so that nothing is proposed twice.
+        # Known observations are recognized by their entries, so nothing is proposed twice.
         self._db.count(f"delete from {MARKS}", {})
 
 
 def _subject(seen: Observation) -> str:
-    """Name what an observation is about, so that it is known again."""
+    """Return the key of an observation's subject."""
     about = signature(seen.about).casefold() if seen.topic == "failure_patterns" else " ".join(similarity.essence_of(seen.about))
     return f"{seen.kind}:{sha256(about.encode(errors='surrogatepass')).hexdigest()[:32]}"
 

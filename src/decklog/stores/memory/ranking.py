@@ -1,4 +1,4 @@
-"""Ranking: which of the lessons that match a question deserve to be returned, and why."""
+"""Ranking of lessons that match a question, with the reasons."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_part, says_nothing
 from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words_of
 
-# What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
+# The weight of a stop word that a found lesson has too: a tenth of a rare word.
 LITTLE = 0.6
-# A lesson that reaches less of what the question's words could reach is not returned. One in fifty right answers
-# to paraphrased questions is below it; most unrelated questions find nothing above it.
+# Minimum share of the question's possible score. 2 % of the right answers to paraphrased questions are below it;
+# most unrelated questions find nothing above it.
 FLOOR = 0.05
-# Where the meaning is known too, so much of the words is enough alone; of less, words and meaning must say enough together.
+# With embeddings, this share of words is sufficient alone; below it words and meaning are added.
 CLEAR = 0.2
-# The floor compares with this many words of a question, the weightiest: no lesson has most of the words of a pasted error.
+# The floor considers this number of the heaviest words: no lesson has most of the words of a pasted error.
 FLOOR_TERMS = 8
-# A question that is a whole document is searched by its beginning.
+# A long question is searched by its first terms.
 _MOST_TERMS = 200
-# In so much of it there are as many terms as are asked for, unless it states the same again and again.
+# Enough characters for that number of terms, unless the text repeats itself.
 _MOST_CHARACTERS = 20_000
-# In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
+# In a smaller memory the rarity of words is unknown: a word in most of a few lessons would seem worthless.
 _SMALL = 50
-# Two lessons that share this much of their words are one saying, for the caller.
+# Two lessons that share this part of their words count as the same for the caller.
 NEARLY_EQUAL = 0.8
-# What is left of the match of a lesson that what it holds for has changed for, and of one that states nothing to follow.
+# Factors for the match of an outdated lesson, and of one without advice.
 _OUTDATED, _SAYS_NOTHING = 0.5, 0.5
-# How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
+# How far a lesson's record may lower a perfect match, in total.
 RECORD_SHARE = 0.35
 # How that share is split.
 WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
@@ -39,7 +39,7 @@ COVER, COVER_SQUARED = 3.0, 40.0
 
 
 class RankingQuestion:
-    """What is requested, in the forms that the signals look at."""
+    """A question in the forms that the signals need."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.now = now
@@ -59,9 +59,9 @@ def covered(
     *,
     terms: int = _MOST_TERMS,
 ) -> dict[str, float]:
-    """Put scores in relation to the most that the question's weightiest words could reach, which is 1.
+    """Scale scores by the maximum that the question's heaviest words could reach, which is 1.
 
-    So one weak word of many that are shared states little, and a question whose words nobody knows is covered by nothing.
+    So one weak common word counts little, and a question with unknown words only is not covered by anything.
     """
     heaviest = sorted((weights[term] for term in question.terms), reverse=True)[:terms]
     most = sum(heaviest) * (K1 + 1) + LITTLE * min(len(question.little_words), terms)
@@ -73,7 +73,7 @@ def covered(
 
 
 class Ranked:
-    """A lesson with its score, and the signals that made it."""
+    """A lesson with its score and signals."""
 
     __slots__ = ("_parts", "_record", "lesson", "score")
 
@@ -87,20 +87,20 @@ class Ranked:
 
     @property
     def signals(self) -> dict[str, float]:
-        """What speaks for the lesson, each from 0 to 1: its words, its meaning if that is known, and its record."""
+        """The signals from 0 to 1: words, meaning if known, and the lesson's record."""
         lesson_id = self.lesson.id
         behind = {name: part[lesson_id] for name, part in self._parts.items() if lesson_id in part}
         return {"text": 0.0, **behind, **self._record}
 
     def told_at(self, score: float) -> "Ranked":
-        """Return the lesson the place of another one."""
+        """Return the lesson with another score."""
         return Ranked(self.lesson, score, self._parts, self._record)
 
 
 def fused(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
-    """Add what words and meaning say of lessons, in relation to the best, which is 1.
+    """Add the scores of words and meaning, scaled so that the best is 1.
 
-    `above` states by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
+    `above` is by how many standard deviations a lesson is more similar than the average; 0 without a vector.
     """
     scores = {lesson.id: _added(match.get(lesson.id, 0.0), above.get(lesson.id, 0.0)) for lesson in lessons}
     best = max(scores.values(), default=0.0)
@@ -112,7 +112,7 @@ def _added(cover: float, above: float) -> float:
 
 
 class Ranking:
-    """Lessons by how well they match and by their record, which can only lower a match; `parts` are the signals of the match."""
+    """Ranks lessons by match and record. The record can only lower a match; `parts` are the signals of the match."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Ranking:
         self._known: dict[str, Ranked] = {}
 
     def of(self, lesson: Lesson) -> Ranked:
-        """Score a lesson."""
+        """Return the score of a lesson."""
         found = self._known.get(lesson.id)
         if found is None:
             record = _record(lesson, self.question)
@@ -138,18 +138,18 @@ class Ranking:
         return found
 
     def best_first(self) -> list[Ranked]:
-        """Return the lessons in their order; among equals, by their ids."""
+        """Return the lessons by score; equal ones by id."""
         return sorted(map(self.of, self.lessons), key=lambda one: (-one.score, one.lesson.id))
 
 
 def _doubt(lesson: Lesson) -> float:
-    """Return how much is left of the match of a lesson that did more harm than good, is outdated, or states nothing."""
+    """Return the factor for a lesson that was more harmful than useful, is outdated, or has no advice."""
     harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
     return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
 
 
 def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
-    """Return what speaks for a lesson besides its words, each from 0 to 1."""
+    """Return the signals of a lesson's record, from 0 to 1."""
     return {
         "usefulness": lesson.usefulness(),
         "confidence": lesson.confidence / 100,
@@ -159,18 +159,18 @@ def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Least:
-    """What a lesson must have of a question to be returned."""
+    """The minimum match for a lesson to be returned."""
 
-    # Of its words, where nothing is known of its meaning; and the share at which words are enough regardless of meaning.
+    # The share of words without known meaning, and the share at which words are sufficient alone.
     words: float
     clear: float
-    # Of its words and its meaning together.
+    # The sum of words and meaning.
     together: float | None = None
-    # Of either of them, as the caller asked.
+    # The minimum of either, as the caller set it.
     wanted: float | None = None
 
     def met_by(self, signals: Mapping[str, float]) -> bool:
-        """Return whether a lesson has so much."""
+        """Return whether the signals are sufficient."""
         words, meaning = signals["text"], signals.get("meaning")
         if self.wanted is not None:
             return max(words, meaning or 0.0) >= self.wanted
@@ -180,12 +180,12 @@ class Least:
 
 
 def least(lessons: int, *, together: float | None, wanted: float | None) -> Least:
-    """Return what a lesson must have in a memory of this many; `together` is what it must have of words and meaning."""
+    """Return the minimum match in a memory of this size. `together` is the minimum sum of words and meaning."""
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
 class RankedLessons:
-    """The ranked lessons that are returned: the best that fit, each once."""
+    """The lessons to return: the best that fit the limits, without repetitions."""
 
     def __init__(self, ranking: Ranking, enough: Least) -> None:
         self._ranking = ranking
@@ -193,7 +193,7 @@ class RankedLessons:
         self._contents = [(lesson, content_of(lesson.body)) for lesson in ranking.lessons]
 
     def within(self, budget_tokens: int | None, limit: int) -> list[Ranked]:
-        """Take the best that fit; one that is too long, or states again what was taken, makes way for the next."""
+        """Select the best that fit. A lesson that is too long or repeats a selected one is skipped."""
         taken: list[Ranked] = []
         left = budget_tokens
         for one in self._fitting():
@@ -207,7 +207,7 @@ class RankedLessons:
         return taken
 
     def _fitting(self) -> Iterator[Ranked]:
-        """Leave out what shares too little with the question: that nothing fits is an answer too. Tell wholes for their parts."""
+        """Yield the lessons with a sufficient match. A part is replaced by the lesson that contains it."""
         shown: set[str] = set()
         for one in self._ranking.best_first():
             if self._enough.met_by(one.signals):
@@ -217,13 +217,13 @@ class RankedLessons:
                 shown.add(whole.lesson.id)
 
     def _whole(self, one: Ranked) -> Ranked:
-        """Return the surest lesson that one quotes a part of: it covers the part and more."""
+        """Return the most reliable lesson that contains this one."""
         part, content = one.lesson, content_of(one.lesson.body)
         asked = content & self._ranking.question.content
         wholes = [
             self._ranking.of(other)
             for other, said in self._contents
-            # To look what two share is far quicker than to look for a quotation, and enough for nearly all.
+            # Comparing word sets is much faster than searching for a quotation, and rules out nearly all.
             if asked <= said
             and len(content & said) >= LEAST_IN_COMMON
             and other.confidence >= part.confidence
@@ -236,7 +236,7 @@ class RankedLessons:
 
 
 def _surest(whole: Ranked) -> tuple[int, int, float, str]:
-    """Order wholes: the surest first, then the one that states most, then the best."""
+    """Return the sort key: confidence, then length, then score, all descending."""
     lesson = whole.lesson
     return -lesson.confidence, -len(content_of(lesson.body)), -whole.score, lesson.id
 
@@ -244,7 +244,7 @@ def _surest(whole: Ranked) -> tuple[int, int, float, str]:
 def _says_again(lesson: Lesson, taken: list[Lesson]) -> bool:
     """Return whether a lesson repeats others in nearly the same words.
 
-    One that states otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
+    A contradicting lesson is no repetition. A lesson that contradicts two contradicting ones is: such lessons differ in a number.
     """
     near = [other for other in taken if _are_nearly_equal(lesson, other)]
     return len(near) > 1 or any(contradiction(lesson.body, other.body) is None for other in near)
@@ -256,12 +256,12 @@ def _are_nearly_equal(lesson: Lesson, other: Lesson) -> bool:
 
 
 def tokens_of(text: str) -> int:
-    """Estimate a text's tokens: a quarter of its bytes, rounded up. Code comes out a little low, plain prose a little high."""
+    """Estimate the tokens of a text as a quarter of its bytes, rounded up. This is a little low for code and high for prose."""
     return -(-len(text.encode()) // 4)
 
 
 def hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, object]], contradicted_by: list[str]) -> Hit:
-    """Return a lesson with its reasons and the evidence for and against it."""
+    """Build a hit with its reasons and the evidence for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
         id=lesson.id,

@@ -1,4 +1,4 @@
-"""Scopes: what a lesson holds for. Versions of things, paths, and the commit at which it was seen to hold.
+"""Scopes of lessons: versions, paths, and the commit at which a lesson was valid.
 
 {"versions": {"python": ">=3.11,<3.13"}, "paths": ["src/parser"], "commit": "4f2a91c"}
 """
@@ -16,7 +16,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 def check(scope: Mapping[str, Any]) -> None:
-    """Refuse what is not a scope."""
+    """Raise Invalid for an invalid scope."""
     if unknown := sorted(scope.keys() - set(_PARTS)):
         raise Invalid(f"a scope has no {', '.join(unknown)}; it has versions, paths and commit", field="scope", unknown=unknown)
     versions, paths, commit = scope.get("versions", {}), scope.get("paths", []), scope.get("commit")
@@ -31,7 +31,7 @@ def check(scope: Mapping[str, Any]) -> None:
 
 
 def versions_of(given: Iterable[str]) -> dict[str, str]:
-    """Read versions that are given as NAME=VERSION."""
+    """Parse versions given as NAME=VERSION."""
     found = {}
     for text in given:
         parts = _VERSION.fullmatch(text)
@@ -42,7 +42,7 @@ def versions_of(given: Iterable[str]) -> dict[str, str]:
 
 
 def fits(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str]) -> bool:
-    """Return whether what has a scope holds where these versions are used and these paths are touched; unsaid, it does."""
+    """Return whether a scope fits these versions and paths. Missing parts always fit."""
     wanted = scope.get("versions", {})
     if any(name in versions and not _within(versions[name], bounds) for name, bounds in wanted.items()):
         return False
@@ -51,7 +51,7 @@ def fits(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[
 
 
 def changed(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str], commit: str | None) -> str | None:
-    """Name what changed of that for which a lesson holds; None where nothing did."""
+    """Return what changed in a scope; None if nothing did."""
     for name, bounds in scope.get("versions", {}).items():
         if name in versions and not _within(versions[name], bounds):
             return f"{name} {versions[name]} is not {bounds}"
@@ -66,7 +66,7 @@ def changed(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequen
 
 
 def _meet(place: str, path: str) -> bool:
-    """Return whether one path is the other, or lies in it."""
+    """Return whether the paths are equal, or one contains the other."""
     one, other = (f"{part.strip('/').removeprefix('./')}/" for part in (place, path))
     return one.startswith(other) or other.startswith(one)
 

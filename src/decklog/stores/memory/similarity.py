@@ -1,8 +1,8 @@
-"""Telling whether two lessons say the same thing, or the opposite.
+"""Similarity of lessons: whether two texts state the same, or contradict each other.
 
-Two texts say the same when their words are the same ones in the same order, but for their forms, for words that say nothing, and
-for a clause that is first in one and last in the other. Any other difference keeps them apart: `before` is not `after`, 5432
-is not 5433, and `lock a before b` is not `lock b before a`.
+Two texts are alike if they have the same words in the same order, apart from inflections, empty words, and a clause that is
+first in one and last in the other. Any other difference separates them: `before` and `after`, 5432 and 5433, or `lock a
+before b` and `lock b before a`.
 """
 
 import re
@@ -35,9 +35,9 @@ PAIRS = tuple((one, other) for one, _, other in (pair.partition("/") for pair in
 NEGATIONS = frozenset(
     ("avoid", "except", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "unless", "without"),
 )
-# What turns a word round that begins with it.
+# Prefixes that negate a word.
 PREFIXES = ("un", "in", "non", "dis", "de", "im", "ir", "a", "mis")
-# What thanks and praise are made of, what reports of success have besides, and what neither of them states.
+# Words of thanks and praise, of reports of success, and of advice, which neither has.
 COURTESIES = frozenset(
     (
         *("thanks", "thank", "great", "nice", "awesome", "excellent", "perfect", "congratulations", "welcome", "well"),
@@ -57,22 +57,22 @@ ADVICE = frozenset(
 
 Words = tuple[str, ...]
 
-# Texts that share less than this of their words are about different things; the opposite of what one states is nearer to it.
+# Texts with a smaller share of common words are about different things. Contradicting texts have more in common.
 NEAR = 0.5
-# A text that is near lacks at most this share of the terms.
+# A similar text lacks at most this share of the terms.
 _LACKING = 0.34
-# A text is a part of another where this many of its words in a row, and this share of them, are the other's, and few are not.
+# Limits for quotations: a number of consecutive words, their share, and the number of other words.
 LEAST_IN_COMMON, _LEAST_QUOTED, _QUOTED, _MOST_AROUND = 2, 4, 0.4, 6
 _LEAST_MORE = 2
-# Praise with no more words than these besides is no lesson.
+# Praise with at most this number of other words is no lesson.
 _MOST_BESIDES = 3
-# A lesson may differ from another in one place of up to this many words, and still be about the same thing.
+# Two lessons about the same thing may differ in one place of up to this number of words.
 _WIDEST = 3
 _LEAST_SHARED = 3
-# A word of more letters than these may be turned round by what is put before it.
+# Only longer words may be negated by a prefix.
 _SHORTEST_TURNED = 3
 
-# Each with parts of which a text has one where the phrase is in it: to look for these takes a tenth of the time.
+# Each phrase with fixed parts to search first, which takes a tenth of the time.
 _PHRASES = tuple(
     (parts, re.compile(pattern), plain)
     for parts, pattern, plain in (
@@ -168,7 +168,7 @@ _SAME = {
     "lost": "lose",
     "held": "hold",
 }
-# What a clause begins with that may as well stand first as last.
+# First words of a clause that may be moved from the end to the beginning.
 _CLAUSES = frozenset(
     (
         *("after", "at", "because", "before", "during", "for", "from", "in", "inside", "on", "to", "under", "until", "unless"),
@@ -180,15 +180,15 @@ _CODE = re.compile(r"[_/\\.:#]|\d")
 
 @lru_cache(2048)
 def fingerprint(text: str) -> str:
-    """Digest a text so that case, blanks and the punctuation around its words make no difference."""
+    """Return a digest of a text that ignores case, whitespace and punctuation around words."""
     plain = [chunk.strip(_EDGES).casefold() for chunk in text.split()]
     return sha256(" ".join(chunk for chunk in plain if chunk).encode()).hexdigest()
 
 
-# A lesson that is written is compared with a few dozen others, and these with many.
+# Cached, because each new lesson is compared with a few dozen others.
 @lru_cache(2048)
 def _essence(text: str) -> "tuple[Words, Words]":
-    """List the words of a text that tell it from others: each in its plain form and spelling, and each as it is said."""
+    """Return the significant words of a text: normalized, and as written."""
     plain = text.casefold()
     for parts, pattern, replacement in _PHRASES:
         for part in parts:
@@ -201,7 +201,7 @@ def _essence(text: str) -> "tuple[Words, Words]":
 
 
 def essence_of(text: str) -> Words:
-    """List the words of a text that tell it from others, each in its plain form and spelling."""
+    """Return the significant words of a text, normalized."""
     return _essence(text)[0]
 
 
@@ -214,19 +214,19 @@ def _plain_form(word: str) -> str:
         if len(word) > 5 and word.endswith(british):
             word = word.removesuffix(british) + american
     form = inflection_of(word)
-    # What loses its ending may lose its last letter with it: `escaped`, and so `escape`, is `escap`.
+    # A word may lose its last letter with its ending: `escaped` and `escape` become `escap`.
     form = _SAME.get(form, form)
     return form.removesuffix("e") if len(form) > 4 else form
 
 
 @lru_cache(4096)
 def content_of(text: str) -> frozenset[str]:
-    """Collect the words of a text that carry content, each in its plain form."""
+    """Return the normalized content words of a text."""
     return frozenset(word for word in essence_of(text) if word not in STOP_WORDS)
 
 
 def says_nothing(text: str) -> bool:
-    """Return whether a text is thanks, praise or a report of success, and next to nothing besides."""
+    """Return whether a text is only thanks, praise or a report of success."""
     words = essence_of(text)
     if _forms(COURTESIES).isdisjoint(words) or not _forms(ADVICE).isdisjoint(words):
         return False
@@ -240,14 +240,14 @@ def _forms(words: frozenset[str]) -> frozenset[str]:
 
 
 def is_part(one: str, other: str) -> bool:
-    """Return whether a text quotes another, which states more: words of it in a row, and these are a good part of the first."""
+    """Return whether a text mostly quotes a part of another, longer text."""
     part, whole = essence_of(one), essence_of(other)
     shared = content_of(one) & content_of(other)
-    # Who states hardly more than the part is no whole; and with one word in common, nothing is quoted.
+    # A whole must be longer than the part, and one common word is no quotation.
     if len(shared) < LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
         return False
     least = max(_LEAST_QUOTED, _QUOTED * len(part), len(part) - _MOST_AROUND)
-    # What is quoted is in both, in any order: to count that is far quicker than to look for a row, and enough for most.
+    # Counting common words is much faster than searching for a sequence, and rules out most texts.
     return sum(map(frozenset(whole).__contains__, part)) >= least and _longest_run(part, whole) >= least
 
 
@@ -258,12 +258,12 @@ def _longest_run(one: Words, other: Words) -> int:
 
 
 def essence_digest(text: str) -> str:
-    """Digest the words of a text's essence, in any order: texts that are alike have the same."""
+    """Return a digest of the significant words in any order. Texts that are alike have the same digest."""
     return sha256(" ".join(sorted(essence_of(text))).encode()).hexdigest()
 
 
 def alike(one: str, other: str) -> bool:
-    """Return whether two texts say the same."""
+    """Return whether two texts state the same."""
     if fingerprint(one) == fingerprint(other):
         return True
     left, right = essence_of(one), essence_of(other)
@@ -273,7 +273,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def _turned(one: Words, other: Words) -> bool:
-    """Return whether a clause that is anywhere in one text begins the other, and nothing else differs."""
+    """Return whether the texts differ only by a clause that was moved to the beginning."""
     if other[0] not in _clause_forms() or Counter(one) != Counter(other):
         return False
     places = [place for place, word in enumerate(one) if place and word == other[0]]
@@ -292,7 +292,7 @@ def _negation_forms() -> frozenset[str]:
 
 @lru_cache(1)
 def _contraries() -> dict[str, set[str]]:
-    """Return the words that say the opposite of each."""
+    """Return the opposites of each word."""
     found: dict[str, set[str]] = {}
     for pair in PAIRS:
         one, other = map(_plain_form, pair)
@@ -302,10 +302,10 @@ def _contraries() -> dict[str, set[str]]:
 
 
 def contradiction(one: str, other: str) -> str | None:
-    """Name the words in which two otherwise equal texts contradict each other; None if they don't."""
+    """Return the words in which two otherwise equal texts contradict each other; None if they don't."""
     left, right = essence_of(one), essence_of(other)
     is_reordered = len(left) == len(right) and Counter(left) == Counter(right)
-    # Most texts that share words are distinguished by this alone.
+    # This fast test is enough for most texts with common words.
     if not left or not right or not (is_reordered or _may_contradict(left, right)) or alike(one, other):
         return None
     if is_reordered:
@@ -321,9 +321,9 @@ def contradiction(one: str, other: str) -> str | None:
 
 
 def _may_contradict(left: Words, right: Words) -> bool:
-    """Return whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
+    """Return whether two texts may contradict each other. It is a fast test that rules out most pairs."""
     ends = _shared_ends(left, right)
-    # No more words than these can be shared in the same order, and a single place that differs leaves them at the ends.
+    # An upper bound of the words in common order. A single different place leaves them at both ends.
     if ends < _LEAST_SHARED and (Counter(left) & Counter(right)).total() < _least_shared(left, right):
         return False
     if not (_negation_forms().isdisjoint(left) and _negation_forms().isdisjoint(right)):
@@ -334,20 +334,20 @@ def _may_contradict(left: Words, right: Words) -> bool:
 
 
 def _least_shared(left: Words, right: Words) -> float:
-    """Return how many words two texts share that are about the same thing."""
+    """Return the minimum number of common words of two texts about the same thing."""
     return NEAR * (len(left) + len(right)) / 2
 
 
 @lru_cache(4096)
 def _opposites(words: "Words") -> frozenset[str]:
-    """Collect what states the opposite of any of these words."""
+    """Return the opposites of all words."""
     return frozenset(chain.from_iterable(map(_opposites_of, words)))
 
 
-# As for words' forms: a project has a few thousand words, and the same ones come again and again.
+# Cached, because a project has only a few thousand different words.
 @lru_cache(16_384)
 def _opposites_of(word: str) -> "Words":
-    """List what states the opposite of a word: by the list, or as what the word turns round by its beginning."""
+    """Return the opposites of a word: from the list, or the word without its negating prefix."""
     turned = (word[len(start) :] for start in PREFIXES if _turns(start, word)) if word.startswith(PREFIXES) else ()
     return (*_contraries().get(word, ()), *turned)
 
@@ -357,7 +357,7 @@ def _turns(start: str, word: str) -> bool:
 
 
 def _shared_ends(left: Words, right: Words) -> int:
-    """Count the words that two texts begin with and end with, each word once."""
+    """Count the common words at the beginning and the end, without overlap."""
     shortest = min(len(left), len(right))
     first = next((place for place in range(shortest) if left[place] != right[place]), shortest)
     left_over = shortest - first
@@ -366,7 +366,7 @@ def _shared_ends(left: Words, right: Words) -> int:
 
 
 def _compared(left: Words, right: Words) -> tuple[int, list[tuple[slice, slice]]]:
-    """Count the words that two texts share in the same order; list where each of them differs from the other."""
+    """Count the words that two texts share in the same order, and list the places where they differ."""
     from difflib import SequenceMatcher
 
     shared, slots = 0, []
@@ -389,10 +389,10 @@ def _are_contrary(one: str, other: str) -> bool:
 
 
 def _is_other(left: Words, ours: Words, theirs: Words, shared: int) -> bool:
-    """Return whether the one place where two texts differ states another thing of the same subject."""
+    """Return whether the only difference of two texts states another thing about the same subject."""
     if not ours or not theirs or len(ours) > _WIDEST or len(theirs) > _WIDEST or shared < min(_LEAST_SHARED, len(left) - 1):
         return False
-    # What is said of another file or test is another lesson: both may hold.
+    # Statements about different files or tests are different lessons, which may both be valid.
     return not (left[: len(ours)] == ours and any(map(_CODE.search, ours)) and any(map(_CODE.search, theirs)))
 
 
@@ -401,11 +401,11 @@ def _spelled(words: Words) -> str:
 
 
 def groups_of(text: str) -> list[list[str]]:
-    """Share a text's terms out so that what is near has all the terms of at least one group.
+    """Split a text's terms into groups, so that every similar text has all terms of at least one group.
 
-    A text that is near lacks at most a third of the terms, so with one group more than that, one group is whole: the index is
-    asked for a few conjunctions, which stays fast where asking for any of the terms would not. The longest terms are dealt out
-    first, so that each group has one: they are seldom common, and to ask how rare each one is takes longer than it saves.
+    A similar text lacks at most a third of the terms, so with one group more, one group is complete. The index then gets a few
+    conjunctions, which is much faster than a search for any of the terms. The longest terms, which are seldom common, are
+    distributed first. Looking up the frequency of each would take longer than it saves.
     """
     terms = sorted(set(terms_of(text)), key=lambda term: (-len(term), term))
     spare = max(int(len(terms) * _LACKING), 1) if len(terms) > 1 else 0
@@ -413,6 +413,6 @@ def groups_of(text: str) -> list[list[str]]:
 
 
 def nearness(one: str, other: str) -> float:
-    """Return which share of their words two texts have in common, in the same order."""
+    """Return the share of words that two texts have in common, in the same order."""
     left, right = essence_of(one), essence_of(other)
     return 2 * _compared(left, right)[0] / max(len(left) + len(right), 1)

@@ -1,4 +1,4 @@
-"""Strategies: insights that helped, project by project."""
+"""Strategies: insights that helped, by project."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -88,7 +88,7 @@ class Strategies(Store):
             raise Invalid("a strategy belongs to a project", field="project")
         if not insight.strip():
             raise Invalid("a strategy needs an insight", field="insight")
-        # Hashed as it will be stored: a secret that was in it is in no id either.
+        # Hash the redacted text, so that no id depends on a secret.
         clean, _ = self._db.values.text("insight", insight)
         recorded = self._change_all(
             Strategy,
@@ -219,5 +219,5 @@ class Strategies(Store):
 
 
 def strategy_id_of(project: str, topic: str, insight: str) -> str:
-    """Name a strategy by its project, its topic and what it states."""
+    """Return the id of a strategy from its project, topic and insight."""
     return f"{project}_{topic}_{sha256(insight.encode()).hexdigest()[:16]}"

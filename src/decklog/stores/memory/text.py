@@ -1,4 +1,4 @@
-"""Words of a text: stems by Porter's algorithm of 1980, index terms, and signatures of error messages."""
+"""Words of a text: Porter stems (1980), index terms, and signatures of error messages."""
 
 import re
 import unicodedata
@@ -26,10 +26,10 @@ _VOWELS = frozenset("aeiou")
 _PLAIN = re.compile(r"[a-z]{3,40}")
 
 
-# The words of a project are a few thousand, and the same ones come again and again.
+# Cached, because a project has only a few thousand different words.
 @lru_cache(16_384)
 def stem_of(word: str) -> str:
-    """Return the stem of a word in lower case; what is not made of the letters a to z is its own."""
+    """Return the stem of a word in lower case. A word with other characters than a to z is returned unchanged."""
     if not _PLAIN.fullmatch(word):
         return word
     word = _replaced(inflection_of(word), _SECOND, 1)
@@ -39,7 +39,7 @@ def stem_of(word: str) -> str:
 
 
 def inflection_of(word: str) -> str:
-    """Take plural and past off a word: `retries` and `retried` become one, `retrial` stays another."""
+    """Remove plural and past endings: `retries` and `retried` become equal, `retrial` stays different."""
     word = _without_past(_without_plural(word))
     return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
 
@@ -61,7 +61,7 @@ def _without_past(word: str) -> str:
 
 
 def _restored(stem: str) -> str:
-    """Mend what is left after `ed` or `ing`: `hop` of `hopp`, `file` of `fil`."""
+    """Restore a stem after removing `ed` or `ing`: `hopp` to `hop`, `fil` to `file`."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if _ends_doubled(stem):
@@ -70,7 +70,7 @@ def _restored(stem: str) -> str:
 
 
 def _replaced(word: str, endings: Sequence[tuple[str, str]], least: int) -> str:
-    """Replace the longest ending that a word has, where enough of the word is left without it."""
+    """Replace the longest matching ending, if enough of the word is left."""
     found = max((pair for pair in endings if word.endswith(pair[0])), key=lambda pair: len(pair[0]), default=None)
     if found is None:
         return word
@@ -95,7 +95,7 @@ def _is_consonant(word: str, place: int) -> bool:
 
 
 def _measure(stem: str) -> int:
-    """Count how often consonants follow vowels."""
+    """Count the vowel-consonant sequences (Porter's measure)."""
     kinds = [_is_consonant(stem, place) for place in range(len(stem))]
     return sum(1 for before, after in pairwise(kinds) if after and not before)
 
@@ -116,20 +116,20 @@ def _ends_short(stem: str) -> bool:
     return _is_consonant(stem, last) and not _is_consonant(stem, last - 1) and _is_consonant(stem, last - 2)
 
 
-# Names the way in which texts become terms: an index that was made in another way is made anew.
+# Version of the terms: an index with another version is rebuilt.
 SPELLING = "stems 2"
 
 _RUN = re.compile(r"[^\W_]+")
-# What is written together: a path, a module, an option, a version, a hyphenated word. It begins where its first part does, and no
-# part is looked at twice: a word of a megabyte would take hours otherwise.
+# Names with separators: a path, module, option, version or hyphenated word. Possessive quantifiers avoid backtracking,
+# which would take hours for a word of a megabyte.
 _NAME = re.compile(r"(?<![^\W_])[^\W_]++(?:(?:[._/:\\-]|::)[^\W_]++)++")
 # Parts of CamelCase, of an acronym before a word, and of letters next to digits.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NOT = re.compile(r"\b(ca|wo|\w+)n['’]t\b", re.IGNORECASE)
-# An index holds no longer ones, and nobody asks for them.
+# Longer names are not indexed.
 _LONGEST_NAME = 80
 
-# Words that turn advice round are not among them: `before`, `not`, `must` and the like are looked for.
+# Words that reverse advice are not stop words: `before`, `not`, `must` and similar.
 _STOP = """
 a about above again against all also am an and any are as at be because been being below between both but by ca can could did
 do does doing don done down each either else ever every few for from further get gets getting give given go goes going got had
@@ -144,7 +144,7 @@ STOP_WORDS = frozenset(_STOP.split())
 
 
 def words_of(text: str) -> list[str]:
-    """List the words that carry meaning, in lower case and in order; identifiers also come in their parts."""
+    """Return the significant words in lower case and in order, with the parts of identifiers."""
     found: list[str] = []
     for run in _RUN.findall(_spelled_out(text)):
         found += _spellings(run)
@@ -152,25 +152,25 @@ def words_of(text: str) -> list[str]:
 
 
 def _spelled_out(text: str) -> str:
-    """Write `doesn't` as `does not`."""
+    """Expand `doesn't` to `does not`."""
     return _NOT.sub(r"\1 not", text) if "'" in text or "’" in text else text
 
 
 def terms_of(text: str) -> list[str]:
-    """List what the index holds of a text: the stems of its words, and every name that is written together as one more."""
+    """Return the index terms of a text: the stems of its words, and each name with separators as one term."""
     plain = _without_accents(text)
     return [*(stem_of(word)[:_LONGEST_NAME] for word in words_of(plain)), *_names_of(plain)]
 
 
-# Cached: a lesson that many questions find has the same words each time.
+# Cached, because many questions find the same lessons.
 @lru_cache(2048)
 def little_words_of(text: str) -> frozenset[str]:
-    """Collect the words that the index leaves out: they say little, and yet `before` is not `after`."""
+    """Return the stop words of a text. They are not indexed, but `before` differs from `after`."""
     return STOP_WORDS.intersection(_RUN.findall(_spelled_out(text.lower())))
 
 
 def _names_of(text: str) -> Iterator[str]:
-    """Give names without what joins their parts, so that `SQLITE_BUSY` is found as such, and also by `sqlite-busy`."""
+    """Yield names without separators, so that `SQLITE_BUSY` is also found by `sqlite-busy`."""
     for name in _NAME.findall(text):
         if len(name) <= _LONGEST_NAME:
             yield _joined(name)
@@ -181,7 +181,7 @@ def _joined(name: str) -> str:
     parts: list[str] = _RUN.findall(name.lower())
     joined = parts[0]
     for part in parts[1:]:
-        # Version 3.11 is not number 311. The mark is a letter to both engines.
+        # Version 3.11 is not 311. Both engines treat this character as a letter.
         joined += ("·" if joined[-1].isdigit() and part[0].isdigit() else "") + part
     return joined
 
@@ -193,12 +193,12 @@ def _without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 
-# The words of a project's lessons are few thousand, and the same ones come again and again.
+# Cached, because a project has only a few thousand different words.
 @lru_cache(16_384)
 def _spellings(run: str) -> tuple[str, ...]:
-    """Return an identifier whole and in parts, without words that mean nothing: `ImportError` is also an import and an error."""
+    """Return an identifier and its parts without stop words: `ImportError` is also `import` and `error`."""
     whole, *parts = _whole_and_parts(run)
-    # A letter alone has a meaning (`f`-strings, `-x`), one cut off from a name has none.
+    # A single letter as a word has a meaning (`f`-strings, `-x`), but not as a part of a name.
     parts = [part for part in parts if len(part) > 1 or part.isdigit()]
     return tuple(word for word in (whole, *parts) if word not in STOP_WORDS)
 
@@ -216,7 +216,7 @@ def _whole_and_parts(run: str) -> Iterator[str]:
 LONGEST = 500
 _READ_AT_MOST = 8 * LONGEST
 
-# In this order, as the systems Decklog takes over from have it: their hashes must come out the same.
+# The order is that of the imported systems, because their hashes must match.
 _CLASSIC = (
     (re.compile(r"/[^\s]*/"), ".../"),
     (re.compile(r"[A-Za-z]:\\[^\s]*\\"), r"...\\"),
@@ -225,8 +225,8 @@ _CLASSIC = (
     (re.compile(r'"[^"]{1,50}"'), '"..."'),
 )
 
-# Decklog's own: what differs from one occurrence to the next goes, the names of errors and settings stay. From special to
-# general, since a UUID is also hexadecimal and a time is also digits.
+# Decklog's signatures remove what differs between occurrences and keep names of errors and settings. Special patterns come
+# first, since a UUID is also hexadecimal and a time also has digits.
 _OWN = (
     (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
@@ -237,7 +237,7 @@ _OWN = (
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<address>"),
     (re.compile(r"\[[0-9a-fA-F]*:[0-9a-fA-F:]+\](?::\d+)?"), "<address>"),
     (re.compile(r"\b0[xX][0-9a-fA-F]+\b"), "<hex>"),
-    # A path begins with a separator or a drive, or has two separators, or one and an extension: `read/write` is none.
+    # A path starts with a separator or a drive, or has two separators, or one and an extension: `read/write` is none.
     (re.compile(r"\b[A-Za-z]:(?:\\[\w.@+~-]+)+(?::\d+)*"), "<path>"),
     (re.compile(r"(?<!\w)\.{0,2}(?:[\\/][\w.@+~-]+)+(?::\d+)*"), "<path>"),
     (re.compile(r"\b[\w.@+~-]+(?:[\\/][\w.@+~-]+){2,}(?::\d+)*"), "<path>"),
@@ -253,24 +253,24 @@ _OWN = (
 
 
 def classic_message(message: str) -> str:
-    """Normalise a message as the error patterns' hash wants it."""
+    """Normalize a message for the hash of error patterns."""
     for pattern, replacement in _CLASSIC:
         message = pattern.sub(replacement, message)
     return message.strip()[:LONGEST]
 
 
 def message_pattern(message: str) -> str:
-    """Normalise a message as Decklog's own error patterns have it: without what differs from one occurrence to the next."""
+    """Normalize a message for Decklog's error patterns, without what differs between occurrences."""
     return classic_message(signature(message))
 
 
 def pattern_hash(error_type: str, message_pattern: str, hints: list[str]) -> str:
-    """Digest the parts of a signature that make two errors the same: the stack and the language do not."""
+    """Return the digest of the identifying parts of a signature, without stack and language."""
     return sha256(f"{error_type}:{message_pattern}:{','.join(sorted(hints))}".encode()).hexdigest()
 
 
 def signature(message: str) -> str:
-    """Reduce a message to what every occurrence of the error shares: no paths, numbers, ids, times or addresses."""
+    """Normalize a message to the part that all occurrences share, without paths, numbers, ids, times and addresses."""
     message = message[:_READ_AT_MOST]
     for pattern, replacement in _OWN:
         message = pattern.sub(replacement, message)

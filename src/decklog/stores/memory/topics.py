@@ -1,4 +1,4 @@
-"""Topics: the eight kinds of lesson every log knows, and the shape of what each one carries."""
+"""Topics: the eight built-in kinds of lessons, and the payload of each."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class TopicShape:
-    """The keys a topic's payload may have, with a check for each; `needs` are those it can't do without."""
+    """The allowed payload keys of a topic, with a check for each; `needs` has the required ones."""
 
     def __init__(self, about: str, *needs: str, **keys: Callable[[Any], bool]) -> None:
         self.about = about
@@ -27,7 +27,7 @@ def _texts(value: Any) -> bool:
 
 
 def _words(value: Any) -> bool:
-    """Lessons to take away may be one text or several."""
+    """Return whether the value is a text or a list of texts."""
     return _text(value) or _texts(value)
 
 
@@ -51,8 +51,8 @@ def _one_of(*words: str) -> Callable[[Any], bool]:
     return lambda value: value in words
 
 
-# What the self-fix loop writes after a verified fix (feedback_body, regression_test_path, merged_sha, outcome) is part of the
-# shape of its topics.
+# The payload of the fix loop after a verified fix (feedback_body, regression_test_path, merged_sha, outcome) is part of
+# its topics.
 TOPICS = {
     "review_patterns": TopicShape(
         "what reviewers approve and reject",
@@ -138,7 +138,7 @@ TOPICS = {
 
 
 def check_name(name: str) -> None:
-    """Refuse what can't be a topic's name."""
+    """Raise Invalid for an invalid topic name."""
     if not _NAME.fullmatch(name):
         raise Invalid(
             f"{name!r} can't be a topic: up to 63 lower-case letters, digits and underscores, a letter first",
@@ -147,7 +147,7 @@ def check_name(name: str) -> None:
 
 
 def check_payload(topic: str, payload: dict[str, Any]) -> None:
-    """Refuse a payload that has not its topic's shape; nothing given is fine, and topics that were added take anything."""
+    """Raise Invalid for a payload that does not fit its topic. An empty payload and payloads of added topics always fit."""
     if not isinstance(payload, dict):
         raise Invalid("a lesson's payload is a JSON object", field="payload")
     shape = TOPICS.get(topic)
@@ -166,7 +166,7 @@ def check_payload(topic: str, payload: dict[str, Any]) -> None:
 
 
 def sentence_of(topic: str, payload: dict[str, Any]) -> str:
-    """Return a payload in words, for records that come without any."""
+    """Return a payload in words, for records without a text."""
     shape = TOPICS.get(topic)
     order = [*(shape.keys if shape else ()), *sorted(payload)]
     parts = []

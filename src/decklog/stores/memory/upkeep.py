@@ -1,4 +1,4 @@
-"""Upkeep of the memory: its topics, its health, its index and its vectors, and lessons that come from elsewhere."""
+"""Maintenance of the memory: topics, health, index, vectors, and imported lessons."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -19,16 +19,16 @@ from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
 from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
 from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
-# The subtype of what shows the digests of vectors.
+# The subtype of entries with the digests of vectors.
 EMBEDDED = "embedded"
-# What a recall embeds on its way, so that nobody waits long for what others learned: half a second of a small model.
+# The number of lessons that a recall embeds first: half a second with a small model.
 _ON_THE_WAY = 32
 _MOST_CHARACTERS = 8_000
 _TOGETHER = 64
 
 
 class LessonEmbedding(LessonWriter):
-    """Gives lessons vectors of the embedder in use."""
+    """Embeds lessons with the configured embedder."""
 
     def __init__(self, parts: StoreParts, *, model: Callable[[], Embedder] | None = None) -> None:
         super().__init__(parts)
@@ -38,7 +38,7 @@ class LessonEmbedding(LessonWriter):
 
     @property
     def embedder(self) -> Embedder | None:
-        """What turns texts into vectors: the model of this machine unless another is set; None is for words alone."""
+        """The embedder: the local model unless another is set; None if only words are used."""
         try:
             return self._embedder()
         except Unavailable:
@@ -49,7 +49,7 @@ class LessonEmbedding(LessonWriter):
         self._own, self._model = embedder, None
 
     def _embedder(self) -> Embedder | None:
-        """Return the embedder in use, or None where words alone were asked for; `Unavailable` shows why there is none."""
+        """Return the embedder, or None if only words were requested. Raise `Unavailable` if it can't be loaded."""
         return self._model() if self._model is not None else self._own
 
     @writes_in_steps
@@ -83,7 +83,7 @@ class LessonEmbedding(LessonWriter):
         return neighbours
 
     def _asked(self, query: str) -> tuple[Neighbours | None, list[float], list[str]]:
-        """Embed a question; where that can't be, say why it goes by words."""
+        """Embed a question. If that fails, return a warning that only words are used."""
         try:
             embedder = self._embedder()
             if embedder is None:
@@ -94,11 +94,11 @@ class LessonEmbedding(LessonWriter):
         return (self._neighbours(embedder) if any(vector) else None), vector, []
 
     def _may_embed(self) -> bool:
-        """Return whether nobody else waits for this caller, and it may write."""
+        """Return whether the caller may write now, outside of any transaction."""
         return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
 
     def _embed_some(self, neighbours: Neighbours) -> list[str]:
-        """Embed a few of the lessons that have no vector; return a warning if that fails."""
+        """Embed a few of the lessons without a vector; return a warning if that fails."""
         try:
             self._embed(neighbours.embedder, neighbours.missing[:_ON_THE_WAY], _MOST_CHARACTERS)
         except DecklogError as problem:
@@ -106,7 +106,7 @@ class LessonEmbedding(LessonWriter):
         return []
 
     def _embed(self, embedder: Embedder, lesson_ids: list[str], most_characters: int | None = None) -> int:
-        """Embed lessons outside of any transaction, then store their vectors; return how many there were."""
+        """Embed lessons outside of any transaction, then store their vectors. Return their number."""
         bodies = self._db.read(lambda: self._bodies(lesson_ids, most_characters))
         vectors = dict(zip(bodies, embed_texts(embedder, list(bodies.values())), strict=True)) if bodies else {}
         if vectors:
@@ -114,7 +114,7 @@ class LessonEmbedding(LessonWriter):
         return len(vectors)
 
     def _bodies(self, lesson_ids: list[str], most_characters: int | None) -> dict[str, str]:
-        """Read what lessons that hold say, in the order of their ids; the first of them, where they are long."""
+        """Load the texts of active lessons, newest id first, up to a total length."""
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound)
         _, rows = self._db.rows(f"select id, body from lessons where id in ({marks}) and {HOLDS} order by id desc", bound)
@@ -126,7 +126,7 @@ class LessonEmbedding(LessonWriter):
         return taken
 
     def _keep_vectors(self, embedder: str, vectors: dict[str, list[float]]) -> None:
-        """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
+        """Store vectors of lessons, and record their digests for verification."""
         from decklog.db.search.vectors import LessonVectors
 
         kept = LessonVectors(self._db)
@@ -141,7 +141,7 @@ def _by_words(problem: DecklogError) -> str:
 
 
 def without_vectors(count: int) -> list[str]:
-    """Warn of lessons that have no vector yet."""
+    """Return a warning for lessons without a vector."""
     if not count:
         return []
     digests = (
@@ -152,7 +152,7 @@ def without_vectors(count: int) -> list[str]:
     return [f"{digests} embedded: decklog memory embed"]
 
 
-# A lesson has this long to be asked for before it counts as one that nobody needs.
+# A lesson that nobody recalled counts as unused after this time.
 _SETTLING_IN_DAYS = 30
 _LOOKED_AT = 200
 _NEARLY_EQUAL = 0.75
@@ -192,7 +192,7 @@ _WRONG = (
 
 
 class LessonUpkeep(LessonEmbedding):
-    """Keeps a memory in order."""
+    """Maintains a memory."""
 
     @writes
     def add_topic(self, name: str, description: str) -> Topic:
@@ -236,7 +236,7 @@ class LessonUpkeep(LessonEmbedding):
         }
 
     def _meaning(self) -> SemanticSearchStatus:
-        """Say by what lessons are found besides their words, or why by nothing, and how many have no vector of it yet."""
+        """Return the state of semantic search: the embedder or why there is none, and the lessons without a vector."""
         try:
             embedder = self._embedder()
         except Unavailable as problem:
@@ -266,7 +266,7 @@ class LessonUpkeep(LessonEmbedding):
         return {"stale": now - timedelta(days=HALF_LIFE_DAYS), "settled_in": now - timedelta(days=_SETTLING_IN_DAYS)}
 
     def _findings(self, limit: int) -> Iterator[MemoryFinding]:
-        """Yield what is wrong, with which lessons, and what to do about it."""
+        """Yield the problems with their lessons and a recommended action."""
         yield self._contradictory(limit)
         yield self._proposed_lessons(limit)
         for name, condition, what, do in _WRONG:
@@ -307,7 +307,7 @@ class LessonUpkeep(LessonEmbedding):
         return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
 
     def _near_equal(self, limit: int) -> MemoryFinding:
-        """Find lessons among the newest that nearly say what an older one states, and are not known to contradict it."""
+        """Find recent lessons that nearly repeat an older one without a known contradiction."""
         newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
         pairs: dict[frozenset[str], LessonFinding] = {}
         for lesson in newest:
@@ -331,7 +331,7 @@ class LessonUpkeep(LessonEmbedding):
 
     @writes
     def reindex(self) -> int:
-        """Build the full-text index anew from the lessons that hold; say how many there are."""
+        """Rebuild the full-text index from the active lessons; return their number."""
         index = LessonIndex(self._db)
         index.forget()
         with index.following():
@@ -339,7 +339,7 @@ class LessonUpkeep(LessonEmbedding):
         return row[0] if row else 0
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name vectors that are not those whose digests were recorded, and what is wrong with the index."""
+        """Yield vectors that differ from their recorded digests, and the problems of the index."""
         from decklog.stores.memory.indexing import IndexAudit
 
         yield from self._only("lesson_desk", "id", [1])
@@ -351,7 +351,7 @@ class LessonUpkeep(LessonEmbedding):
             yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
 
     def _strange_vectors(self) -> Iterator[tuple[str, str, bool]]:
-        """Name vectors that are not as they were recorded, and whether only their number of dimensions is another."""
+        """Yield vectors that differ from their record, and whether only the dimensions are wrong."""
         digests: dict[tuple[str, str], str] = {}
         sql = "select payload from entries where subtype = :subtype and kind <> 'change' and stream = '@memory' order by pos"
         for (payload,) in self._db.each_as_is(sql, {"subtype": EMBEDDED}):
@@ -369,7 +369,7 @@ class LessonUpkeep(LessonEmbedding):
 
     def _derive_anew(self) -> None:
         self._restore_only("lesson_desk", "id", [1])
-        # An embedder makes them again when it is there; a vector that nobody recorded would stay wrong for good.
+        # Delete them: the embedder creates them again, while an unrecorded vector would stay wrong forever.
         for embedder, lesson_id, _ in list(self._strange_vectors()):
             self._db.count(
                 "delete from lesson_vectors where embedder = :embedder and lesson_id = :lesson_id",
@@ -393,9 +393,9 @@ class LessonUpkeep(LessonEmbedding):
         last_recalled_at: datetime | None = None,
         key: str | None = None,
     ) -> Lesson:
-        """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is.
+        """Import a lesson from another system unchanged, with its id and counts; a known id is returned as it is.
 
-        It is neither compared with others nor held to its topic's shape: nothing that was on record may get lost.
+        It is neither compared with other lessons nor checked against its topic, so that no recorded lesson is lost.
         """
         self._alone()
         if (known := self._seek(Lesson, lesson_id)) is not None:

@@ -30,7 +30,7 @@ class Embedder(Protocol):
 
 
 def embed_texts(embedder: Embedder, texts: list[str]) -> list[list[float]]:
-    """Embed texts as vectors of length 1; refuse anything but one finite vector of the promised length for each."""
+    """Embed texts as unit vectors. Raise an error unless each text gets one finite vector of the stated length."""
     try:
         vectors = embedder.embed(texts)
     except DecklogError:
@@ -54,7 +54,7 @@ def _unit(embedder: Embedder, vector: list[float]) -> list[float]:
 
 
 class Neighbours:
-    """Compares a question with the lessons: by pgvector's index if there is one, else in this process. Threads may share it."""
+    """Compares a question with the lessons, by pgvector's index or in this process. Thread-safe."""
 
     def __init__(self, db: Database, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -70,7 +70,7 @@ class Neighbours:
         self._loaded_to: tuple[int, str | None] = (-1, None)
 
     def load(self) -> None:
-        """Read the lessons and their vectors if any changed since the last time. In a read or a transaction."""
+        """Load lessons and vectors if any changed. Call it in a read or a transaction."""
         with self._lock:
             self.has_index = self.index.is_there()
             if self.has_index:
@@ -88,7 +88,7 @@ class Neighbours:
     def near(
         self, vector: Sequence[float], *, topic: str | None, project: str | None, limit: int, also: Collection[str]
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the cosines of the nearest lessons and of others, and by how many spreads each exceeds the mean cosine."""
+        """Return the cosines of the nearest lessons and of `also`, and by how many standard deviations each exceeds the mean."""
         if self.has_index:
             cosines, mean, spread, count = self.index.near(vector, topic=topic, project=project, limit=limit, also=also)
         else:
@@ -132,7 +132,7 @@ def _mean_and_spread(cosines: Collection[float]) -> tuple[float, float]:
 
 
 def _with_prior(mean: float, spread: float, count: int) -> tuple[float, float]:
-    """Return the mean and spread of cosines together with those of the assumed lessons."""
+    """Return the mean and standard deviation of the cosines, including the assumed lessons."""
     total = count + _PRIOR_COUNT
     common = (count * mean + _PRIOR_COUNT * _PRIOR_MEAN) / total
     real = spread**2 + (mean - common) ** 2

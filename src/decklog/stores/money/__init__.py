@@ -1,1 +1,1 @@
-"""What is spent, what it costs, and how much may be."""
+"""Charges, prices and budgets."""

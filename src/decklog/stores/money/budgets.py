@@ -1,4 +1,4 @@
-"""Budgets: how much may be spent, by whom, in which period, and how far each has burned."""
+"""Budgets: limits by scope and period, and their usage."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifferenc
 MOST = 10**15
 CHART_DAYS = 14
 _SUMS = ("microdollars", "tokens", "calls", "unpriced_calls")
-# How a scope is known: by its record, or because something was planned or spent under its name.
+# How a scope is found: by its record, or because something was planned or spent under its name.
 _KNOWN = {
     BudgetScope.RUN: "select 1 from runs where id = :id",
     BudgetScope.TASK: "select 1 from tasks where id = :id union all select 1 from charges where task_id = :id",
@@ -82,7 +82,7 @@ class Budgets(Store):
         return self._replace(given) or self._begin(meter, given)
 
     def _check_known(self, scope: BudgetScope, scope_id: str | None) -> None:
-        """Refuse a mistyped scope. Agents are not looked up: they need no record before they begin."""
+        """Raise an error for an unknown scope. Agents are not checked: they have no record before they begin."""
         sql = _KNOWN.get(scope)
         if sql is not None and self._db.one(f"{sql} limit 1", {"id": scope_id}) is None:
             from decklog.db.near_ids import meant
@@ -96,7 +96,7 @@ class Budgets(Store):
             )
 
     def _closed(self) -> BudgetMeter:
-        """Take the locks in the order in which everybody takes them, so that nothing is spent meanwhile."""
+        """Take the locks in the common order, so that nothing is spent meanwhile."""
         meter = BudgetMeter(self._db, self._clock)
         meter.enter("@ledger")
         meter.close_gates()
@@ -208,7 +208,7 @@ class Budgets(Store):
         yield from self._strange_days(meter, {budget.id: budget for budget in budgets})
 
     def _strange_days(self, meter: BudgetMeter, budgets: dict[str, Budget]) -> Iterator[dict[str, Any]]:
-        """Name days of no budget, days on which nothing was decided, and times that no entry has."""
+        """Yield days without a budget, days without activity, and times without an entry."""
         sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
         rows = list(self._db.each_as_is(sql, {}))
         entry_times = meter.told_times({row[3] for row in rows})
@@ -230,7 +230,7 @@ class Budgets(Store):
         """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
         meter, budgets = self._closed(), self.find()
         wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
-        as_of = newest_time(self._db)  # what any of them has seen expire stays so
+        as_of = newest_time(self._db)  # reservations that any budget has seen expire stay expired
         for budget in budgets:
             meter.count_anew(budget, as_of)
         return {"budgets": len(budgets), "corrected": wrong}
@@ -253,7 +253,7 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
 
 
 def _state(standing: PeriodUsage) -> BudgetState:
-    """Return the status of a budget: ok, warn, or stop when nothing more may be spent."""
+    """Return the status of a budget: ok, warn, or stop if nothing more may be spent."""
     budget, spent = standing.budget, standing.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100
     state = "warn" if percent >= budget.warn_percent else "ok"

@@ -1,7 +1,7 @@
-"""Entries and charges many at once, in the order in which another program recorded them, each written once.
+"""Bulk writes of entries and charges, in the order in which another program recorded them, each written once.
 
-What is one statement here is three for each of them by the verbs. Charges that a budget counts go through the ledger, one by one:
-the status of a budget is another question after each.
+This needs one statement where the verbs need three each. Charges that a budget counts go through the ledger one by one,
+because each changes the budget.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,14 +22,14 @@ from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
 
 BulkItem = dict[str, Any] | tuple[Any, ...]
 
-# Asked for together, filled up with nulls: one text is planned once.
+# Looked up in batches, padded with nulls, so that one statement is prepared once.
 _TOGETHER = 128
 _ANY_OF = f"({', '.join(f':a{number}' for number in range(_TOGETHER))})"
 _PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
 _KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
 _WITH_KEY = f"select * from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
-# What another program may take away again; of all else nothing is recorded.
+# Fields that another program may clear later; other fields keep their value.
 _MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
@@ -38,15 +38,15 @@ _tokens = itemgetter(*TOKENS)
 
 
 class _Batch:
-    """Entries that are written together, in their order, and the charges that some of them tell of."""
+    """Entries that are written together in their order, with the charges of some of them."""
 
     def __init__(self) -> None:
         self.entries: list[Collection[Any]] = []
-        # What was spent, each with the place of its entry: they are made together, at the same moment.
+        # Charges with the position of their entry; they are written together, with the same time.
         self.spent: list[tuple[int, dict[str, Any]]] = []
 
     def spend(self, given: dict[str, Any]) -> None:
-        """Leave a place for the entry of a charge."""
+        """Reserve the position of a charge's entry."""
         self.spent.append((len(self.entries), given))
         self.entries.append(())
 
@@ -59,12 +59,12 @@ class Bulk(Ledger):
         self._prices = PriceList(self._db, remember=True)
 
     def take(self, items: Sequence[BulkItem], bound: Collection[str] = ()) -> int:
-        """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
+        """Write the new ones of some entries and charges in order, in the caller's transaction. Return their number.
 
-        A charge names its answer by the provider's own id, and has been spent: no budget refuses it. The names that are bound
-        were looked through elsewhere.
+        A charge is identified by the provider's answer id and was already spent, so no budget refuses it. Names in `bound` are
+        redacted already.
         """
-        # All of it is looked through together, and then only once.
+        # Redact everything together, and only once.
         unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
         if unbound:
             self._db.values.look_through(unbound)
@@ -91,9 +91,9 @@ class Bulk(Ledger):
         return new + self._flush(batch)
 
     def charge_all(self, items: Sequence[dict[str, Any]]) -> list[bool]:
-        """Charge what was spent, in the caller's transaction, each once by its key in its run; say of each whether it is new.
+        """Write charges in the caller's transaction, each once by its run and key. Return for each whether it is new.
 
-        What is known by its key is compared with what is recorded, as the verb does.
+        A charge with a known key is compared with the recorded one, as the verb does.
         """
         all_given = [self._placed(one) for one in items]
         streams = {given["run_id"] or "@ledger" for given in all_given}
@@ -114,7 +114,7 @@ class Bulk(Ledger):
         return new
 
     def known(self, items: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Charge]:
-        """Return the charges that are here under the keys of some, by run and key. In the caller's transaction."""
+        """Return the existing charges for the keys of some items, by run and key. Call it in a transaction."""
         self._lock_all({one["run_id"] for one in items})
         found: dict[tuple[str, str], Charge] = {}
         for run_id in dict.fromkeys(one["run_id"] for one in items):
@@ -127,9 +127,9 @@ class Bulk(Ledger):
         return found
 
     def correct(self, charge: Charge, items: dict[str, Any], *, note: str) -> bool:
-        """Correct a charge to what another program records now, in its budgets too; return whether anything differed.
+        """Correct a charge to the values that another program records now, also in its budgets. Return whether anything differed.
 
-        What is not returned stays: a price that was looked up, and who was acting. In the caller's transaction.
+        Values that are not given are kept: a price that was looked up, and the actor. Call it in a transaction.
         """
         given = self._placed(items)
         names = [name for name in items if name not in ("run_id", "key") and (items[name] is not None or name in _MAY_BE_NOTHING)]
@@ -149,7 +149,7 @@ class Bulk(Ledger):
         return True
 
     def _keyed(self, all_given: list[dict[str, Any]]) -> set[tuple[str, str]]:
-        """Return which keys are known, each with its run; they are named as they were given."""
+        """Return the known keys with their runs, in the given spelling."""
         keys: dict[str, dict[str, str]] = {}
         for given in all_given:
             bound = self._db.values.text("key", given["key"])[0]
@@ -163,7 +163,7 @@ class Bulk(Ledger):
         return found
 
     def _named(self, charge: dict[str, Any]) -> dict[str, Any]:
-        """Name the answer as its column holds it."""
+        """Return the charge with its answer id as stored."""
         return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
 
     @property
@@ -171,7 +171,7 @@ class Bulk(Ledger):
         return BudgetMeter(self._db, self._clock)
 
     def _enter(self, items: Sequence[BulkItem], answers: Sequence[str]) -> None:
-        """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
+        """Lock the streams, then the gates of charges, in the common order."""
         streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in items}
         self._lock_all(streams)
         if answers:
@@ -179,12 +179,12 @@ class Bulk(Ledger):
 
     def _lock_all(self, streams: set[str]) -> None:
         for stream in sorted(streams):
-            # One that belongs to no run and is not there yet begins at the time of its first entry, when that is written.
+            # A stream without a run that does not exist yet starts at the time of its first entry.
             if stream not in RESERVED or self._db.lock_stream(stream) is not None:
                 self._db.memo["head", stream] = self._writer.head(stream)
 
     def _paid(self, answers: list[str]) -> set[str]:
-        """Return which answers were paid for before, by any run."""
+        """Return the answers that were charged before, by any run."""
         found = set[str]()
         for start in range(0, len(answers), _TOGETHER):
             asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])
@@ -202,7 +202,7 @@ class Bulk(Ledger):
         return given
 
     def _charged(self, batch: _Batch) -> list[tuple[Any, ...]]:
-        """Make the rows of charges that no budget counts, and put their entries into the batch."""
+        """Build the rows of charges without a budget, and put their entries into the batch."""
         rows: list[tuple[Any, ...]] = []
         now = self._now()
         ids = self._ids.several("charge", len(batch.spent))

@@ -1,4 +1,4 @@
-"""The ledger: one charge for every call to a model, checked against the budgets it falls under before it is written."""
+"""The ledger: one charge for every model call, checked against its budgets before it is written."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -45,7 +45,7 @@ _GROUPED = {
     SpendBy.TASK: "task_id",
     SpendBy.GROUP: "group_id",
     SpendBy.RUN: "run_id",
-    # A sub-agent's run counts for the session above it. A fork has a parent too, and counts for itself.
+    # A sub-agent's run counts for the session above it. A fork has a parent too, and counts separately.
     SpendBy.SESSION: """(
         select case when r.parent_seq is null then coalesce(r.parent_run_id, r.id) else r.id end
           from runs r where r.id = charges.run_id
@@ -102,7 +102,7 @@ class Ledger(Store):
             "answer_id": answer_id,
         }
         check(given)
-        # Money that is gone is on record, even if another worker has the task.
+        # Money that was spent is recorded, even if another worker has the task.
         given["is_late"] = is_late()
         return self._charge(given, enforce and not given["is_late"])
 
@@ -128,9 +128,9 @@ class Ledger(Store):
         return self._write(given, spending)
 
     def _attribute(self, given: dict[str, Any]) -> None:
-        """Fill in whose charge it is from who acts."""
+        """Fill in the attribution of a charge from the context."""
         who = acting.get() or {}
-        # The group of one task is not that of another which the caller names.
+        # The context's group does not apply to another task that the caller names.
         is_other = who.get("task_id") is not None and given["task_id"] not in (None, who["task_id"])
         for name in ("agent", "agent_id") if is_other else ("agent", "agent_id", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
@@ -170,12 +170,12 @@ class Ledger(Store):
         )
 
     def _inherit(self, given: dict[str, Any]) -> Reservation | None:
-        """Take the run, group and task from the reservation that the caller names; refuse to spend it elsewhere."""
+        """Take the run, group and task from the named reservation. Raise an error if the charge is for another."""
         if given["reservation_id"] is None:
             return None
         reservation = self._fetch(Reservation, given["reservation_id"])
         for name, held in place_of(reservation.values()).items():
-            # A run and its reservations tell their story in one stream, so here even none is a value.
+            # A run and its reservations share a stream, so a missing run is a value here too.
             if given[name] not in (None, held) and (held is not None or name == "run_id"):
                 raise Invalid(
                     f"reservation {reservation.id} is for {name} {held}, and this charge is for {given[name]}",
@@ -186,9 +186,9 @@ class Ledger(Store):
         return reservation
 
     def _of_held_task(self, given: dict[str, Any]) -> Reservation | None:
-        """Find the open reservation of the task that the caller holds, if this charge is for that task.
+        """Find the open reservation of the claimed task, if this charge is for it.
 
-        Anyone who has lost the task has lost its money too: another worker may have reserved it by now.
+        A worker that has lost the task has lost its reservation too: another worker may have reserved it.
         """
         task_id, fence = holding.get() or (None, 0)
         if task_id is None or given["task_id"] != task_id or given["is_late"]:
@@ -206,7 +206,7 @@ class Ledger(Store):
         return found[0] if found else None
 
     def _known(self, given: dict[str, Any]) -> Charge | None:
-        """Find the charge that a repeated call means; the same key for another call is an error, not a repetition."""
+        """Find the charge of a repeated call. The same key for another call is an error."""
         if given["answer_id"] is not None:
             paid = self._select(Charge, "select * from charges where answer_id = :id limit 1", id=given["answer_id"])
             if paid:
@@ -221,7 +221,7 @@ class Ledger(Store):
         )
         if not found:
             return None
-        # Compared as it is stored: redaction may have changed the name of the model.
+        # Compared as stored: redaction may have changed the model's name.
         same, _ = self._db.values.bind({name: given[name] for name in _SAME})
         different = [name for name in _SAME if getattr(found[0], name) != same[name]]
         if different:

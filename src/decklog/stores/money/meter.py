@@ -1,15 +1,14 @@
-"""The meter: what each budget has spent and holds, read and moved only inside the transaction that spends.
+"""Budget metering: spending and reservations of each budget, read and updated only inside the spending transaction.
 
-What was spent is kept as one row per budget and day, so that a check costs the same whether a thousand charges came before it or
-a million. These rows are no records and not in the journal: they are sums of charges, which are, and a second entry for every
-charge would buy nothing that counting anew (`budgets check`, `budgets rebuild`) does not give.
+Spending is stored as one row per budget and day, so that a check costs the same after a thousand or a million charges.
+These rows are not in the journal: they are sums of charges, which are, and can be rebuilt (`budgets check`, `budgets
+rebuild`).
 
-What is reserved is not kept as a sum but added up from the open reservations, because a reservation stops counting by the mere
-passing of time, when nobody writes.
+Reserved amounts are summed up from open reservations, because a reservation expires without a write.
 
-Decisions about one budget are taken one after the other, under the lock of its row. Each leaves the time it was taken by
-(`as_of`), and none is taken by an earlier one: a reservation that one process has seen expire is expired for all, even where
-clocks disagree. It is the time of an entry, so that `verify` can tell it from one that somebody made up.
+Decisions about one budget are serialized by the lock of its row. Each stores its time (`as_of`), and no later decision uses
+an earlier time: a reservation that one process has seen expire is expired for all, even if clocks differ. It is the time of
+an entry, so that `verify` can check it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -75,14 +74,14 @@ on conflict (budget_id, day) do update set
 
 @dataclass(frozen=True)
 class PeriodUsage:
-    """The status of a budget in one of its periods, at a time."""
+    """The usage of a budget in one of its periods, at a time."""
 
     budget: Budget
     span: PeriodSpan
     spent: int
     unpriced_calls: int
     reserved: int
-    # By which time this is decided, and the latest one that an earlier decision was taken by.
+    # The time of this decision, and the latest time of an earlier decision.
     as_of: str
     seen: str
 
@@ -91,10 +90,10 @@ class PeriodUsage:
         return self.budget.ceiling - self.spent - self.reserved
 
     def exceeded(self, asked: int) -> BudgetExceeded:
-        """Say that this budget does not allow so much."""
+        """Return the error for an amount that this budget does not allow."""
         budget = self.budget
         renews = f"it renews at {to_text(self.span.renews_at)}" if self.span.renews_at else "it never renews"
-        # To the last digit: rounded, what is left and what is needed could read the same.
+        # Exact amounts: rounded, the rest and the needed amount could look equal.
         left, ceiling, needed = (budget.say(amount, exact=True) for amount in (max(0, self.free), budget.ceiling, asked))
         return BudgetExceeded(
             f"the budget of {budget.title}, has {left} left of {ceiling} and this needs {needed}; {renews}",
@@ -124,32 +123,32 @@ class BudgetMeter:
         self._db = db
         self._clock = clock
 
-    # Who may decide now
+    # Locks
 
     def enter(self, stream: str, answer_id: str | None = None) -> None:
-        """Lock the stream, then gates: all take locks in this order, and no budget is added until the transaction ends.
+        """Lock the stream, then gates, in the common order. No budget is added until the transaction ends.
 
-        Those who charge the same answer to different runs meet at the answer's gate.
+        Charges of the same answer to different runs use the same gate of the answer.
         """
         if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
             raise no_run(self._db, stream)
         self.pass_gates({stream, answer_id or stream})
 
     def pass_gates(self, names: set[str]) -> None:
-        """Lock the gates of streams and answers in their order. The streams must be locked."""
+        """Lock the gates of streams and answers in order. The streams must be locked."""
         for no in sorted({crc32(name.encode()) % GATES for name in names}):
             if ("gate", no) not in self._db.memo:
                 self._db.rows("select no from budget_gates where no = :no for update", {"no": no})
                 self._db.memo["gate", no] = True
 
     def close_gates(self) -> None:
-        """Wait until every charge under way is over, and let no other begin; the budgets may change now."""
+        """Wait for all running charges and block new ones, so that budgets can change."""
         self._db.lock_stream("@ledger")
         self._db.rows("select no from budget_gates order by no for update", {})
         self._db.memo.pop("budgets", None)
 
     def budgets(self, place: Mapping[str, Any]) -> list[Budget]:
-        """Find and lock the budgets that something falls under. Behind a gate they stay as they are."""
+        """Find and lock the budgets that apply. They do not change while the caller has a gate."""
         whose = _whose(place)
         known: dict[Any, list[Budget]] = self._db.memo.setdefault("budgets", {})
         found = known.get(whose)
@@ -169,7 +168,7 @@ class BudgetMeter:
     # The status of a budget
 
     def _now(self) -> str:
-        """Read the clock. Ask only once the locks are held: an earlier time could revive what others saw expire."""
+        """Return the clock's time. Call it after locking: an earlier time could revive expired reservations."""
         return to_text(self._clock.now())
 
     def standing(self, budget: Budget, at: datetime) -> PeriodUsage:
@@ -182,7 +181,7 @@ class BudgetMeter:
         return PeriodUsage(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
     def holds(self, reservation: Reservation, standings: list[PeriodUsage]) -> bool:
-        """Return whether a reservation is open and its time not over, by the latest time that any of its budgets has seen."""
+        """Return whether a reservation is open and not expired, by the latest time that any of its budgets has seen."""
         if reservation.state is not ReservationState.OPEN:
             return False
         return to_text(reservation.expires_at) > max([self._now(), *(standing.as_of for standing in standings)])
@@ -203,7 +202,7 @@ class BudgetMeter:
         assert row is not None
         return int(row[0])
 
-    # What it counts
+    # Counting
 
     def add(
         self,
@@ -215,7 +214,7 @@ class BudgetMeter:
         tokens: int = 0,
         calls: int = 0,
     ) -> None:
-        """Count a charge, or a decision that charged nothing, on the day a time is in; `told_at` is the time of its entry."""
+        """Count a charge, or a decision without a charge, on the day of a time. `told_at` is the time of its entry."""
         self._db.count(
             _ADD,
             {
@@ -230,7 +229,7 @@ class BudgetMeter:
         )
 
     def move(self, before: Charge, after: Charge, at: datetime, told_at: str) -> None:
-        """Count a corrected charge as it is now instead of as it was, on the day that it was counted on."""
+        """Replace the amounts of a corrected charge on the day on which it was counted."""
         for charge, sign in ((before, -1), (after, 1)):
             for budget in self.budgets(place_of(charge.values())):
                 self._db.count(
@@ -251,7 +250,7 @@ class BudgetMeter:
                     self._db.count(sql, {"id": budget.id, "day": day_of(at)})
 
     def counted(self, budget: Budget) -> list[tuple[Any, ...]]:
-        """Count a budget's charges by day: day, micro-dollars, tokens, calls, calls without a known price."""
+        """Count a budget's charges by day: day, microdollars, tokens, calls, calls without a price."""
         _, rows = self._db.rows(
             f"""
             select substr(coalesce(counted_at, occurred_at), 1, 10) as day,
@@ -269,12 +268,12 @@ class BudgetMeter:
         return rows
 
     def days_of_reservations(self, budget: Budget) -> set[str]:
-        """Name the days on which something was held in a budget."""
+        """Return the days with reservations of a budget."""
         sql = f"select distinct substr(reserved_at, 1, 10) from reservations where {_in_scope(budget)}"
         return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
 
     def told_times(self, times: set[str]) -> set[str]:
-        """Return which of some times entries have."""
+        """Return which of some times belong to entries."""
         sought, found = iter(sorted(map(str, times))), set[str]()
         while some := list(islice(sought, _TOGETHER)):
             bound = {f"t{place}": time for place, time in enumerate(some)}
@@ -283,7 +282,7 @@ class BudgetMeter:
         return found
 
     def count_anew(self, budget: Budget, as_of: str) -> None:
-        """Make a budget's days from its charges, as decided by the time of an entry. The gates must be closed."""
+        """Rebuild a budget's days from its charges, as of the time of an entry. The gates must be closed."""
         self._db.count("delete from budget_days where budget_id = :budget_id", {"budget_id": budget.id})
         names = ("day", "microdollars", "tokens", "calls", "unpriced_calls")
         rows = [dict(zip(names, row, strict=True)) for row in self.counted(budget)]
@@ -300,7 +299,7 @@ def _in_scope(budget: Budget) -> str:
 
 
 class Spending:
-    """Decides on one charge. Refuses it by raising; otherwise `paying` is the reservation that covers it, if one does."""
+    """Decides on one charge. It raises to refuse; otherwise `paying` is the reservation that covers it, if any."""
 
     def __init__(
         self, meter: BudgetMeter, given: Mapping[str, Any], tokens: int, reservation: Reservation | None, now: datetime
@@ -310,16 +309,16 @@ class Spending:
         self._model: str = given["model"]
         self._cost: int | None = given["cost_microdollars"]
         self._tokens = tokens
-        # Counted when it is recorded: a time that the caller names could lie in a period with money left.
+        # Counted at the time of recording: a time from the caller could be in a period with money left.
         self.at = now
         self.paying: Reservation | None = None
         self.overdrawn: list[PeriodUsage] = []
         self._standings = self._stand(meter.budgets(self._place), reservation)
 
     def _stand(self, budgets: list[Budget], reservation: Reservation | None) -> list[PeriodUsage]:
-        """Look where the budgets stand: in the period of the reservation that pays, or else in the present one.
+        """Load the usage of the budgets: in the period of the paying reservation, or else in the current one.
 
-        What was promised yesterday is paid from yesterday's money, else a call over midnight could be left without any.
+        A reservation from yesterday is paid from yesterday's budget, so that a call over midnight stays covered.
         """
         if reservation is not None:
             standings = [self._meter.standing(budget, reservation.reserved_at) for budget in budgets]
@@ -329,7 +328,7 @@ class Spending:
         return [self._meter.standing(budget, self.at) for budget in budgets]
 
     def admit(self, *, enforce: bool) -> None:
-        """Refuse the charge if a budget that stops has no room for it; when not enforcing, remember that it overdraws."""
+        """Raise an error if a stopping budget has no room for the charge. Without `enforce`, record that it is overdrawn."""
         for standing in self._standings:
             if standing.budget.action is not BudgetAction.STOP:
                 continue
@@ -337,7 +336,7 @@ class Spending:
             if amount is None:
                 if enforce:
                     raise self._no_price(standing)
-                # Nobody can say that it fits, so nothing may look as if it did.
+                # It is unknown whether it fits, so it counts as overdrawn.
                 self.overdrawn.append(standing)
                 continue
             extra = amount - self._covered(standing.budget, amount)
@@ -350,7 +349,7 @@ class Spending:
         return self._cost if budget.unit is BudgetUnit.MICRODOLLARS else self._tokens
 
     def _covered(self, budget: Budget, amount: int) -> int:
-        """Return how much of an amount the reservation has held in this budget."""
+        """Return the part of an amount that the reservation covers in this budget."""
         if self.paying is None or not budget.covers(self.paying.values()):
             return 0
         return min(amount, self.paying.left(budget.unit))
@@ -364,12 +363,12 @@ class Spending:
         )
 
     def count(self, told_at: str) -> None:
-        """Move the budgets' running sums by this charge, whose entry is of a time."""
+        """Add this charge to the budgets' running sums, with the time of its entry."""
         for standing in self._standings:
             self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
     def news(self) -> Iterator[tuple[str, str, BudgetFigures]]:
-        """Yield what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""
+        """Yield notices for the owner as kind, text and figures: budgets that are overdrawn, passed or nearly used up."""
         for before in self._standings:
             budget, amount = before.budget, self._amount(before.budget) or 0
             spent = before.spent + amount

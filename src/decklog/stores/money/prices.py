@@ -46,7 +46,7 @@ class Price(Record):
     sourced_on: str | None = None
 
     def cost(self, tokens: Tokens) -> int | None:
-        """Return a call's cost in micro-dollars; None when a kind of token it used has no known price."""
+        """Return a call's cost in microdollars; None if a kind of token that it used has no known price."""
         prices = (self.input_price, self.cache_read_price, self.cache_create_price, self.output_price)
         total = 0
         for count, price in zip(tokens, prices, strict=True):
@@ -58,9 +58,9 @@ class Price(Record):
 
 
 class PriceList:
-    """Finds the price that holds for a call. A model without one has no price: nothing is guessed from its name.
+    """Finds the price of a call. A model without a price has none: nothing is guessed from its name.
 
-    A caller that writes may `remember` what was found, for as long as the database shows that it still holds.
+    A writing caller may `remember` found prices as long as they are unchanged in the database.
     """
 
     def __init__(self, db: Database, *, remember: bool = False) -> None:
@@ -72,7 +72,7 @@ class PriceList:
         return _holding(own, at, prompt_tokens) or _holding(shipped().get(model, ()), at, prompt_tokens)
 
     def cost(self, model: str, at: datetime, tokens: Tokens) -> int | None:
-        """Return a call's cost in micro-dollars; None when it is not known."""
+        """Return a call's cost in microdollars; None if unknown."""
         price = self.find(model, at, sum(tokens[:3]))
         return None if price is None else price.cost(tokens)
 
@@ -89,12 +89,12 @@ class PriceList:
         return known
 
     def forget(self, model: str) -> None:
-        """Look a model's prices up again: they were changed in this transaction."""
+        """Drop a model's cached prices after a change in this transaction."""
         self._db.memo.pop(("prices", model), None)
 
 
 def _holding(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Price | None:
-    """Choose from prices that stand newest first, and the longest prompts first."""
+    """Return the valid one of prices that are sorted newest first, and longest prompts first."""
     for price in prices:
         if price.valid_from <= at and (price.over_tokens == 0 or price.over_tokens < prompt_tokens):
             return price
@@ -103,7 +103,7 @@ def _holding(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Pri
 
 @lru_cache
 def shipped() -> dict[str, tuple[Price, ...]]:
-    """Read the prices that come with Decklog, by model, the newest and longest prompts first."""
+    """Load the prices that are shipped with Decklog, by model, newest and longest prompts first."""
     with open(_SHIPPED, encoding="utf-8") as file:
         rows = json.load(file)["prices"]
     listed: dict[str, list[Price]] = {}
@@ -254,7 +254,7 @@ def _unknown(model: str) -> NotFound:
 
 
 def _row(given: object, number: int) -> dict[str, Any]:
-    """Read one price of a file."""
+    """Parse one price of a file."""
     if not isinstance(given, dict):
         raise Invalid(f"price {number} is not an object", field="prices")
     missing = {"model", "valid_from", "input_price", "output_price"} - given.keys()

@@ -1,6 +1,6 @@
-"""The budget and the reservation: how much may be spent in which period, and what is reserved for calls under way.
+"""Records of budgets and reservations: limits per period, and amounts reserved for unfinished calls.
 
-Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
+Periods are in UTC: a day starts at midnight, a week on Monday, a month on its first day.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class ReservationState(StrEnum):
 ReservationStateLike = ReservationState | Literal["open", "settled", "released"]
 
 
-# The column of a charge or a reservation that shows whether it is in a budget's scope.
+# The column of a charge or a reservation that decides whether it is in a budget's scope.
 COLUMNS = {BudgetScope.RUN: "run_id", BudgetScope.GROUP: "group_id", BudgetScope.TASK: "task_id", BudgetScope.AGENT: "agent"}
 
 
@@ -86,7 +86,7 @@ class Budget(Record):
 
     @property
     def is_proven(self) -> bool:
-        """Whether it carries the manager's proof."""
+        """Whether the owner signed it."""
         return self.proof is not None
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Budget(Record):
         return f"{whose}, {self.period}" if self.period is BudgetPeriod.FOREVER else f"{whose}, per {self.period}"
 
     def say(self, amount: int, *, exact: bool = False) -> str:
-        """Write an amount of this budget's unit for people."""
+        """Format an amount of this budget's unit for people."""
         return dollars(amount, exact=exact) if self.unit is BudgetUnit.MICRODOLLARS else f"{amount} tokens"
 
 
@@ -144,7 +144,7 @@ class Reservation(Record):
 
 @dataclass(frozen=True)
 class PeriodSpan:
-    """One period: from its first day up to, and without, its last. The texts compare with those of times and of days."""
+    """One period, from its first day up to its end, exclusive. The texts can be compared with times and days."""
 
     start: str
     end: str
@@ -179,22 +179,22 @@ def _span(start: date, end: date) -> PeriodSpan:
 
 
 def day_of(moment: datetime) -> str:
-    """Name the day a time is in."""
+    """Return the day of a time."""
     return to_text(moment)[:10]
 
 
 def place_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick what decides which budgets something falls under."""
+    """Return the fields that decide which budgets apply."""
     return {column: values[column] for column in COLUMNS.values()}
 
 
 def complete_by_task(
     db: Database, given: dict[str, Any], named: Mapping[str, Any], reservation: Reservation | None = None
 ) -> None:
-    """Add the run and the group that a task is of: leaving them out must not leave their budgets out.
+    """Add the run and the group of a task, so that their budgets apply even if the caller leaves them out.
 
-    A task that the caller named together with another run is refused. One that it only works on has nothing to do with money
-    for another run. A task that is not planned here may be of any.
+    A task that is named with another run is refused. The task of the context does not apply to charges of another run.
+    A task that is not planned in this log may belong to any run.
     """
     if given["task_id"] is None:
         return
@@ -215,7 +215,7 @@ def complete_by_task(
         given["group_id"] = group_id
 
 
-# Small enough that nine million charges of this size can still be added up.
+# Small enough that the sum of nine million such charges fits.
 MOST = 10**12
 TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
 _FIGURES = (*TOKENS, "cost_microdollars")
@@ -260,12 +260,12 @@ class Charge(Record):
 
     @property
     def tokens(self) -> int:
-        """All four kinds together, which is what a budget in tokens counts."""
+        """The sum of all four kinds, which budgets in tokens count."""
         return self.input_tokens + self.cache_read_tokens + self.cache_create_tokens + self.output_tokens
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """Refuse what no call can have used or cost."""
+    """Raise Invalid for impossible tokens or costs."""
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")
     for name in TOKENS if given["cost_microdollars"] is None else _FIGURES:
@@ -274,12 +274,12 @@ def check(given: Mapping[str, Any]) -> None:
 
 
 def check_amount(name: str, value: int, most: int) -> None:
-    """Refuse an amount of money or tokens that is no whole number in its range."""
+    """Raise Invalid for an amount that is no whole number in its range."""
     if type(value) is not int or not 0 <= value <= most:
         raise Invalid(f"{name} is {value!r}; it must be a whole number from 0 to {most}", field=name, most=most)
 
 
 def aware(name: str, moment: datetime | None) -> None:
-    """Refuse a time that could be any of twenty-four."""
+    """Raise Invalid for a time without a time zone."""
     if moment is not None and moment.tzinfo is None:
         raise Invalid(f"{name} needs a time zone; use datetime.now(UTC)", field=name)

@@ -1,7 +1,7 @@
-"""Reservations: budget held for a call before it is made, so that many workers together never spend more than there is.
+"""Reservations: budget reserved for a call before it is made, so that concurrent workers never exceed it together.
 
-A worker reserves what a call may cost, makes the call, charges what it did cost, and settles. A worker that dies does none of the
-last three: its reservation holds nothing after `expires_at`, and needs nobody to clear it away.
+A worker reserves the maximum cost of a call, makes the call, charges its cost, and finalizes. If the worker dies, its
+reservation ends at `expires_at` without any clean-up.
 """
 
 from datetime import datetime, timedelta
@@ -81,7 +81,7 @@ class Reservations(Store):
         return known.marked_already() if known is not None else self._hold(meter, given, expires_at)
 
     def _check_end(self, expires_at: datetime) -> None:
-        """Refuse a reservation that would hold the budget for longer than anybody needs without extending it."""
+        """Raise Invalid for a reservation that lasts longer than allowed without an extension."""
         aware("expires_at", expires_at)
         if expires_at > self._now() + LONGEST:
             raise Invalid(
@@ -104,7 +104,7 @@ class Reservations(Store):
         standings = [meter.standing(budget, now) for budget in budgets]
         for standing in standings:
             asked = given["microdollars" if standing.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
-            # Where nothing is left, not even nothing can be held: the caller is about to spend.
+            # Without any budget left even a reservation of 0 is refused: the caller is about to spend.
             if standing.budget.action is BudgetAction.STOP and (standing.free <= 0 or asked > standing.free):
                 raise standing.exceeded(asked)
         held = self._add(
@@ -150,7 +150,7 @@ class Reservations(Store):
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
         reservation = self._enter(BudgetMeter(self._db, self._clock), reservation_id)
-        # It may have been released before the end of its task: then there is nothing left to settle.
+        # It may have been released before the end of its task; then nothing is left to finalize.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.marked_already()
         return self._update(Reservation, reservation_id, {"state": state, "ended_at": self._now()}, condition="state = 'open'")

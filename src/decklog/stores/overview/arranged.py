@@ -1,4 +1,4 @@
-"""The list of runs in the order in which a person looks at them, or sorted by a column."""
+"""The list of runs in order of attention, or sorted by a column."""
 
 from typing import TYPE_CHECKING
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
     Look = Callable[[str, Mapping[str, Any]], list[RunOverview]]
 
-# What needs a person, what runs, what stalled, what is idle or on hold; then what is over, the latest end first.
+# Attention first: runs that need a person, running, stalled, idle and paused ones; then finished runs, the latest first.
 _ORDER = (Status.NEEDS_YOU, Status.RUNNING, Status.QUIET, Status.IDLE, Status.HELD)
 _WORDS = {state: word for word, state in STATES.items()}
-# Runs that are over which a column is sorted among.
+# Sorting by a column includes this number of finished runs.
 MOST_SORTED = 200
 
 
 def attention_first(
     look: "Look", word: Status | None, wanted: "RunFilter", size: int, after: str | None
 ) -> "tuple[Page[RunOverview], list[RunOverview]]":
-    """Read a page in the order of attention; return it with all runs that are under way."""
+    """Load a page in the order of attention. Return it with all unfinished runs."""
     phase, *place = place_in(after, 3) if after is not None else ("going", "0", "")
     offset = _offset(place[0]) if phase == "going" else 0
     going, ended, _ = _both(look, word, wanted, place if phase == "ended" else None, size + 1)
@@ -39,7 +39,7 @@ def attention_first(
     if len(live) > size:
         following = ("going", str(offset + size), "")
     elif len(live) + len(ended) > size:
-        # Where nothing that is over fits on this page, the next begins with the first of it.
+        # If no finished run fits on this page, the next page begins with the first of them.
         over = [run for run in page if run.ended_at is not None]
         following = ("ended", to_text(over[-1].ended_at), over[-1].id) if over else ("ended", "~", "")  # type: ignore[arg-type]
     else:
@@ -58,7 +58,7 @@ def by_column(
     descending: bool,
     now: "datetime",
 ) -> "tuple[Page[RunOverview], list[RunOverview], bool]":
-    """Read a page sorted by a column, among those under way and the latest 200 that are over; say whether there are more."""
+    """Load a page sorted by a column, from unfinished runs and the latest 200 finished ones. Also return if there are more."""
     offset = _offset(place_in(after, 1)[0]) if after is not None else 0
     going, ended, is_cut = _both(look, word, wanted, None, MOST_SORTED)
     found = [*(run for run in going if word in (None, run.status)), *ended]
@@ -71,7 +71,7 @@ def by_column(
 def _both(
     look: "Look", word: Status | None, wanted: "RunFilter", place: "list[str] | None", most: int
 ) -> "tuple[list[RunOverview], list[RunOverview], bool]":
-    """Read at once the runs under way, which are few, and a part of those that are over."""
+    """Load all unfinished runs, which are few, and a part of the finished ones, in one query."""
     sql, bound = NEWEST_GOING_ON, dict[str, str]()
     if word is None or word in STATES:
         over, bound = wanted.ended(STATES[word] if word else None, place, most)
@@ -83,7 +83,7 @@ def _both(
 
 
 def counts(db: "Database", wanted: "RunFilter", going: "Sequence[RunOverview]") -> "tuple[dict[str, int], bool]":
-    """Count runs by status; say whether more are over than are counted."""
+    """Count runs by status. Also return whether there are more finished runs than counted."""
     over = {_WORDS[state].value: count for state, count in db.rows(*_bound(db, wanted))[1]}
     return by_status(going) | over, sum(over.values()) >= MOST_LOOKED_AT
 

@@ -1,4 +1,4 @@
-"""What went wrong and still needs somebody: each kind with its count and its newest case."""
+"""Problems that need attention: each kind with its count and its newest case."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AttentionKind(StrEnum):
-    """What went wrong, the most urgent first."""
+    """Kinds of problems, the most urgent first."""
 
     FAILED_RUN = "failed run"
     BLOCKED_TASK = "blocked task"
@@ -28,7 +28,7 @@ class AttentionKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionGroup:
-    """One kind of trouble: how many cases there are, up to 100, and the newest with its cause."""
+    """One kind of problem: the number of cases, up to 100, and the newest with its cause."""
 
     kind: AttentionKind
     count: int
@@ -43,11 +43,11 @@ class AttentionGroup:
         return {**vars(self), "kind": self.kind.value, "at": to_text(self.at)}
 
 
-# Cases of each kind that are counted.
+# The number of cases that are counted per kind.
 MOST = 100
-# Checks and reviews older than this no longer show; a failed run shows for a day.
+# Checks and reviews are shown for this time; failed runs for a day.
 _LOOK_BACK, _ENDED = timedelta(days=7), timedelta(days=1)
-# Tasks that can be claimed are looked through for failed attempts, up to this many.
+# The number of claimable tasks that are searched for failed attempts.
 _MOST_READY = 2000
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
 _NEWEST_RUNS = "select id from runs where status in ('planning', 'active', 'paused') order by started_at desc, id desc limit 200"
@@ -137,7 +137,7 @@ _KINDS = {
 
 
 def read(db: "Database", now: datetime) -> list[AttentionGroup]:
-    """Read the newest case of each kind, with the number of cases, by one statement."""
+    """Load the newest case and the number of cases of each kind, with one statement."""
     rows = db.rows(_SQL, {"since": to_text(now - _LOOK_BACK), "ended_since": to_text(now - _ENDED)})[1]
     by_kind: dict[AttentionKind, list[Row]] = {kind: [] for kind in AttentionKind}
     for row in rows:

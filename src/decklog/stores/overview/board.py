@@ -1,4 +1,4 @@
-"""The tasks of a run in columns: to do, doing, held and over, each with its first cards and how many there are."""
+"""The tasks of a run as columns: to do, doing, held up and finished, each with its first cards and its count."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ _SELECT = f"select {{rank}} as rank, {', '.join(f't.{name}' for name in _CARD)} 
 _OF_RUN = "where t.run_id = :run_id and"
 _HELD = "t.state = 'blocked' or t.state = 'waiting' or t.state = 'paused'"
 _BY_URGENCY = "order by t.priority desc, t.created_at, t.id limit :most"
-# What is for anybody and what is for somebody are in an index each; the first of both together are the first of the column.
+# Unassigned and assigned tasks are in separate index ranges; the first of both together are the first of the column.
 _PENDING = f"{_SELECT.format(rank=0)} {_OF_RUN} t.state = 'pending' and t.open_dependencies = 0"
 _READY = " union all ".join(
     f"select * from ({_PENDING} and {whose} {_BY_URGENCY}) {name}"
     for name, whose in {"anybodys": "coalesce(t.assigned_to, '') = ''", "assigned": "t.assigned_to is not null"}.items()
 )
-# Each column by a separate index. What is over is found by the entries that say so: no index of tasks has it.
+# Each column uses a separate index. Finished tasks have none, and are found by their last entries.
 _CARDS = " union all ".join(
     f"select * from ({part}) {name}"
     for name, part in {
@@ -63,7 +63,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class BoardCard:
-    """A task on a board: its status, who has it and for how long, and in words why it is not being worked on."""
+    """A task on a board: its status, its worker, the rest of its lease, and why nobody works on it."""
 
     id: str
     title: str
@@ -87,7 +87,7 @@ class BoardCard:
 
 @dataclass(frozen=True, kw_only=True)
 class BoardColumn:
-    """One column: the first of its cards, and how many there are in all."""
+    """One column: its first cards, and the number of all."""
 
     name: str
     count: int
@@ -100,9 +100,9 @@ class BoardColumn:
 def columns(
     db: Database, run_id: str, size: int, story: Any, asked: set[str | None], now: datetime, steady_now: datetime
 ) -> list[BoardColumn]:
-    """Read the columns; `story` is what the run's entries add up to, and which tasks ended since its mark.
+    """Load the columns. `story` is the run's history, with the tasks that ended after its mark.
 
-    `asked` are the tasks that something holds up which only a person can say.
+    `asked` has the tasks that wait for a person.
     """
     just_over = list(dict.fromkeys(one.record_id for one in reversed(story.moments) if one.what == "ended"))[:size]
     marks, ids = placed(just_over)
@@ -147,7 +147,7 @@ def _card(
 
 
 def _why(task: Mapping[str, Any], waits_for: Sequence[str], left: int | None, now: datetime) -> str | None:
-    """Say in words why nobody works on a task; None where somebody does, or could."""
+    """Return in words why nobody works on a task; None if somebody does or could."""
     if task["state"] in ("done", "abandoned"):
         return task["reason"] if task["state"] == "abandoned" else None
     if left is not None:
@@ -161,20 +161,20 @@ def _why(task: Mapping[str, Any], waits_for: Sequence[str], left: int | None, no
     return f"is for {task['assigned_to']}" if task["assigned_to"] else None
 
 
-# Of each kind this many are counted: a larger count is reported as this many.
+# Counts stop at this number.
 MOST = 1000
 FIELDS = ("to_do", "working", "held", "failed", "groups", "failed_groups")
 _WHOSE = "run_id in (select id from going)"
-# Each by a separate index, which has nothing of what is over.
+# Each part uses a separate index, without finished tasks.
 _PARTS = (
     f"select 'to_do' as what, role as who from tasks where {_WHOSE} and state = 'pending' and open_dependencies = 0",
     f"select 'to_do' as what, role as who from tasks where {_WHOSE} and state = 'pending' and open_dependencies > 0",
-    # In the order of the index of those that run: otherwise SQLite walks over all tasks of these runs.
+    # In the order of the index of running tasks: otherwise SQLite scans all tasks of these runs.
     f"""select 'working' as what, coalesce(role, worker) as who
           from tasks
          where {_WHOSE} and state = 'running'
          order by run_id, leased_until""",
-    # What used up its attempts has failed; what somebody or something else blocks is blocked.
+    # A task without attempts left has failed; any other blocked task is blocked.
     f"""select case when state = 'blocked' and failures >= max_attempts then 'failed' else 'held' end as what, role as who
           from tasks
          where {_WHOSE} and (state = 'blocked' or state = 'waiting' or state = 'paused')""",
@@ -187,7 +187,7 @@ _WORKLOAD = "select what, coalesce(who, '') as who, count(*) from ({part} limit 
 
 
 def workloads(db: Database) -> list[Workload]:
-    """Count the work of each role, by one statement."""
+    """Count the work of each role with one statement."""
     parts = [_WORKLOAD.format(part=part, most=MOST, name=f"p{number}") for number, part in enumerate(_PARTS)]
     sql = f"with going as (select id from ({NEWEST_GOING_ON}) g limit {MOST_GOING_ON}) {' union all '.join(parts)}"
     counts: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""The status of every budget, read at once."""
+"""The status of all budgets, loaded with one query."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.figures import dollars
 from decklog.db.base import Database, Row
 
-# Budgets of everything first; those of runs that are over protect nothing any more.
+# Global budgets first. Budgets of finished runs are left out.
 MOST = 200
 _PERIOD = "case b.period when 'day' then :day when 'week' then :week when 'month' then :month else '' end"
-# Texts first, then numbers: so that they can be read together with what waits, which has texts alone.
+# Texts first, then numbers, so that waiting items, which have texts only, can be loaded with the same query.
 STANDINGS = f"""
 select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, coalesce(max(d.as_of), b.set_at) as last_at,
        coalesce(r.id, g.run_id) as run_id, b.set_at, b.ceiling, b.warn_percent,
@@ -39,7 +39,7 @@ NUMBERS = ("ceiling", "warn_percent", "spent", "today", "unpriced_calls", "unpri
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetStanding:
-    """A budget in its present period; `today` is what counts of it on this day of UTC, in micro-dollars."""
+    """A budget in its current period. `today` is its spending of this UTC day, in microdollars."""
 
     id: str
     scope: str
@@ -62,7 +62,7 @@ class BudgetStanding:
 
     @property
     def state(self) -> str:
-        """Return its status: ok, warn, or stop when nothing more may be spent."""
+        """The status: ok, warn, or stop if nothing more may be spent."""
         if self.stops:
             return "stop"
         return "warn" if self.percent >= self.warn_percent else "ok"
@@ -77,7 +77,7 @@ class BudgetStanding:
 
     @property
     def said(self) -> str:
-        """Write what is spent of it: `$11.40 of $50.00 a day`."""
+        """The spending in words: `$11.40 of $50.00 a day`."""
         period = "in all" if self.period == "forever" else f"a {self.period}"
         if self.unit == "tokens":
             return f"{self.spent:,} of {self.ceiling:,} tokens {period}"
@@ -88,14 +88,14 @@ class BudgetStanding:
 
 
 def periods(now: datetime) -> dict[str, str]:
-    """Return the days on which the present periods began."""
+    """Return the first days of the current periods."""
     today = now.astimezone(UTC).date()
     starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
     return {name: day.isoformat() for name, day in starts.items()}
 
 
 def in_order(rows: Iterable[Row]) -> list[BudgetStanding]:
-    """Read budgets from their texts and numbers: those of everything first, then what was set last."""
+    """Parse budgets from rows: global ones first, then the most recently set."""
     found: list[dict[str, Any]] = [dict(zip((*TEXTS, *NUMBERS), row, strict=True)) for row in rows]
     found.sort(key=lambda one: one["id"])
     found.sort(key=lambda one: one["set_at"], reverse=True)
@@ -108,5 +108,5 @@ def _without_time(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def standings(db: Database, now: datetime) -> list[BudgetStanding]:
-    """Read the status of the budgets in their present periods, those of everything first."""
+    """Load the status of the budgets in their current periods, global ones first."""
     return in_order(db.rows(STANDINGS, periods(now))[1])

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Base:
-    """What every overview begins with."""
+    """What every overview starts with."""
 
     moment: OverviewMoment
     budgets: "list[BudgetStanding]"
@@ -44,32 +44,32 @@ class Base:
 
     @property
     def by_run(self) -> dict[str, int]:
-        """Count what holds each run up."""
+        """The number of items that hold up each run."""
         return waiting.by_run(self.items)
 
     @property
     def tasks(self) -> set[str | None]:
-        """Name the tasks that something holds up."""
+        """The tasks that wait for a person."""
         return {item.task_id for item in self.items if item.holds_up}
 
 
 class Looking(Store):
-    """Reads what overviews are made of."""
+    """Loads what overviews consist of."""
 
     def _looked(self, job: Callable[[bool], T]) -> T:
-        """Read at one moment; where marks are far behind, move them first, if this log may be written."""
-        # Inside of a read, which sees one moment, marks that are moved now would not be seen.
+        """Read one consistent state. If marks are far behind, move them first, unless the log is read-only."""
+        # In an outer read transaction, moved marks would not be visible.
         can_move = not (self._db.read_only or self._db.is_reading)
-        # Once for task counts and once for spending. Beyond that others write faster than this reads; their entries are counted.
+        # One round for task counts and one for spending. After that the entries behind the marks are counted instead.
         for _ in range(2):
             try:
-                return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - it is called before the next round
+                return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - called before the next round
             except OverviewOutdated as behind:
                 can_move = self._moved(behind)
         return self._db.read(lambda: job(False), same_plans=True)
 
     def _moved(self, behind: OverviewOutdated) -> bool:
-        """Move marks; say whether that was permitted."""
+        """Move marks, and return whether that was permitted."""
         try:
             for run_id in behind.run_ids:
                 task_counts.catch_up(self._db, run_id)
@@ -82,7 +82,7 @@ class Looking(Store):
     def _base(self, can_move_marks: bool) -> Base:
         moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
         base = Base(moment, *waiting.read(self._db, moment.now))
-        # Every overview reads the streams charged since their marks, so every overview moves marks that are far behind.
+        # Every overview reads the streams with charges after their marks, so every overview moves marks that are far behind.
         check_marks(base.charged, can_move_marks)
         return base
 
@@ -92,17 +92,17 @@ class Looking(Store):
 
 Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
 
-# This many runs of all families of a page are walked to, and no further down than this: what is left out is said.
+# Limits for the runs of all families of a page, and for the depth. A cut family is marked.
 MOST_WALKED, MOST_LEVELS = 600, 8
-# A run that goes on may be this many levels below the first of its family.
+# Maximum depth of an unfinished run below the first run of its family.
 _MOST_ABOVE = 100
 _CHILD = "(select k.id from runs k where k.parent_run_id = {run}.id order by k.started_at, k.id limit 1)"
 _SIBLING = """(select k.id from runs k
    where k.parent_run_id = c.parent_run_id and (k.started_at, k.id) > (c.started_at, c.id)
    order by k.started_at, k.id
    limit 1)"""
-# From each run to the first that came of it and to its next sibling, by one look-up each: a run with very many forks costs
-# only what is shown of it. The limit is outside, where both engines stop the walk at it.
+# Each step goes from a run to its first child and its next sibling with one lookup each, so a run with very many forks
+# costs only what is shown. Both engines stop the recursion at the outer limit.
 _WALK = f"""
 with recursive {{above}} kin (first, id, parent, started_at, depth, child, sibling) as (
   select r.id, r.id, nullif(r.id, r.id), r.started_at, 0, {_CHILD.format(run="r")}, nullif(r.id, r.id)
@@ -130,7 +130,7 @@ _FIRSTS_ABOVE = "(select * from runs where id in (select id from above)) runs"
 
 @dataclass(frozen=True)
 class FamilyQuery:
-    """Which families are asked for: by a word, by what their first runs are, this many runs, after a place in the list."""
+    """Which families are requested: by status, filter of their first runs, number of runs, and cursor."""
 
     word: "Status | None"
     wanted: "RunFilter"
@@ -148,7 +148,7 @@ class FamilyQuery:
 
 @dataclass(frozen=True)
 class Member:
-    """A run of a family; `depth` is how many runs it came of."""
+    """A run of a family; `depth` is the number of its ancestors in the family."""
 
     run: "RunOverview"
     depth: int
@@ -159,9 +159,9 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A run and what came of it, each right below what it came of; the sums are those of the runs that are listed.
+    """A run with its descendants, each directly below its parent. The sums are of the listed runs.
 
-    `is_cut` shows that there are more of them than that.
+    `is_cut` is true if there are more runs than listed.
     """
 
     runs: list[Member]
@@ -173,7 +173,7 @@ class Family:
 
     @property
     def sums(self) -> dict[str, Any]:
-        """Add up what its runs have done and spent."""
+        """The sums of work and cost over its runs."""
         runs = [member.run for member in self.runs]
         names = ("done", "planned", "entries", "workers", "waiting", "cost_microdollars", "calls", "unpriced_calls")
         return {name: sum([getattr(run, name) for run in runs]) for name in names}
@@ -184,7 +184,7 @@ class Family:
 
     @property
     def ended_at(self) -> datetime | None:
-        """When the last of them ended; None while one goes on."""
+        """When the last of its runs ended; None if one is unfinished."""
         ends = [member.run.ended_at for member in self.runs]
         return None if None in ends else max(end for end in ends if end is not None)
 
@@ -202,7 +202,7 @@ class Family:
 
 @dataclass(frozen=True)
 class FamiliesTable:
-    """A page of families, how many decisions wait in the whole log, and how busy the last hour was of runs that had one."""
+    """A page of families, the number of open decisions in the log, and the activity of the last hour by run."""
 
     families: "Page[Family]"
     decisions: int
@@ -211,7 +211,7 @@ class FamiliesTable:
 
 @dataclass(frozen=True)
 class _Walked:
-    """What was found of a family: its runs with their depths, each right below what it came of."""
+    """A family under construction: its runs with depths, each directly below its parent."""
 
     id: str
     started_at: str
@@ -220,7 +220,7 @@ class _Walked:
 
 
 def read_families(db: Database, asked: FamilyQuery, base: Base, look_at: Look) -> Page[Family]:
-    """Read a page of families."""
+    """Load a page of families."""
     found, end = _found(db, asked, base)
     shown, size = list[_Walked](), 0
     for family in found:
@@ -243,7 +243,7 @@ def _cut(family: _Walked, size: int) -> _Walked:
 
 
 def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked], list[str] | None]:
-    """Walk the next families, one more than a page can have; and say where to look on, where the look ended early."""
+    """Find the next families, one more than fits on a page, and the cursor if the search stopped early."""
     most, place, above = asked.size + 1, asked.place, ""
     if asked.wanted.parent_run_id is not None:
         firsts, bound = "select id, started_at from runs where id = :first", {"first": asked.wanted.parent_run_id}
@@ -267,13 +267,13 @@ def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked],
 
 
 def _standing(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
-    """Name the active runs with a status: no index has it, so the newest are looked at."""
+    """Return the active runs with a status. No index has it, so the newest are checked."""
     runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
     return [run.id for run in runs if run.status is asked.word]
 
 
 def _walked(rows: Iterable[Row]) -> list[_Walked]:
-    """Make families of what was walked to, those that began last first."""
+    """Build families from the visited runs, the most recently started first."""
     known = {row[1]: row for row in rows}
     below: dict[str, list[str]] = {}
     is_cut = dict.fromkeys((row[0] for row in known.values()), False)
@@ -287,7 +287,7 @@ def _walked(rows: Iterable[Row]) -> list[_Walked]:
 
 
 def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str]]) -> list[tuple[str, int]]:
-    """List a family, each run followed by what came of it, in the order in which they began."""
+    """List a family in order of start, each run followed by its descendants."""
     if first not in below:
         return [(first, known[first][4])]
     listed, waiting = list[tuple[str, int]](), [first]
@@ -299,7 +299,7 @@ def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str
 
 
 class Families(Looking):
-    """Lists runs with what came of them."""
+    """Lists runs with their descendants."""
 
     @reads_in_steps
     def families(
@@ -336,7 +336,7 @@ class Families(Looking):
         limit: int = 20,
         after: str | None = None,
     ) -> FamiliesTable:
-        """List families as `families` does, with the last hour of each run and what waits for a person: at one moment."""
+        """List families as `families` does, with the activity of the last hour and open decisions, in one consistent read."""
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
         return self._looked(lambda can_move: self._families_table(status, wanted, size, after, self._base(can_move)))
 

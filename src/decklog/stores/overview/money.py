@@ -1,4 +1,4 @@
-"""Where the money goes: each day by model, the dearest of a span, what is reserved, and the status of the budgets."""
+"""Spending: each day by model, the largest items of a span, reservations, and the status of budgets."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
@@ -13,11 +13,11 @@ from decklog.stores.overview import spending
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.run_facts import RunOverview, look
 
-# This many days are read at least: the present week and month are added up from them.
+# At least this number of days is loaded, because the current week and month are summed up from them.
 _LEAST_DAYS = 31
 # The most expensive runs, for the cost per finished task.
 _MOST_RUNS = 50
-# What is reserved for calls under way. One whose time is over holds nothing any more.
+# Reserved amounts of unfinished calls. An expired reservation counts nothing.
 _HELD = """
 select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count(*)
   from reservations
@@ -27,9 +27,9 @@ select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count
 
 @dataclass(frozen=True, kw_only=True)
 class MoneyPicture:
-    """What was spent on each day from `since` to `until`, both in UTC; `by` has the dearest of the span, and `others` the rest.
+    """The spending of each day from `since` to `until`, in UTC. `by` has the largest items of the span, `others` the rest.
 
-    `days` splits each day by model, `chart` by the chosen column. `today`, `week` and `month` are the present ones, for any span.
+    `days` splits each day by model, `chart` by the chosen column. `today`, `week` and `month` are the current ones, for any span.
     `charged_runs` counts the runs with charges in the span; `runs` has the 50 most expensive of them as they are now.
     """
 
@@ -54,12 +54,12 @@ class MoneyPicture:
 
     @property
     def per_run(self) -> int | None:
-        """What a run cost in this span, on average."""
+        """The average cost of a run in this span."""
         return round(self.spent_by_runs / self.charged_runs) if self.charged_runs else None
 
     @property
     def per_task(self) -> int | None:
-        """What a finished task of the dearest runs cost so far, on average."""
+        """The average cost of a finished task of the most expensive runs."""
         done = sum(run.done for run in self.runs)
         return round(sum(run.cost_microdollars for run in self.runs) / done) if done else None
 
@@ -69,11 +69,11 @@ class MoneyPicture:
 
 
 def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> MoneyPicture:
-    """Read the days from one to another; `base` is what every overview begins with."""
+    """Load the days of a span. `base` is what every overview starts with."""
     now = base.moment.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
     lately = (now - timedelta(days=_LEAST_DAYS - 1)).isoformat()
-    # What lies far back is read separately: up to today it could be any number of days.
+    # A span in the distant past is loaded separately, because there may be many days between it and today.
     is_apart = until < lately
     every = spending.by(db, ("day", "model"), lately if is_apart else min(since, lately), max(until, today), base.charged)
     shown = spending.by(db, ("day", "model"), since, until, base.charged) if is_apart else _between(every, since, until)
@@ -105,7 +105,7 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
 
 
 def _runs(db: "Database", base: "Any", ids: "list[str]") -> "list[RunOverview]":
-    """Read runs as they are now, in the order of their ids here."""
+    """Load runs as they are now, in the order of the ids."""
     marks, bound = placed(ids)
     found = {run.id: run for run in look(db, f"select * from runs where id in ({marks})", bound, base.moment, base.by_run)}
     return [found[run_id] for run_id in ids if run_id in found]
@@ -124,7 +124,7 @@ def _summed(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _dearest(rows: list[dict[str, Any]], column: str, most: int | None = None) -> list[dict[str, Any]]:
-    """Add up the days of each model, agent or run, the dearest first."""
+    """Sum up the days of each model, agent or run, the most expensive first."""
     of_key: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         of_key.setdefault(row[column], []).append(row)

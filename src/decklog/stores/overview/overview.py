@@ -1,4 +1,4 @@
-"""The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
+"""The overview of a whole log. The number and cost of its statements do not grow with the log."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -48,20 +48,20 @@ T = TypeVar("T")
 
 
 class TaskReader(Protocol):
-    """Knows tasks; the tasks store does."""
+    """A store of tasks."""
 
     def get(self, task_id: str) -> Any: ...
 
 
 class HistoryReader(Protocol):
-    """Knows what the entries of a run add up to; the store of runs does."""
+    """A store of runs that evaluates their entries."""
 
     def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
     def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
 
 class DueSchedules(Protocol):
-    """Makes tasks of schedules whose time has come; the store of schedules does."""
+    """A store of schedules that adds due tasks."""
 
     def is_any_due(self) -> bool: ...
     def run_due(self) -> list[Any]: ...
@@ -72,9 +72,9 @@ _ORDER = list(Status)
 
 
 class Overview(Families):
-    """Shows how runs and tasks stand, what waits for a person, and what it costs.
+    """Shows the status of runs and tasks, what waits for a person, and the cost.
 
-    What only one verb needs is loaded by it, because every call that names a run asks for its status.
+    Modules that only one verb needs are imported there, because every call with a run asks for its status.
     """
 
     derived = (task_counts.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
@@ -96,7 +96,7 @@ class Overview(Families):
     def now(self, *, limit: int = 12) -> "Summary":
         """Summarize what needs a person, what runs, what stalled and what it costs.
 
-        Of what waits and of the runs that go on, the first `limit` are listed. What schedules say is due appears with it.
+        The first `limit` waiting items and unfinished runs are listed. Due tasks of schedules are added first.
         """
         size = page_size(limit)
         self._make_due()
@@ -116,10 +116,10 @@ class Overview(Families):
         limit: int = 20,
         after: str | None = None,
     ) -> Page[RunOverview]:
-        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent.
+        """List runs, newest first, each with its status, tasks, last entry, workers, waiting items and spending.
 
-        `text` is a part of the goal, in capitals or not; it is looked for in the newest 5,000 runs. Of the words for runs that
-        go on, the newest 200 are looked at.
+        `text` is a part of the goal, ignoring case; it is searched in the newest 5,000 runs. A status of unfinished runs covers
+        the newest 200.
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
@@ -139,10 +139,10 @@ class Overview(Families):
         limit: int = 20,
         after: str | None = None,
     ) -> RunsTable:
-        """List runs with the last hour of each, the number of each status and what waits for a person: at one moment.
+        """List runs with their activity of the last hour, counts by status and open decisions, in one consistent read.
 
-        They come in the order in which a person looks at them: what needs one, runs, stalled, is idle or on hold; then what is
-        over, the latest end first. A column is sorted among those under way and the latest 200 that are over.
+        Runs that need a person come first, then running, stalled, idle and paused ones, then finished runs by their end.
+        A column is sorted among unfinished runs and the latest 200 finished ones.
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
 
@@ -186,15 +186,15 @@ class Overview(Families):
         for sql, ids in (("select id, goal from runs", runs), ("select id, title from tasks", tasks)):
             if ids:
                 marks, bound = placed(ids)
-                found |= dict(self._db.rows(f"{sql} where id in ({marks})", bound)[1])
+                found |= dict(self._db.rows(f"{sql} where id in ({marks})", self._db.values.bind(bound)[0])[1])
         return found
 
     @reads_in_steps
     def waiting(self, *, limit: int = 20, after: str | None = None) -> Page[WaitingItem]:
-        """List what waits for a person: decisions first, then blocked tasks, then runs that have gone quiet.
+        """List what waits for a person: decisions first, then blocked tasks, then stalled runs.
 
-        Decisions are approvals, unknown effects, questions, spent budgets and stale evidence. In each group what ends soonest
-        comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
+        Decisions are approvals, unknown effects, questions, spent budgets and stale evidence. Each group is sorted by deadline,
+        then by waiting time. The oldest 200 of each kind are listed.
         """
         size = page_size(limit)
         place = None if after is None else tuple(place_in(after, 5))
@@ -223,15 +223,14 @@ class Overview(Families):
         spent: int = 0,
         milestones: int = 0,
     ) -> "RunPicture":
-        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
+        """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries.
 
-        Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
-        Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
-        which they were added; `board` is the number of tasks in each column, as they are now. `records` names kinds of records,
-        by their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
-        these roles now, and `first_tasks` that many tasks as they are now, those at work and held first; `spent` is the number of
-        entries at which spending is reported, `milestones` the number of failures, questions and checkpoints. A size of 0 leaves
-        a part out. Of tools and changes, the newest 20,000 entries are looked at.
+        The timeline starts at `since`, an entry or a time, and ends at the shown moment; the strip covers the whole run. Entries
+        are those before the number `before`, or those of a kind. Tasks are those after the cursor `after`, by creation. `board`
+        is the number of current tasks in each column. `records` names tables whose newest 50 records are shown. `roles` selects
+        those of the first 200 tasks that have one of these roles now. `first_tasks` is a number of current tasks, running and
+        held-up ones first. `spent` is the number of entries at which spending is reported, `milestones` the number of failures,
+        questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
@@ -256,13 +255,13 @@ class Overview(Families):
         return draw(False)
 
     def contents(self, run_id: str) -> "dict[str, Any]":
-        """Count what a run has, for the tabs of its page."""
+        """Count the records of a run, for the tabs of its page."""
         from decklog.stores.overview.picture import contents
 
         return self._db.read(lambda: contents(self._db, run_id))
 
     def graph(self, run_id: str, *, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
-        """Read the tasks of a run and their dependencies, for a drawing."""
+        """Load the tasks of a run and their dependencies, for a drawing."""
         from decklog.stores.overview.picture import graph
 
         return self._db.read(lambda: graph(self._db, run_id, most))
@@ -287,7 +286,7 @@ class Overview(Families):
         by: SpendKeyLike = SpendKey.MODEL,
         limit: int = 20,
     ) -> "MoneyPicture":
-        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets.
+        """Show spending: each UTC day by model, the most expensive models, agents or runs, and the budgets.
 
         It covers `days` days up to today or `until`, or all days from `since` on.
         """
@@ -303,7 +302,7 @@ class Overview(Families):
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
-        """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
+        """Show a run's tasks in columns (to do, doing, held up, finished), each with its number, first tasks and blockers."""
         from decklog.stores.overview.board import columns
 
         size = page_size(per_column)
@@ -329,9 +328,9 @@ class Overview(Families):
     ) -> "SearchResult":
         """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix.
 
-        Of each record only the newest entry counts. Kinds, runs and agents are counted among the newest 1,000 hits; a page
-        looks no further than these, and `next` goes on behind them. `going_on` looks for new entries in runs that go on alone:
-        that costs the same however many runs are over, and misses what was added to these since a search without it.
+        Only the newest entry of each record counts. Kinds, runs and agents are counted among the newest 1,000 hits; `next`
+        continues after them. `going_on` indexes new entries of unfinished runs only: its cost does not depend on the number of
+        finished runs, but it misses entries that were added to these later.
         """
         from decklog.stores.overview.search import SearchQuery, searched
 
@@ -350,9 +349,9 @@ class Overview(Families):
     def days(
         self, *, since: datetime | None = None, until: datetime | None = None, by: SpendKeyLike = SpendKey.NONE
     ) -> "list[DaySpending]":
-        """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days.
+        """Sum up the spending of each UTC day, optionally by model, agent or run; by default of the last 30 days.
 
-        The cost is that of the calls whose price is known; `unpriced_calls` counts the others.
+        The cost covers calls with a known price; `unpriced_calls` counts the others.
         """
         key = enum_of(SpendKey, by, "by")
         last = (until or self._now()).astimezone(UTC).date()
@@ -365,10 +364,10 @@ class Overview(Families):
 
     @reads
     def stations(self) -> "list[Workload]":
-        """Count where the work is, of the newest 200 active runs: tasks to do, at work, held and failed, and groups.
+        """Count the work of the newest 200 active runs by role: tasks to do, running, held up and failed, and groups.
 
-        Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
-        for nobody has `who` null. Of each kind the first 1,000 are counted.
+        Tasks count for their role, running ones without a role for their worker, and groups for their assignee. `who` is null if
+        there is none. Counts stop at 1,000 of each kind.
         """
         from decklog.stores.overview.board import workloads
 
@@ -376,7 +375,7 @@ class Overview(Families):
 
     @reads
     def decisions(self) -> int:
-        """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
+        """Count the decisions that wait for a person; stalled runs are not counted."""
         return len(self._base(False).items)
 
     @reads
@@ -386,10 +385,10 @@ class Overview(Families):
 
     @reads
     def attention(self) -> list[AttentionGroup]:
-        """List what went wrong and is still open, by kind: the count, the newest case and its cause.
+        """List open problems by kind: the count, the newest case and its cause.
 
-        These are runs that failed since yesterday; of runs that go on, blocked tasks, failed attempts, and failed checks and
-        blocked reviews of the last 7 days; and new feedback that is high or critical. Up to 100 of a kind are counted.
+        These are runs that failed since yesterday, new feedback with high or critical severity, and of unfinished runs blocked
+        tasks, failed attempts, and failed checks and blocked reviews of the last 7 days. Up to 100 of a kind are counted.
         """
         return attention.read(self._db, self._now())
 
@@ -426,16 +425,16 @@ class Overview(Families):
         return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
 
     def _make_due(self) -> None:
-        """Have tasks appear whose time has come, if this log may be written: to look is as good as to claim."""
-        # A look of our own first: most logs have no schedule, and need not load the store of them.
+        """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
+        # A direct query first: most logs have no schedules and need not load their store.
         sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
         if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
             return
-        # A caller that may not write still sees what there is.
+        # A caller without permission to write still sees what exists.
         with suppress(Denied, Busy, LeaseLost):
             self._schedules().run_due()
 
-    # How they are read
+    # Loading
 
     def _words(self, run_ids: list[str], task_ids: list[str], can_move_marks: bool) -> StatusWords:
         base = self._base(can_move_marks)
@@ -484,7 +483,7 @@ class Overview(Families):
         )
 
     def _today(self, base: Base) -> tuple[int, int]:
-        """Return what was spent today, and how many calls have no price. A budget of everything knows both."""
+        """Return today's spending and the number of calls without a price. A global budget has both."""
         for budget in base.budgets:
             if budget.scope == "all" and budget.unit == "microdollars":
                 return budget.today, budget.unpriced_today
@@ -495,7 +494,7 @@ class Overview(Families):
     def _listed(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[RunOverview]:
         place = None if after is None else place_in(after, 2)
         if word is not None and word not in STATES:
-            # The word is made of what goes on now, and no index has it.
+            # The status is derived from current facts, and no index has it.
             found = [run for run in self._look(base, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
@@ -537,11 +536,11 @@ class Overview(Families):
         self, names: tuple[str, ...], first: str, last: str, streams: list[Charged], can_move_marks: bool
     ) -> list[DaySpending]:
         check_marks(streams, can_move_marks)
-        # Which keys it has follows from the names.
+        # The keys depend on `names`.
         days: Any = spending.by(self._db, names, first, last, streams)
         return list(days)
 
-    # What is derived
+    # Derived tables
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from task_counts.audit(self._db)

@@ -1,4 +1,4 @@
-"""One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
+"""The view of one run, now or as of an entry: head, counts, activity strip, timeline and latest entries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,17 +18,17 @@ from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
 
 MOST_ASKED = 200
-# This many records of a kind are shown.
+# The number of records shown per kind.
 MOST_RECORDS = 50
-# Among this many tasks of a run those of a role are looked for.
+# The number of tasks that are searched for those of a role.
 MOST_TASKS = 200
-# Of a long text its beginning is read: what a page shows, in any script.
+# The beginning of a long text that is loaded: enough for a page in any script.
 _HEAD_BYTES = 8192
-# A number distinguishes the parts.
+# A number identifies the parts.
 _LATEST = f"""
 select 0, latest.* from ({SELECT} where pos > :start and pos < :before {{kind}} order by pos desc limit :most) latest
 """
-# No index has the kinds that most entries are of: of these, this many entries are looked at.
+# The most frequent kinds have no index, so this number of entries is searched for them.
 MOST_LOOKED_AT = 20_000
 _OF_KIND = {
     EntryKind.TOOL: f"and kind = 'tool' and pos >= :before - {MOST_LOOKED_AT}",
@@ -42,7 +42,7 @@ select 1, image.* from (
    limit 1
 ) image
 """
-# The newest entries of the questions that may have been open at a moment.
+# The newest entries of approvals that may have been open at a moment.
 _ASKED = f"""
 select 2, asked.* from (
   {SELECT}
@@ -55,7 +55,7 @@ select 2, asked.* from (
    )
 ) asked
 """
-# The roles are looked at first: most runs have no task of them, and a task has many columns.
+# The roles first: most runs have no such task, and tasks have many columns.
 _OF_ROLES = f"""
 select *
   from tasks
@@ -66,7 +66,7 @@ select *
  )
  order by created_at, id
 """
-# What is at work and what is held comes first, so that no run of many tasks hides it.
+# Running and held-up tasks come first, so that a run with many tasks does not hide them.
 _FIRST_TASKS = """
 select * from (select * from tasks where run_id = :run_id and state = 'running' order by leased_until limit :most) running
 union all
@@ -94,11 +94,11 @@ select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :
 
 @dataclass(frozen=True, kw_only=True)
 class RunPicture:
-    """A run as of entry `seq`, of `last` that there are: `overview` is its status now, or `run` what it was then.
+    """A run as of entry `seq` of `last`. `overview` is its current status; `run` is its record as of an earlier entry.
 
-    The strip is that of the whole run. Of entries whose text is long, only its digest is here; `texts` has how they begin and how
-    many bytes they are. `waiting` counts what holds the run up, or which of its newest 200 questions were open then; `decisions`
-    counts what waits for a person in the whole log, now.
+    The strip covers the whole run. Long texts of entries are left out; `texts` has their beginning and their size in bytes.
+    `waiting` counts what holds up the run, or which of its newest 200 approvals were open then. `decisions` counts all open
+    decisions of the log now.
     """
 
     run_id: str
@@ -117,14 +117,14 @@ class RunPicture:
     board: "list[BoardColumn]"
     overview: "RunOverview | None" = None
     run: "dict[str, Any] | None" = None
-    # The newest records of the kinds that were asked for, by table, and where the older ones of each begin.
+    # The newest records of the requested kinds, by table, and the cursor to the older ones of each.
     records: "dict[str, list[Any]]" = field(default_factory=dict)
     older: "dict[str, str | None]" = field(default_factory=dict)
-    # Those of the run's first tasks that have one of the roles that were asked for.
+    # Those of the run's first tasks with one of the requested roles.
     of_roles: "list[Any]" = field(default_factory=list)
-    # What is at work, what is held and then the first of the others, as they are now.
+    # Running tasks, held-up tasks and then the first of the others, as they are now.
     first_tasks: "list[Any]" = field(default_factory=list)
-    # The newest entries that a person looks for, each with what it is: failure, question, checkpoint or pivot.
+    # The newest important entries, each with its kind: failure, question, checkpoint or pivot.
     milestones: "list[tuple[str, Entry]]" = field(default_factory=list)
     spent: "RunSpending | None" = None
 
@@ -145,7 +145,7 @@ class RunPicture:
 
 @dataclass(frozen=True)
 class RunSpending:
-    """What a run had spent at some of its entries; now also by model and agent, and the budgets that are its own."""
+    """The spending of a run at some of its entries; for now also by model and agent, with the run's budgets."""
 
     line: list[tuple[int, int]]
     by: "list[dict[str, Any]]"
@@ -157,7 +157,7 @@ class RunSpending:
 
 @dataclass(frozen=True)
 class Wished:
-    """What a picture is to show, and how much of it; a size of 0 leaves a part out."""
+    """The requested parts of a run view and their sizes; 0 leaves a part out."""
 
     at: str | None
     since: str | None
@@ -177,7 +177,7 @@ class Wished:
 
 
 def kinds(classes: dict[str, type[Record]], tables: list[str]) -> list[type[Record]]:
-    """Find the kinds of a run's records by the names of their tables."""
+    """Return the record classes of a run for table names. Raise Invalid for an unknown table."""
     known = {table: record for table, record in classes.items() if record.home is None}
     for table in tables:
         if not isinstance(table, str) or table not in known:
@@ -186,7 +186,7 @@ def kinds(classes: dict[str, type[Record]], tables: list[str]) -> list[type[Reco
 
 
 def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunPicture:
-    """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
+    """Build the view of a run. `base` is what every overview starts with; the last three are the run's history."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
     counts, span = history.tally(place, story, seq), (min(first, seq), seq)
@@ -216,7 +216,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
 
 
 def _milestones(db: Database, start: int, marks: Sequence[dict[str, Any]], until: int, most: int) -> list[tuple[str, Entry]]:
-    """Read the newest entries among a run's marks up to an entry, newest first."""
+    """Load the newest marked entries of a run up to an entry, newest first."""
     kinds = {start + mark["seq"]: mark["what"] for mark in marks if mark["seq"] <= until}
     positions = sorted(kinds)[-most:] if most else []
     if not positions:
@@ -227,25 +227,25 @@ def _milestones(db: Database, start: int, marks: Sequence[dict[str, Any]], until
 
 
 def _of_roles(db: Database, record: type[Record], run_id: str, roles: list[str]) -> list[Any]:
-    """Read those of a run's first tasks that have one of some roles, in the order in which they were added."""
+    """Load those of a run's first tasks that have one of the roles, by creation."""
     marks, bound = placed(roles)
     names, rows = db.rows(_OF_ROLES.format(roles=marks), {**bound, "run_id": run_id})
     return [record.from_row(names, row) for row in rows]
 
 
 def _first_tasks(db: Database, record: type[Record], run_id: str, most: int) -> list[Any]:
-    """Read a run's tasks as their table has them: running, blocked, then the first of the others."""
+    """Load a run's tasks from their table: running, blocked, then the first of the others."""
     return record.from_rows(*db.rows(_FIRST_TASKS, {"run_id": run_id, "most": most}))
 
 
 def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[int, int]]) -> RunSpending:
-    """Read for which models and agents it was, as of now, and the run's own budgets."""
+    """Load the spending by model and agent, if it is for now, and the run's budgets."""
     by = spending.of_run(db, place.run_id, base.charged) if is_now else []
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
 def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
-    """Draw no more of a run at a moment than the head of its page."""
+    """Build only the head of a run's page at a moment."""
     place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
     found = _latest(db, place.run_id, place.start, side.seq, nothing)
     parts: dict[str, Any] = {"pulse": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
@@ -254,7 +254,7 @@ def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
 
 
 def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
-    """Return the status of a run, or what it was as of an entry."""
+    """Return the status of a run now or as of an entry."""
     shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
     return {
         "run_id": place.run_id,
@@ -275,7 +275,7 @@ def _no_lanes(run_id: str, first: int, last: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Latest:
-    """The latest entries; if asked, when that of a moment was written, what the run was then, and which questions were open."""
+    """The latest entries and, for an earlier moment, its time, the run's record then, and the approvals open then."""
 
     entries: list[Entry]
     at: datetime | None = None
@@ -284,9 +284,9 @@ class Latest:
 
 
 def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
-    """List the latest entries of a run up to a moment, or before a number; `start` is its first position.
+    """List the latest entries of a run up to a moment, or before a number. `start` is its first position.
 
-    Entries are as their rows are: what they name by a digest is not read.
+    Texts that entries refer to by digest are not loaded.
     """
     kind = wanted.kind
     narrowed = "" if kind is None else _OF_KIND.get(kind, f"and kind = '{kind.value}' and kind not in ('tool', 'change')")
@@ -304,7 +304,7 @@ def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> 
 
 
 def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
-    """Read how the long texts begin that entries name by their digests."""
+    """Load the beginnings of long texts that entries refer to by digest."""
     named = [digest for entry in entries for digest in (entry.body_digest, entry.payload_digest) if digest is not None]
     if not named:
         return {}
@@ -320,7 +320,7 @@ def _entry(row: Row) -> Entry:
     return Entry.from_row(COLUMNS[1:], row[2:])
 
 
-# More than this are not counted: a page shows them as 1,000+.
+# Counts stop at this number; a page shows 1,000+.
 MOST_COUNTED = 1000
 _COUNTED = {
     "checks": ("verdicts", "run_id"),
@@ -348,7 +348,7 @@ def contents(db: Database, run_id: str) -> dict[str, Any]:
 
 
 def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """Read the first tasks of a run, and which of them wait for which: pairs of a task and what it waits for."""
+    """Load the first tasks of a run, and their dependencies as pairs of a task and its dependency."""
     columns = "id, title, state, worker, role, tags, open_dependencies, priority,"
     columns += " case when role = 'work' then result end as work_result"
     names, rows = db.rows(
@@ -361,7 +361,7 @@ def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], l
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Both moments, without strips, lanes, tasks and entries; `differences` is None where one is too long to be compared so."""
+    """Both moments with their heads only. `differences` is None if a run is too long to compare."""
 
     sides: list[RunPicture]
     differences: "list[dict[str, Any]] | None"
@@ -373,6 +373,6 @@ class Comparison:
 
 
 def compared(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
-    """Show both sides as they stood."""
+    """Build both sides as of their moments."""
     sides = [head_of(db, base, history, side) for side in comparison.sides]
     return Comparison(sides=sides, differences=comparison.differences, decisions=len(base.items))

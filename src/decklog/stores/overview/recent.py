@@ -1,4 +1,4 @@
-"""What happened lately, read at once: the newest entries of some runs, the tasks that failed and the runs that ended."""
+"""Recent events, loaded with one query: new entries of some runs, failed tasks and ended runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from decklog.stores.results.overview import EndedRun, FailedTask
 # Recent activity covers the last hour, in this many steps.
 HOUR, STEPS = timedelta(hours=1), 24
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
-# Each part has the same columns: what it is, four texts, a number and a time.
+# Each part has the same columns: its name, four texts, a number and a time.
 _TIMES = f"""
 select 'time', s.name, null, null, null, cast(null as bigint), e.at
   from streams s
@@ -45,7 +45,7 @@ _WORDS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
 
 @dataclass(frozen=True, kw_only=True)
 class Recent:
-    """`pulse` counts the entries of each run in 24 steps of the last hour; the others are listed latest first."""
+    """Recent events, latest first. `pulse` counts the entries of each run in 24 steps of the last hour."""
 
     pulse: dict[str, list[int]]
     failed: "list[FailedTask]"
@@ -57,7 +57,7 @@ class Recent:
 
 @dataclass(frozen=True)
 class RecentActivity:
-    """What one look found; of runs, the times of their entries."""
+    """The result of one query, with the times of entries by run."""
 
     times: "list[tuple[str, str]]"
     failed: "list[FailedTask]"
@@ -73,7 +73,7 @@ def read(
     failed_since: datetime | None = None,
     ended_since: datetime | None = None,
 ) -> RecentActivity:
-    """Read those parts that a beginning is given for, by one statement."""
+    """Load the parts that have a start time, with one statement."""
     given = {"moved_since": moved_since, "failed_since": failed_since, "ended_since": ended_since}
     bound: dict[str, Any] = {name: to_text(moment) for name, moment in given.items() if moment is not None}
     marks, ids = placed(run_ids)
@@ -104,7 +104,7 @@ def _latest(rows: Sequence[Row], part: str) -> list[Row]:
 def steps(
     run_ids: Sequence[str], times: Sequence[tuple[str, str]], since: datetime, whole: timedelta, buckets: int
 ) -> dict[str, list[int]]:
-    """Count the times of each run in this many even steps."""
+    """Count the times of each run in equal steps."""
     counts = {run_id: [0] * buckets for run_id in run_ids}
     step, last = whole / buckets, buckets - 1
     for run_id, at in times:
@@ -113,7 +113,7 @@ def steps(
 
 
 def last_hour(db: Database, runs: Iterable[RunOverview], now: datetime) -> dict[str, list[int]]:
-    """Count the entries of the last hour of those runs that have any in it."""
+    """Count the entries of the last hour by step, for runs that have any."""
     since = now - HOUR
     ids = [run.id for run in runs if run.last_at >= since]
     times = read(db, run_ids=ids, moved_since=since).times if ids else []

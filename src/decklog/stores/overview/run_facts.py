@@ -1,4 +1,4 @@
-"""Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
+"""Runs as an overview shows them: status, last entry, workers, task counts and spending."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +16,9 @@ from decklog.records.values import from_json
 from decklog.stores.overview import spending, task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
 
-# The usual gap between a run's entries is that of its last hundred.
+# A run's usual gap between entries is the average of its last hundred.
 _LOOK_BACK = 100
-# Tasks at work that a list of runs has of each, and the page of one run.
+# The number of running tasks that a list of runs shows for each, and the page of one run.
 _SHOWN_TASKS, _SHOWN_OF_ONE = 3, 20
 _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
@@ -53,8 +53,7 @@ _COLUMNS = (
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
     *task_counts.FIELDS,
 )
-# The tasks are found before they are joined, in the order of the index of those that run: otherwise SQLite walks over all tasks
-# of the run.
+# Find the tasks before the join, in the order of the index of running tasks: otherwise SQLite scans all tasks of the run.
 _ONE = f"""
 select f.*, t.id, t.title, t.worker, t.stage, t.leased_at, t.leased_until
   from ({_FACTS.format(runs="select * from runs where id = :run_id")}) f
@@ -66,7 +65,7 @@ select f.*, t.id, t.title, t.worker, t.stage, t.leased_at, t.leased_until
      limit {_MOST_LEASES}
   ) t on true
 """
-# Who has which task, with as many columns as what the entries after the marks tell of tasks: both are read at once.
+# The leases, with the same number of columns as the task changes after the marks: both are loaded with one query.
 _LEASES = f"""
 select * from (
   select run_id, id, title, worker, stage, leased_at, leased_until
@@ -84,7 +83,7 @@ _PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 @dataclass(frozen=True, kw_only=True)
 class RunOverview:
-    """A run in a line: `status` is its derived status, `state` the recorded one."""
+    """A run as a row of a list: `status` is its derived status, `state` the recorded one."""
 
     id: str
     goal: str
@@ -103,7 +102,7 @@ class RunOverview:
     summary: str | None = None
     ended_at: datetime | None = None
     quiet_since: datetime | None = None
-    # The agents with a live lease, each once.
+    # The agents with a live lease, without duplicates.
     agents: list[str] = field(default_factory=list)
     working_on: list[dict[str, object]] = field(default_factory=list)
     waiting: int = 0
@@ -113,13 +112,13 @@ class RunOverview:
 
     @property
     def planned(self) -> int:
-        """How many tasks it has, without those that were given up."""
+        """The number of its tasks without abandoned ones."""
         tasks = self.tasks
         return sum([tasks[name] for name in _PLANNED])
 
     @property
     def workers(self) -> int:
-        """How many agents have a live lease."""
+        """The number of agents with a live lease."""
         return len(self.agents)
 
     @property
@@ -141,14 +140,14 @@ class OverviewOutdated(Exception):
 
 
 def check_marks(streams: Sequence[spending.Charged], can_move_marks: bool) -> None:
-    """Ask for the marks of spending to be moved, where they are far behind and can be."""
+    """Raise OverviewOutdated if the marks of spending are far behind and can be moved."""
     if can_move_marks and spending.is_far(streams):
         raise OverviewOutdated([], of_spending=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewMoment:
-    """When an overview is taken, and whether marks that are far behind can be moved for it."""
+    """The time of an overview, and whether it may move marks that are far behind."""
 
     now: datetime
     steady_now: datetime
@@ -164,7 +163,7 @@ def look(
     *,
     with_money: bool = True,
 ) -> list[RunOverview]:
-    """Read runs, which a statement names, as an overview shows them; raise `OverviewOutdated` where marks must be moved first."""
+    """Load the runs of a statement as an overview shows them. Raise `OverviewOutdated` if marks must be moved first."""
     facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
     behind = _behind(facts, "mark", task_counts.MOST_BEHIND)
@@ -181,7 +180,7 @@ def look(
 def look_at_one(
     db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment, waiting: Mapping[str, int]
 ) -> RunOverview:
-    """Read one run whose tasks are counted and whose charges are added up already."""
+    """Load one run whose task counts and spending are known already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
     fact = dict(zip(_COLUMNS, rows[0], strict=False))
     leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
@@ -194,27 +193,27 @@ def _facts(db: Database, runs: str, bound: Mapping[str, Any]) -> list[dict[str, 
 
 
 def _behind(facts: Sequence[dict[str, Any]], mark: str, most: int) -> list[str]:
-    """Name the runs whose marks are too far behind to read what came after them."""
+    """Return the runs whose marks are too far behind to read the entries after them."""
     lags = {fact["id"]: fact["seq"] - fact[mark] for fact in facts}
     allowed = task_counts.most_behind(list(lags.values()), most)
     return [run_id for run_id, lag in lags.items() if lag > allowed]
 
 
 def _spans(facts: Sequence[dict[str, Any]], mark: str) -> list[tuple[int, int]]:
-    """Return the places of the entries that came after each run's mark."""
+    """Return the positions of the entries after each run's mark."""
     starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
     return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
 
 
 def _at_work(facts: Sequence[dict[str, Any]]) -> list[str]:
-    """Name the runs of which a task may be running: by their tally, or by what came after it. Most of a page are over."""
+    """Return the runs that may have running tasks, by their counts or later entries. Most runs of a page are finished."""
     return [fact["id"] for fact in facts if fact["running"] or fact["seq"] > fact["mark"]]
 
 
 def _leases_and_moved(
     db: Database, ids: Sequence[str], spans: Sequence[tuple[int, int]]
 ) -> tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]:
-    """Read who has which task, and what tasks became in some spans of entries."""
+    """Load the leases, and the task changes in some ranges of entries."""
     marks, bound = placed(ids)
     rows: list[Any] = []
     for number, part in enumerate(task_counts.in_parts(spans)):
@@ -290,7 +289,7 @@ def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:
     }
 
 
-# What became of a record, in the words of those who look; of others the table and what happened to it are named.
+# Names for changes of records; any other change is named by its table and subtype.
 _DEEDS = {
     ("approvals", "added"): "asked",
     ("approvals", "changed"): "answered",
@@ -304,7 +303,7 @@ _DEEDS = {
 
 
 def _said(fact: dict[str, Any]) -> str:
-    """Say in a line what a run's last entry is."""
+    """Return a run's last entry in one line."""
     what = fact["subtype"] or fact["kind"]
     text = " ".join((fact["body"] or "").split())
     if table := fact["record_table"]:
@@ -313,24 +312,24 @@ def _said(fact: dict[str, Any]) -> str:
     return said if len(said) <= _SHOWN_CHARACTERS else said[: _SHOWN_CHARACTERS - 1] + "…"
 
 
-# What the words for runs that are over are recorded as; all others are made of what goes on.
+# The recorded status of finished runs; any other status is derived.
 STATES = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
-# A part of a goal is looked for in this many runs, the newest first: no index has it.
+# The number of runs that are searched for a part of a goal, newest first: no index has it.
 MOST_LOOKED_AT = 5000
 _NEWEST_FIRST = "order by started_at desc, id desc"
 _LATEST_END = "order by ended_at desc, id desc"
-# This many runs that go on are looked at, the newest first; a log with more of them shows them page by page.
+# The number of unfinished runs that are checked, newest first. Further ones are shown page by page.
 MOST_GOING_ON = 200
 _FIRST_GOING_ON = f"{_NEWEST_FIRST} limit {MOST_GOING_ON + 1}"
 _GOING_ON = " union all ".join(
     f"select * from (select * from runs where status = '{state}' {_FIRST_GOING_ON}) {state}"
     for state in ("active", "planning", "paused")
 )
-# Going on as far as one page shows, and one more that shows whether there are others: a log may have very many that nobody ended.
+# One more than a page shows, to see whether there are others: a log may have very many runs that nobody ended.
 NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_FIRST_GOING_ON}"
 
 
-# A run may name one that this log does not have: it came from elsewhere.
+# A run's parent may be missing in this log if the run was imported.
 NO_PARENT = "({run}.parent_run_id is null or not exists (select 1 from runs p where p.id = {run}.parent_run_id))"
 
 
@@ -346,13 +345,13 @@ class RunFilter:
     until: datetime | None = None
 
     def fits(self, run: RunOverview) -> bool:
-        """Return whether a run is one of those."""
+        """Return whether a run matches."""
         same = all(getattr(self, name) in (None, getattr(run, name)) for name in ("repo", "branch", "parent_run_id"))
         is_in_time = (self.since is None or run.started_at >= self.since) and (self.until is None or run.started_at <= self.until)
         return same and is_in_time and (self.text is None or _lowered(self.text) in _lowered(run.goal))
 
     def sql(self, state: str | None, place: list[str] | None, most: int) -> tuple[str, dict[str, Any]]:
-        """Write the statement that gives them, newest first, after a place in the list."""
+        """Build the statement for matching runs, newest first, after a cursor."""
         where, bound = self._where(state, place)
         if self.text is None:
             return f"select * from runs {where} {_NEWEST_FIRST} limit {most}", bound
@@ -361,7 +360,7 @@ class RunFilter:
         return f"select * from ({looked_at}) r where {condition} {_NEWEST_FIRST} limit {most}", {**bound, **text}
 
     def ended(self, state: str | None, place: list[str] | None, most: int) -> tuple[str, dict[str, Any]]:
-        """Build the statement for ended runs, the latest end first, after a place in the list."""
+        """Build the statement for ended runs, the latest end first, after a cursor."""
         conditions, bound = self._conditions(state)
         conditions.append("ended_at is not null")
         if place is not None:
@@ -381,20 +380,20 @@ class RunFilter:
         return f"select {columns} from ({looked_at}) r where {of_text} {_LATEST_END} limit {most}", {**bound, **text}
 
     def firsts(self, state: str | None, place: list[str] | None, most: int, among: str = "runs") -> tuple[str, dict[str, Any]]:
-        """Write the statement that names those of them that came of no other run, newest first.
+        """Build the statement for matching runs without a parent, newest first.
 
-        It looks at the newest 5,000 at most: in a log of one run and its many forks all of them could be looked at in vain.
+        It checks at most the newest 5,000: in a log of one run with many forks the search would scan all of them.
         """
         where, bound = self._where(state, place)
         condition, text = self._of_text()
-        # In the order of the query inside: with a separate one, all of that would be read first.
+        # In the order of the inner query: another order would read all of it first.
         sql = f"""select id, started_at from (
           select id, goal, started_at, parent_run_id from {among} {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}
         ) r where {condition} and {NO_PARENT.format(run="r")} limit {most}"""
         return sql, {**bound, **text}
 
     def end_of_look(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
-        """Write the statement that shows at which run such a look ended; none where it saw all of them."""
+        """Build the statement for the run at which such a search stopped. It returns nothing if all runs were checked."""
         where, bound = self._where(state, place)
         return f"select started_at, id from runs {where} {_NEWEST_FIRST} limit 1 offset {MOST_LOOKED_AT - 1}", bound
 
@@ -454,7 +453,7 @@ def place_of(run: RunOverview) -> tuple[str, str]:
 
 
 def place_in(text: str, parts: int) -> list[str]:
-    """Read the cursor of a list, which has this many texts."""
+    """Parse the cursor of a list, which has `parts` texts."""
     try:
         place = from_json(text)
     except ValueError:
@@ -465,5 +464,5 @@ def place_in(text: str, parts: int) -> list[str]:
 
 
 def _lowered(text: str) -> str:
-    """Write the letters of ASCII small, as both engines do."""
+    """Convert ASCII letters to lower case, as both engines do."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in text)

@@ -1,4 +1,4 @@
-"""Search over everything: what was said, and runs, tasks, lessons, questions and files by the entries that tell of them."""
+"""Search over all entries, and over runs, tasks, lessons, approvals and files by their entries."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from decklog.db.where import placed
 from decklog.records.record import search_warnings
 from decklog.records.values import from_json
 
-# This many hits are looked at for a page and its counts, the newest first.
+# The number of hits that a page and its counts consider, newest first.
 MOST_HITS = 1000
 _MOST_VALUES = 10
 _BEFORE, _SHOWN = 60, 200
@@ -26,7 +26,7 @@ select pos, substr(coalesce(body, ''), 1, 65536), case when record_table is null
   from entries
  where pos in ({ids})
 """
-# What a change of such a record is called among hits; any other is called by its table.
+# The kind of a hit for a change of such a record; any other is named by its table.
 KINDS = {
     "runs": "run",
     "tasks": "task",
@@ -36,13 +36,13 @@ KINDS = {
     "messages": "question",
     "artifacts": "file",
 }
-# What a person would call such a record by, the first that it has.
+# Fields that name a record, the first that it has.
 _NAMED = ("goal", "title", "question", "statement", "lesson", "text", "body", "criterion", "name", "path", "summary")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """One result of a search: what it is, where, and the text around the words; `highlights` are their places in it."""
+    """One hit: its kind, its place, and the text around the words. `highlights` are their positions in the text."""
 
     kind: str
     stream: str
@@ -65,11 +65,11 @@ class SearchHit:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """A page of hits; `facets` count kinds, streams and agents of the newest hits, `is_capped` when there are more than those.
+    """A page of hits. `facets` counts kinds, streams and agents of the newest hits; `is_capped` is true if there are more.
 
-    `looked_at` counts the entries that have the words, `found` what they tell of from here on, of the kind and agent asked for,
-    `not_indexed` the entries that were not searched, because they are not indexed yet. `is_cut` is true where the search stopped
-    early, because a prefix has too many words; `next` goes on from there.
+    `looked_at` counts the entries with the words, and `found` the matching hits from the cursor on. `not_indexed` counts the
+    entries that are not searched, because they are not indexed yet. `is_cut` is true if the search stopped early, because a
+    prefix matches too many words; `next` continues from there.
     """
 
     hits: list[SearchHit]
@@ -83,7 +83,7 @@ class SearchResult:
 
     @property
     def warnings(self) -> list[str]:
-        """What a surface shows besides the hits."""
+        """The warnings to show with the hits."""
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """What is looked for."""
+    """A search request."""
 
     words: str
     kind: str | None
@@ -106,7 +106,7 @@ class SearchQuery:
 
 
 def searched(db: Database, asked: SearchQuery, stream_size: int) -> SearchResult:
-    """Find a page among the newest hits: of each record the newest entry, and only of those that are shown the texts."""
+    """Find a page of the newest hits: the newest entry of each record, with texts only for the shown ones."""
     inside: dict[str, Any] = {}
     conditions = []
     if asked.number is not None:
@@ -183,7 +183,7 @@ def _hit(hit: dict[str, Any], body: str, payload: str | None, words: str) -> Sea
 
 
 def _snippet(table: str | None, body: str, payload: str | None, words: str) -> tuple[str, list[list[int]]]:
-    """Cut the words around the first that was looked for; a record is shown by what a person would call it."""
+    """Return the text around the first matching word. A record is shown with its name."""
     sought = [word.rstrip("*").lower() for word in words.split()]
     texts = [("", body), *(_spoken(payload) if table is not None else [("", payload or "")])]
     texts = [(name, " ".join(text.split())) for name, text in texts if text.strip()] or [("", "")]
@@ -192,14 +192,14 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> t
     start = max(0, min(places, default=0) - _BEFORE)
     cut = ("…" if start else "") + text[start : start + _SHOWN] + ("…" if start + _SHOWN < len(text) else "")
     if name and name not in _NAMED:
-        # Found by something that it is not called by: the reader wants to know which record it is, and what fits.
+        # If another field matched, show the record's name too.
         called = next((f"{one[:_SHOWN]} · " for known, one in texts if known in _NAMED), "")
         cut = f"{called}{name.replace('_', ' ')}: {cut}"
     return cut, sorted(_highlights(cut, sought))
 
 
 def _spoken(payload: str | None) -> list[tuple[str, str]]:
-    """Return the texts of a record with their names: what it is called first, then all others."""
+    """Return the texts of a record with their field names: names of the record first."""
     image = from_json(payload or "null")
     if not isinstance(image, dict):
         return []

@@ -1,7 +1,7 @@
-"""What was spent on each day, by run, model and agent: kept up to a mark in each stream, and read from the charges after it.
+"""Spending by day, run, model and agent: stored up to a mark in each stream, and read from the charges after it.
 
-A row for every day that each charge adds to would cost it a page. The rows are made of charges when someone asks for days. Which
-streams have charges after their mark is known (`spend_open`), so that nobody looks at all of them.
+Updating a row per day with every charge would cost a page write each. The rows are built from charges on demand.
+`spend_open` has the streams with charges after their mark, so that no query checks all streams.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,16 +23,16 @@ FIGURES = (
     *("calls", "input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens"),
     *("cost_microdollars", "unpriced_calls"),
 )
-# What is said of a run in a line: the tokens are left out, which would take half of the time to add up.
+# The figures in a list of runs. Tokens are left out, because they would take half of the time.
 SPENT = ("calls", "cost_microdollars", "unpriced_calls")
-# This many entries are looked through by the caller; with more, the marks are moved first.
+# Up to these numbers entries are read directly; above them the marks are moved first.
 MOST_BEHIND, MOST_STREAMS = 1000, 512
 _KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
 _SUMS = """count(*), cast(sum(c.input_tokens) as bigint), cast(sum(c.cache_read_tokens) as bigint),
        cast(sum(c.cache_create_tokens) as bigint), cast(sum(c.output_tokens) as bigint),
        cast(coalesce(sum(c.cost_microdollars), 0) as bigint), count(*) - count(c.cost_microdollars)"""
-# What was charged between two positions. The name of the table is one that no index has: so both engines read the entries between
-# the positions, and from them the charges.
+# The charges between two positions. The expression on the table name prevents the use of an index, so both engines read
+# the entries between the positions, and from them the charges.
 _CHARGED = f"""
 select {_KEYS}, {_SUMS}
   from entries e
@@ -53,7 +53,7 @@ _ALL = _STREAMS.format(some="streams s")
 
 
 class SpendKey(StrEnum):
-    """By what the days of spending are distinguished, apart from the day."""
+    """What the days of spending are split by."""
 
     NONE = "none"
     MODEL = "model"
@@ -69,7 +69,7 @@ SpendKeyLike = SpendKey | Literal["none", "model", "agent", "run"]
 
 
 def _adding(table: str, key: Sequence[str]) -> str:
-    """Write the statement that adds figures to those of a key."""
+    """Build the statement that adds figures to the row of a key."""
     return f"""
     insert into {table} ({", ".join((*key, *FIGURES))})
     values ({", ".join(":" + name for name in (*key, *FIGURES))})
@@ -84,24 +84,24 @@ def behind(db: Database) -> list[Charged]:
 
 
 def moved(streams: Iterable[Row]) -> list[Charged]:
-    """Leave out the streams whose mark is at their newest entry."""
+    """Return the streams whose mark is behind their newest entry."""
     return sorted(row for row in map(tuple, streams) if row[2] is not None and row[2] > row[3])
 
 
 def is_far(streams: Sequence[Charged]) -> bool:
-    """Return whether more entries came since the marks than should be looked through."""
+    """Return whether there are too many entries after the marks to read them directly."""
     return len(streams) > MOST_STREAMS or sum(newest - mark for _, _, newest, mark in streams) > MOST_BEHIND
 
 
 def catch_up(db: Database) -> None:
-    """Move the marks of the streams that have charges after them up to their last entries."""
+    """Move the marks of all streams with later charges to their last entries."""
     for stream, *_ in db.read(lambda: behind(db)):
         db.write(lambda stream=stream: _advance(db, stream))  # type: ignore[misc]
 
 
 def _advance(db: Database, stream: str) -> None:
-    """Add a stream's charges up to its last entry; another process may have done so meanwhile."""
-    # Nobody charges to it until this is written: what comes later opens it again.
+    """Add a stream's charges up to its last entry, unless another process did."""
+    # The lock prevents new charges until this is written; later ones open the stream again.
     number = db.lock_stream(stream)
     head = None if number is None else db.one(HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
     if number is None or head is None:
@@ -112,7 +112,7 @@ def _advance(db: Database, stream: str) -> None:
     db.count(f"insert into {MARKS} (stream, seq, hash) values (:stream, :seq, :hash) on conflict do nothing", first)
     row = db.one(f"select seq, hash from {MARKS} where stream = :stream for update", {"stream": stream})
     assert row is not None
-    # A mark that was made just now is before the first entry.
+    # A new mark is before the first entry.
     start = row[0] if row[1] else 0
     if start >= end:
         return
@@ -129,14 +129,14 @@ def _advance(db: Database, stream: str) -> None:
 def by(
     db: Database, names: Sequence[str], since: str, until: str, streams: Sequence[Charged], *, dearest: int | None = None
 ) -> list[dict[str, Any]]:
-    """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark.
+    """Sum up the days of a span by some columns of the key. `streams` are those with entries after their mark.
 
-    They come in the order of the key, or this many of the `dearest` first.
+    The result is in the order of the key, or has only the `dearest` most expensive rows first.
     """
     bound: dict[str, Any] = {"since": since, "until": until}
     condition = "day >= :since and day <= :until"
     if is_far(streams):
-        # For those who may not move marks: all charges of these days.
+        # If marks can't be moved: all charges of these days.
         rows = f"select {_KEYS}, {_SUMS} from charges c where c.occurred_at >= :since group by 1, 2, 3, 4"
         found = _summed(db.rows(_added(names, rows, condition), bound)[1], len(names))
     else:
@@ -151,12 +151,12 @@ def by(
 
 
 def dearest_first(one: dict[str, Any]) -> tuple[int, int]:
-    """Order what was added up: by its cost, then by its calls."""
+    """Return the sort key by cost, then by calls, descending."""
     return -one["cost_microdollars"], -one["calls"]
 
 
 def of_runs(db: Database, ids: Sequence[str], spans: Sequence[Span]) -> dict[str, dict[str, int]]:
-    """Return what each of some runs has spent and in how many calls; `spans` are the entries after their marks."""
+    """Return the spending and calls of some runs. `spans` are the entries after their marks."""
     marks, bound = placed(ids)
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
     found = _kept_and_later(db, ("run_id",), kept, "1 = 1", bound, spans, SPENT)
@@ -164,7 +164,7 @@ def of_runs(db: Database, ids: Sequence[str], spans: Sequence[Span]) -> dict[str
 
 
 def of_run(db: Database, run_id: str, streams: Sequence[Charged]) -> list[dict[str, Any]]:
-    """Return what a run has spent by model and agent, the dearest first; `streams` are those with entries after their mark."""
+    """Return a run's spending by model and agent, the most expensive first. `streams` are those with entries after their mark."""
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id = :run_id"
     spans = [(no * STREAM_SIZE + mark, no * STREAM_SIZE + newest) for name, no, newest, mark in streams if name == run_id]
     found = _kept_and_later(db, ("model", "agent"), kept, "1 = 1", {"run_id": run_id}, spans)
@@ -181,7 +181,7 @@ def _kept_and_later(
     spans: Sequence[Span],
     figures: Sequence[str] = FIGURES,
 ) -> dict[tuple[Any, ...], tuple[int, ...]]:
-    """Add up what is kept and what was charged in some spans, as many at a time as a statement can hold."""
+    """Sum up stored rows and the charges of some spans, in batches of a size that a statement can hold."""
     rows: list[Row] = []
     used = bound if ":" in condition else {}
     for number, part in enumerate(in_parts(spans)):
@@ -192,7 +192,7 @@ def _kept_and_later(
 
 
 def _summed(rows: Iterable[Row], width: int) -> dict[tuple[Any, ...], tuple[int, ...]]:
-    """Add the figures of the rows with the same first columns."""
+    """Sum up the figures of rows with the same key columns."""
     found: dict[tuple[Any, ...], tuple[int, ...]] = {}
     for row in rows:
         key, figures = tuple(row[:width]), tuple(row[width:])
@@ -210,7 +210,7 @@ def _added(names: Sequence[str], rows: str, condition: str, figures: Sequence[st
 
 
 def reopen(db: Database, stream: str) -> None:
-    """Forget the sums of a stream, so that its charges, one of which was corrected, are added up again. It must be locked."""
+    """Delete the sums of a stream, so that they are rebuilt after a corrected charge. The stream must be locked."""
     run = {"run_id": "" if stream == "@ledger" else stream}
     key = " and ".join(f"{name} = :{name}" for name in _OF_DAY)
     less = ", ".join(f"{name} = {name} - :{name}" for name in FIGURES)
@@ -225,7 +225,7 @@ def reopen(db: Database, stream: str) -> None:
 
 
 def derive(db: Database) -> None:
-    """Make all days anew."""
+    """Rebuild all days."""
     for table in (TABLE, TOTALS, MARKS, OPEN):
         db.count(f"delete from {table}", {})
     for (stream,) in db.rows("select distinct coalesce(run_id, '@ledger') as stream from charges order by stream", {})[1]:
@@ -233,7 +233,7 @@ def derive(db: Database) -> None:
 
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:
-    """Name each day that is not the sum of its charges, each mark that is no entry's and each stream that should be open."""
+    """Yield a problem for each wrong sum of a day, each invalid mark and each stream that is wrongly not open."""
     is_strange = False
     for stream, seq, hash in list(db.each_as_is(f"select stream, seq, hash from {MARKS}", {})):
         if type(seq) is not int or hash_at(db, str(stream), seq) != hash:
@@ -264,7 +264,7 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
 
 
 def _audit_totals(db: Database) -> Iterator[dict[str, Any]]:
-    """Name each day of all runs that is not the sum of the days of each."""
+    """Yield a problem for each total that differs from the sum of its runs."""
     names = ", ".join(_OF_DAY)
     sums = ", ".join(f"cast(sum({name}) as bigint)" for name in FIGURES)
     true = {tuple(row) for row in db.rows(f"select {names}, {sums} from {TABLE} group by {names}", {})[1]}

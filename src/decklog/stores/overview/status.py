@@ -1,4 +1,4 @@
-"""The status of a run or a task, the same on every surface."""
+"""The status of a run or a task, the same in all interfaces."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from decklog.core.clock import from_text
 
 
 class Status(StrEnum):
-    """The status of a run or a task, in the order of what a person looks at first."""
+    """The status of a run or a task, in the order of attention."""
 
     NEEDS_YOU = "needs you"
     QUIET = "quiet"
@@ -22,7 +22,7 @@ class Status(StrEnum):
 
     @property
     def shape(self) -> str:
-        """A sign for the word, so that nothing depends on colour alone."""
+        """A symbol for the status, so that nothing depends on colour alone."""
         return _SHAPES[self]
 
 
@@ -40,15 +40,15 @@ _SHAPES = {
     Status.CANCELLED: "–",
 }
 _ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
-# An entry as young as this shows that somebody works.
+# An entry younger than this shows that somebody works.
 FRESH = timedelta(minutes=2)
-# A run is quiet after three times its usual gap between entries, and never sooner than this.
+# A run is stalled after three times its usual gap between entries, and at least after this time.
 SHORTEST_SILENCE = timedelta(minutes=10)
 _GAPS = 3
 
 
 def silence_of(gap: timedelta) -> timedelta:
-    """Return how long a run may be silent that has such a gap between its entries."""
+    """Return how long a run with this gap between entries may be silent."""
     return max(SHORTEST_SILENCE, _GAPS * gap)
 
 
@@ -62,7 +62,7 @@ def of_run(
     gap: timedelta,
     steady_now: datetime,
 ) -> Status:
-    """Find the word for a run: by its record, what waits in it, its leases and tasks, and how long it has been silent."""
+    """Return the status of a run by its record, waiting items, leases, tasks and last entry."""
     if state in _ENDED:
         return _ENDED[state]
     if needs_you:
@@ -87,7 +87,7 @@ select id, state, leased_until, not_before, open_dependencies, failures, max_att
 
 
 class TaskFacts:
-    """The columns of a task that its word is made of, apart from what waits for a person."""
+    """The columns of a task that determine its status, without waiting items."""
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.id, self.state = task["id"], task["state"]
@@ -98,7 +98,7 @@ class TaskFacts:
 
 
 def of_task(task: TaskFacts, *, needs_you: bool, now: datetime, steady_now: datetime) -> Status:
-    """Find the word for a task; one that could be claimed is idle, and one that used up its attempts has failed."""
+    """Return the status of a task. A claimable task is idle; a task without attempts left has failed."""
     match task.state:
         case "done":
             return Status.DONE

@@ -1,4 +1,4 @@
-"""The whole log in one sentence, and what proves it."""
+"""The whole log in one sentence, with the facts behind it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from decklog.stores.overview.waiting import WaitingItem
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What goes on in a log. `waiting` and `runs` are the first of what `decisions` and `counts` count.
+    """The summary of a log. `waiting` and `runs` are the first of those that `decisions` and `counts` count.
 
-    With `is_cut`, more runs are under way than are looked at: the newest are counted.
+    With `is_cut` there are more unfinished runs than checked; only the newest are counted.
     """
 
     at: datetime
@@ -48,7 +48,7 @@ def sentence(
     is_new: bool,
     is_cut: bool,
 ) -> str:
-    """Write one to three sentences: what waits, how many agents work on how many runs, and what it costs."""
+    """Build one to three sentences: what waits, how many agents work on how many runs, and the cost."""
     if is_new:
         return "Nothing has happened in this log yet."
     waits = f"{counted(decisions, 'decision')} {'waits' if decisions == 1 else 'wait'}" if decisions else "Nothing waits"
@@ -61,7 +61,7 @@ def sentence(
 
 
 def by_status(runs: Iterable[RunOverview]) -> dict[str, int]:
-    """Count runs by how they stand."""
+    """Count runs by status."""
     counts: dict[str, int] = {}
     for run in runs:
         counts[run.status.value] = counts.get(run.status.value, 0) + 1

@@ -1,7 +1,7 @@
-"""How many tasks of a run are in each state: kept up to a mark, and read from the entries after it.
+"""Task counts of a run by state: stored up to a mark, and read from the entries after it.
 
-Kept up to date with every claim, a row of counts would cost each claim a page. A reader adds the few entries after the mark;
-when they are many, the mark is moved.
+Updating a row of counts with every claim would cost a page write each. A reader adds the few entries after the mark; if there
+are many, the mark is moved.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,15 @@ Span = tuple[int, int]
 TABLE = "run_tallies"
 STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 FIELDS = (*STATES, "failures")
-# This many entries of a run are read by an overview, and this many of all runs together; with more, marks are moved first.
+# The number of entries that an overview reads per run, and of all runs together; above it marks are moved first.
 MOST_BEHIND = 200
 MOST_IN_ALL = 1000
-# SQLite joins at most 500 queries to one, and these are not the only ones of a statement.
+# SQLite allows 500 queries in one compound, and the statement has others.
 _MOST_SPANS = 128
 _BATCH = 2000
 
-# What each task became between two positions, with what it was before. The name of the table is one that no index has: so both
-# engines read the entries between the positions, and never all that tell of tasks.
+# The state of each task before and after the entries between two positions. The expression on the table name prevents
+# the use of an index, so both engines read the entries between the positions only.
 _MOVED = """
 select e.stream, e.payload,
        (select p.payload
@@ -46,7 +46,7 @@ def nothing() -> dict[str, int]:
 
 
 def between(part: str, spans: Sequence[Span]) -> tuple[str, dict[str, int]]:
-    """Write a query for each of some spans of entries, as one statement; few texts serve any number of them."""
+    """Build one statement with a query per span. The number of queries is rounded up, so that few statements are prepared."""
     most = size_for(len(spans))
     filled = [*spans, *([(0, 0)] * (most - len(spans)))]
     bound = {f"{name}{place}": pos for place, span in enumerate(filled) for name, pos in zip(("a", "b"), span, strict=True)}
@@ -55,7 +55,7 @@ def between(part: str, spans: Sequence[Span]) -> tuple[str, dict[str, int]]:
 
 
 def in_parts(spans: Sequence[Span]) -> list[Sequence[Span]]:
-    """Give as many spans at a time as one statement can hold, the first of them even if there is none."""
+    """Split spans into batches that one statement can hold; the first batch may be empty."""
     return [spans[start : start + _MOST_SPANS] for start in range(0, max(1, len(spans)), _MOST_SPANS)]
 
 
@@ -65,13 +65,13 @@ def most_behind(lags: Sequence[int], most: int) -> int:
 
 
 def moved(spans: Sequence[Span], more: str) -> tuple[str, dict[str, int]]:
-    """Write the query for what tasks became in some spans of entries, with more columns behind it."""
+    """Build the query for task changes in some spans of entries, with additional columns."""
     sql, bound = between(_MOVED, spans)
     return f"select m.*, {more} from ({sql}) m", bound
 
 
 def added(kept: dict[str, dict[str, int]], rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Return the task counts of runs from what is kept of each, and from what tasks became after it."""
+    """Return the task counts of runs from the stored counts and the later changes."""
     found = {run_id: dict(tally) for run_id, tally in kept.items()}
     for run_id, after, before in rows:
         _move(found[run_id], after, before)
@@ -79,7 +79,7 @@ def added(kept: dict[str, dict[str, int]], rows: Sequence[Row]) -> dict[str, dic
 
 
 def counted(db: Database, ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Count the tasks themselves: for those who may not move a mark that is far behind."""
+    """Count the tasks directly, for readers that can't move a mark that is far behind."""
     marks, bound = placed(ids)
     found = {run_id: nothing() for run_id in ids}
     for run_id, state, count, failures in db.rows(_COUNTED.format(ids=marks), bound)[1]:
@@ -103,8 +103,8 @@ def catch_up(db: Database, run_id: str) -> None:
 
 
 def _step(db: Database, run_id: str) -> bool:
-    """Move a mark by this many entries; say whether it is at the end. The first one is made by counting the tasks."""
-    # Nobody appends until it is written: the counts are those of one entry.
+    """Move a mark by one batch of entries, and return whether it is at the end. The first mark is built by counting the tasks."""
+    # The lock prevents new entries, so the counts match one entry.
     number = db.lock_stream(run_id)
     if number is None:
         return True
@@ -136,14 +136,14 @@ def hash_at(db: Database, stream: str, seq: int) -> str | None:
 
 
 def derive(db: Database) -> None:
-    """Make all of them anew."""
+    """Rebuild all counts."""
     db.count(f"delete from {TABLE}", {})
     for (run_id,) in db.rows("select id from runs order by id", {})[1]:
         _step(db, run_id)
 
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:
-    """Name each tally that is not what the tasks were at its mark, as the fields of a problem."""
+    """Yield a problem for each row that differs from the tasks at its mark."""
     for run_id, seq, hash, *counts in list(db.each_as_is(f"select run_id, seq, hash, {', '.join(FIELDS)} from {TABLE}", {})):
         where = {"table": TABLE, "record_id": str(run_id)}
         if type(seq) is not int or hash_at(db, str(run_id), seq) != hash:

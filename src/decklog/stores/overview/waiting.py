@@ -1,4 +1,4 @@
-"""What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
+"""What waits for a person: approvals, side effects with an unknown outcome, budgets that stop, and stale evidence."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from decklog.stores.results.approvals import ApprovalCause
 
 
 class WaitingKind(StrEnum):
-    """What kind of thing waits."""
+    """Kinds of waiting items."""
 
     APPROVAL = "approval"
     EFFECT = "effect"
@@ -34,24 +34,24 @@ class WaitingKind(StrEnum):
 
 
 class WaitingGroup(StrEnum):
-    """The groups that what waits is listed in, the most urgent first."""
+    """Groups of waiting items, the most urgent first."""
 
     DECISIONS = "decisions"
     BLOCKED = "blocked"
     STALLED = "stalled"
 
 
-# Of each kind this many are looked at, the oldest first: a log with more of them shows the lists of that kind.
+# The number of items per kind, the oldest first. Further ones are in the lists of that kind.
 MOST = 200
-# What a question came with is read where it is no longer: a whole file may be in it, and all of them are read at once.
+# Longer payloads of approvals are left out here: they may contain whole files, and all are loaded at once.
 _LONGEST_PAYLOAD = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingItem:
-    """One thing that waits: what it is, since when, until when, what happens without an answer, and what to type.
+    """One waiting item: what it is, its times, the default without an answer, and the command to answer.
 
-    `cause` is what made an approval wait, as the caller gave it: the rule, its reason, and the tier in force then.
+    `cause` is why an approval is required, as the caller stated it: the rule, its reason, and the autonomy level at that time.
     """
 
     kind: WaitingKind
@@ -70,17 +70,17 @@ class WaitingItem:
 
     @property
     def is_decision(self) -> bool:
-        """Whether somebody has to answer; a blocked task or a quiet run only has to be looked at."""
+        """Whether somebody has to answer. A blocked task or a stalled run only needs attention."""
         return self.kind.group is WaitingGroup.DECISIONS
 
     @property
     def holds_up(self) -> bool:
-        """Whether its run can't go on as it should before somebody answers."""
+        """Whether its run can't continue until somebody answers."""
         return self.is_decision and self.kind is not WaitingKind.CRITERION
 
     @property
     def place(self) -> tuple[str, str, str, str, str]:
-        """Its place in the list: by group, then what ends soonest first, then what has waited longest."""
+        """The sort key: by group, then by deadline, then by waiting time."""
         group = str(list(WaitingGroup).index(self.kind.group))
         return group, to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
 
@@ -90,9 +90,8 @@ class WaitingItem:
 
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
-# One statement for all kinds, each by a separate index: kind, id, what and more of it, since when, run, task, by whom, until
-# when, what counts then, the digest of the thing, the goal of the run, the feedback whose fix is to be merged, and what an
-# approval was asked with.
+# One statement for all kinds, each with a separate index. The columns: kind, id, text and details, start, run, task, author,
+# deadline, default, digest of the subject, goal of the run, feedback whose fix is to be merged, and the approval's payload.
 _WAITING = f"""
 select * from (
   select 'approval', a.id, a.question, null, a.asked_at, a.run_id, a.task_id, a.asked_by, a.expires_at, a.default_verdict,
@@ -144,19 +143,19 @@ select * from (
    limit {MOST}
 ) criteria
 """
-# What each kind is called in a list, and what to type.
+# The label of each kind, and its command.
 _SAID = {
     WaitingKind.APPROVAL: ("{what}", "decklog approvals show {id}"),
     WaitingKind.EFFECT: ("Did this happen? {what}", "decklog effects reconcile {id} yes|no --by NAME"),
     WaitingKind.QUESTION: ("{what}", "decklog inbox answer {id} TEXT"),
     WaitingKind.CRITERION: ("Evidence went stale: {what}", "decklog criteria find {run_id} --is-stale"),
 }
-# A fix is answered by its merge, which this looks for.
+# A fix is answered by its merge, which this command finds.
 _MERGE = "decklog mend {feedback_id}"
 
 
 _TEXTS = 14
-# What waits and the status of the budgets, at once: the texts of both first, then the numbers that only budgets have.
+# Waiting items and budgets in one query: first the texts of both, then the numbers of budgets.
 _ALL = f"""
 select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
   from ({_WAITING}) w
@@ -173,9 +172,9 @@ select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, 
 
 
 def read(db: Database, now: datetime) -> tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]:
-    """Return the status of the budgets, and what waits for somebody: what ends soonest first, then what has waited longest.
+    """Return the status of the budgets, and the waiting items by deadline and waiting time.
 
-    The streams that were charged to since their marks come with it: name, number, newest entry and mark.
+    Also return the streams with charges after their marks: name, number, newest entry and mark.
     """
     rows = db.rows(_ALL, {"now": to_text(now), **budgets.periods(now)})[1]
     texts = len(budgets.TEXTS)
@@ -187,7 +186,7 @@ def read(db: Database, now: datetime) -> tuple[list[BudgetStanding], list[Waitin
 
 
 def _word(id: str) -> str:
-    """Write an id as one word of a command: what was imported may be called anything, a command too."""
+    """Quote an id for a command, because imported ids may contain anything."""
     if id.isascii() and id.replace("_", "").replace("-", "").isalnum():
         return id
     from shlex import quote
@@ -230,7 +229,7 @@ def _spent(budgets: Sequence[BudgetStanding]) -> Iterator[WaitingItem]:
 
 
 def by_run(items: Iterable[WaitingItem]) -> dict[str, int]:
-    """Count what holds each run up."""
+    """Count the items that hold up each run."""
     counts: dict[str, int] = {}
     for item in items:
         if item.run_id is not None and item.holds_up:
@@ -249,7 +248,7 @@ select t.id, t.title, coalesce(t.blocker, t.reason), t.updated_at, t.run_id, r.g
 
 
 def blocked(db: Database) -> list[WaitingItem]:
-    """List the blocked tasks of runs that go on, with what blocks each."""
+    """List the blocked tasks of unfinished runs, with their blockers."""
     return [
         WaitingItem(
             kind=WaitingKind.BLOCKED,
@@ -266,7 +265,7 @@ def blocked(db: Database) -> list[WaitingItem]:
 
 
 def quiet(run: RunOverview) -> WaitingItem:
-    """Say of a run that it has gone quiet, and why."""
+    """Build the item of a stalled run, with the reason."""
     assert run.quiet_since is not None
     lost = next((task for task in run.working_on if task["lease_ended"]), None)
     why = f"the lease of {lost['worker']} on {lost['title']} ended" if lost else "nothing was written for longer than usual"

@@ -22,7 +22,7 @@ _TABLE = "line_origins"
 
 
 class EditKind(StrEnum):
-    """How an edit is known: by the tool that wrote it, by snapshots around a command, by a transcript, by an editor."""
+    """How an edit is known: by the tool that wrote it, by snapshots around a command, by a transcript, or by an editor."""
 
     TOOL = "tool"
     SHELL = "shell"
@@ -135,7 +135,7 @@ class Edits(Store):
         _check_edit(given)
         edit = self._once(lambda: self._known(given), lambda: self._add(Edit, id=self._ids.new("edit"), **given))
         if not edit.already:
-            # Only an unknown line can change by a new edit, and only where it may have come from that file.
+            # A new edit can change only unknown lines, and only those that may come from its file.
             self._db.count(
                 f"delete from {_TABLE} where path = :path and ranges like '%\"unknown\"%'", {"path": self._stored("path", path)}
             )
@@ -228,10 +228,10 @@ class Edits(Store):
         where.equal(session=session, worktree=worktree)
         return self._page(WorktreeSnapshot, where, order=("id",), limit=limit, after=after, descending=True)
 
-    # For attribution and upkeep
+    # For attribution and maintenance
 
     def last_times(self) -> dict[str, datetime]:
-        """Return when each session, or person, changed a file last, or had a snapshot taken."""
+        """Return the time of the last edit or snapshot of each session or person."""
         sql = (
             "select who, max(at) from (select coalesce(session, person) as who, edited_at as at from edits"
             " union all select session, taken_at from worktree_snapshots) one group by who"
@@ -267,10 +267,10 @@ class Edits(Store):
         ]
         self._db.write(lambda: self._db.many(sql, rows))
 
-    # What is derived
+    # Derived tables
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
-        """Name cached origins that can't be read or name an edit that is not there. Their lines are in git, not in the log."""
+        """Yield cached origins that are unreadable or name a missing edit. Their lines are in git, not in the log."""
         known = {row[0] for row in self._db.each_as_is("select id from edits", {})}
         for commit, path, ranges in self._db.each_as_is(f"select commit_id, path, ranges from {_TABLE} order by 1, 2", {}):
             if (problem := _problem(ranges, known)) is not None:
@@ -287,7 +287,7 @@ class Edits(Store):
 
 
 def _check_edit(given: "dict[str, Any]") -> None:
-    """Refuse an edit without an author, and one that changed nothing."""
+    """Raise Invalid for an edit without an author or without a change."""
     is_person = given["kind"] is EditKind.PERSON
     if is_person is not (given["person"] is not None) or is_person is (given["session"] is not None):
         raise Invalid("an edit has a session, or is of kind person and names the person", field="session")
@@ -296,7 +296,7 @@ def _check_edit(given: "dict[str, Any]") -> None:
 
 
 def _problem(ranges: object, known: set[object]) -> str | None:
-    """Return what is wrong with cached ranges; None if nothing is."""
+    """Return the problem of cached ranges; None if they are valid."""
     try:
         found = from_json(ranges) if isinstance(ranges, str) else None
         named = {edit for _, _, origin in found for edit in origin.get("edits", ())} if isinstance(found, list) else None

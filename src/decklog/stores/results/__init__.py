@@ -1,4 +1,4 @@
-"""Types of what verbs return where that is not a record: dictionaries of JSON values, with their keys.
+"""Types of verb results that are not records: dictionaries of JSON values.
 
 Only type checkers need these modules, so stores import them under TYPE_CHECKING.
 """

@@ -14,7 +14,7 @@ class ApprovalSubject(TypedDict):
 
 
 class ApprovalCause(TypedDict, total=False):
-    """What made somebody ask for an approval."""
+    """Why an approval was requested."""
 
     rule: str
     reason: str
@@ -64,7 +64,7 @@ class TrustStatus(TypedDict):
     is_bound: bool
     tier: int
     tier_name: str
-    # Why the contract does not count; without one, or where it does not count, there is no manager.
+    # Why the contract is invalid. Without a valid contract there is no owner.
     problem: NotRequired[str]
     manager: NotRequired[str]
     has_password: NotRequired[bool]
@@ -75,7 +75,7 @@ class TrustDetails(TrustStatus):
 
     may: list[str]
     may_not_yet: list[str]
-    # What to ask where nobody is the manager.
+    # What to ask if no owner is registered.
     question: NotRequired[str]
     log_id: NotRequired[str]
     channel: NotRequired[str | None]

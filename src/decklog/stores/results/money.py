@@ -4,14 +4,14 @@ from typing import TypedDict
 
 
 class BudgetDay(TypedDict):
-    """What was spent of a budget on a day."""
+    """The spending of a budget on a day."""
 
     day: str
     spent: int
 
 
 class BudgetFigures(TypedDict):
-    """A budget and what is spent and reserved of it in its present period."""
+    """A budget with its spending and reservations of the current period."""
 
     budget_id: str
     scope: str

@@ -1,4 +1,4 @@
-"""What the verbs of the overview return."""
+"""Results of the verbs of the overview."""
 
 from typing import NotRequired, TypedDict
 

@@ -11,7 +11,7 @@ class PulseStep(TypedDict):
 
 
 class PulseMark(TypedDict):
-    """An entry that a person looks for: a failure, a question, a checkpoint or a pivot."""
+    """An important entry: a failure, a question, a checkpoint or a pivot."""
 
     seq: int
     what: str

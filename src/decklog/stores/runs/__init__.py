@@ -1,1 +1,1 @@
-"""Runs, their agents, and a run as it was at any moment."""
+"""Runs, their agents, and their state at any entry."""

@@ -1,4 +1,4 @@
-"""Two moments of runs side by side: what their entries add up to, and which records differ, from one look at their images."""
+"""Comparison of two moments of runs: their figures, and the records that differ, from one read of their snapshots."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from decklog.stores.runs.history import RunHistory, StreamPosition
 from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
 from decklog.stores.runs.timeline import RunStory
 
-# What people know a record by that has a separate id.
+# Fields that name a record for people.
 _CALLED = ("title", "name", "path", "question", "criterion", "goal")
-# Who did it, when and under which number does not describe the result.
+# Fields about the actor, the time or ids, which do not describe the result.
 _OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
 
 
 def differing(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
-    """List what differs between two moments of one run, or of two such as two forks of one, each of which has its own ids."""
+    """List the differences between two moments of one run, or of two runs with different ids, such as forks."""
     return difference(before, after) if before.run_id == after.run_id else _between(before, after)
 
 
 def _between(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
-    """List how two runs differ: the runs themselves, what they spent, then all else by what it is called."""
+    """List the differences of two runs: the runs, their spending, then all other records by name."""
     changes = [compared("runs", f"{before.run_id} {after.run_id}", _plain(before.run), _plain(after.run))]
     changes.append(compared("charges", "spent", dict(before.spent), dict(after.spent)))
     for table in dict.fromkeys([*before.records, *after.records]):
@@ -42,7 +42,7 @@ def _of_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDi
 
 
 def _by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
-    """Name records; those that are called the same are distinguished by their order."""
+    """Name records. Equal names are numbered."""
     found, seen = {}, Counter[str]()
     for record in records:
         name = _name(record)
@@ -52,7 +52,7 @@ def _by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
 
 
 def _name(record: Record) -> str:
-    """Return what a record is called in its run; nothing when only ids tell it from others."""
+    """Return the name of a record in its run; empty if only its id identifies it."""
     if record.identity == ("id",):
         return next((str(value).splitlines()[0] for name in _CALLED if (value := getattr(record, name, None))), "")
     parts = [part for part in record.identity if part != "run_id"]
@@ -62,7 +62,7 @@ def _name(record: Record) -> str:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    """Return what can be compared between runs; what is an object is known by its parts."""
+    """Return the fields that can be compared between runs; objects are flattened."""
     found: dict[str, Any] = {}
     for name, value in record.as_dict().items():
         if name in _OWN or name.endswith(("_at", "_id", "_ids")):
@@ -74,7 +74,7 @@ def _plain(record: Record) -> dict[str, Any]:
     return found
 
 
-# A difference is made of every image of a run: of longer runs it is not made.
+# A comparison reads every snapshot, so longer runs are not compared.
 MOST_ENTRIES = 2000
 _IMAGES = """
 select {side}, e.seq, e.at, e.record_table, e.record_id, e.payload
@@ -85,7 +85,7 @@ select {side}, e.seq, e.at, e.record_table, e.record_id, e.payload
 
 @dataclass(frozen=True)
 class Side:
-    """One of the moments: its run, as of which entry (None is now), the number of that entry, and what there was until then."""
+    """One of the moments: its run, the requested entry (None means now), the entry number, and its history."""
 
     place: StreamPosition
     at: str | None
@@ -95,14 +95,14 @@ class Side:
 
 @dataclass(frozen=True)
 class MomentComparison:
-    """Both moments, and what differs between their records; None where one of them is too long for that."""
+    """Both moments, and the differences of their records; None if a run is too long."""
 
     sides: list[Side]
     differences: "list[RecordDifference] | None"
 
 
 def moment_named(text: str) -> tuple[str, str | None]:
-    """Read RUN, RUN:ENTRY or RUN@TIME."""
+    """Parse RUN, RUN:ENTRY or RUN@TIME."""
     run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
     return (run_id, when) if mark and ("@" in text or when.isdecimal()) else (text, None)
 
@@ -110,7 +110,7 @@ def moment_named(text: str) -> tuple[str, str | None]:
 def look(
     db: Database, history: RunHistory, classes: dict[str, type[Record]], moments: tuple[str, str], *, can_mark: bool
 ) -> MomentComparison:
-    """Look at two moments; raise `TimelineOutdated` where marks of a long run are due and can be made."""
+    """Load two moments. Raise `TimelineOutdated` if marks of a long run are missing and can be written."""
     named = [moment_named(text) for text in moments]
     places = history.places([run_id for run_id, _ in named])
     ends = [(places[run_id], at, history.entry_for(places[run_id], at)) for run_id, at in named]
@@ -123,7 +123,7 @@ def look(
 
 
 def _images(db: Database, spans: list[tuple[int, int]]) -> list[Row]:
-    """Read every image of some spans of positions, each marked with the number of its span, oldest first."""
+    """Load every snapshot of some ranges of positions, with the number of the range, oldest first."""
     bound = {
         f"{name}{side}": value for side, span in enumerate(spans) for name, value in zip(("start", "until"), span, strict=True)
     }
@@ -134,7 +134,7 @@ def _images(db: Database, spans: list[tuple[int, int]]) -> list[Row]:
 def _added_up(
     classes: dict[str, type[Record]], place: StreamPosition, at: str | None, seq: int, rows: list[Row]
 ) -> tuple[Side, RunSnapshot]:
-    """Add a run's images up, and keep the newest of each record."""
+    """Evaluate a run's snapshots, and keep the newest of each record."""
     story, changes = RunStory(), []
     newest: dict[tuple[str, str], str] = {}
     for number, when, table, record_id, payload in rows:

@@ -29,7 +29,7 @@ def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Da
 
 
 def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
-    """Leave out, or correct, what records something that comes only after the last entry of the fork."""
+    """Drop or correct records that refer to something after the last entry of the fork."""
     by_table: dict[str, list[Image]] = {}
     for record_class, image in found:
         by_table.setdefault(record_class.table, []).append(image)
@@ -39,7 +39,7 @@ def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Reco
 
 
 def _named(record_class: type[Record], image: Image, fork: Fork) -> Image:
-    """Return the copy's own id, where it has one, and its run."""
+    """Return the copy's id, if it has one, and its run."""
     own = {"run_id": fork.run_id} if "run_id" in image else {}
     if record_class.identity == ("id",):
         own["id"] = fork.ids[record_class.table, image["id"]]
@@ -47,6 +47,6 @@ def _named(record_class: type[Record], image: Image, fork: Fork) -> Image:
 
 
 def _prefix(record_class: type[Record], record_id: str) -> str:
-    """Return the prefix of a copy's id: that of the original, or the kind of record where a caller chose the id."""
+    """Return the prefix of a copy's id: that of the original, or the record's noun if a caller chose the id."""
     head, mark, rest = record_id.partition("_")
     return head if mark and len(rest) == _ID_LENGTH and head.isalpha() else record_class.noun().rpartition(" ")[2]

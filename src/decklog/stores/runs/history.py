@@ -1,4 +1,4 @@
-"""A run as of any of its entries, a page at a time: each in a few statements, regardless of the length of the run."""
+"""A run as of any entry: each part in a few statements, independent of the length of the run."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -36,7 +36,7 @@ select {{number}} as kind, f.seq, f.record_id, ({_IMAGE.format(table="table{numb
      limit :most
   ) f
 """
-# Those that came to be after the last mark are known by name.
+# Records created after the last mark are found by name.
 _LATER = f"""
 select {{number}} as kind, 0 as seq, f.record_id, ({_IMAGE.format(table="table{number}")}) as payload
   from (select distinct record_id from entries where record_table = :table{{number}} and record_id in ({{marks}})) f
@@ -53,7 +53,7 @@ def newest(
     size: int,
     before: int | None = None,
 ) -> dict[str, tuple[list[Any], str | None]]:
-    """Give by table the records that came to be last, or before an entry, newest first, and where the older ones begin."""
+    """Return by table the newest records as of an entry, or before one, and the cursor to older ones."""
     last = min(at, (before or at + 1) - 1)
     later = [[one for one in story.firsts.get(kind.table, []) if one[0] <= last][-size - 1 :] for kind in classes]
     rows = _rows(db, {"run_id": run_id, "at": at}, classes, later, {"last": last, "most": size + 1} if story.since else None)
@@ -79,7 +79,7 @@ def _rows(
     later: list[list[tuple[int, str]]],
     kept: dict[str, int] | None,
 ) -> list[Row]:
-    """Read the images of what is kept in the table of firsts, if anything is, and of what came later."""
+    """Load the snapshots of stored first entries, if any, and of later records."""
     arms = []
     for number, (kind, found) in enumerate(zip(classes, later, strict=True)):
         if kept is not None:
@@ -97,10 +97,10 @@ def _rows(
 
 
 MOST_STEPS, MOST_MARKS = 300, 200
-# What is a smaller part of a run than this is no wider than a line of its strip.
+# A smaller part of a run is narrower than a line of its strip.
 _TOO_LITTLE = 100
 _MARKS = ("failure", "question", "checkpoint", "pivot")
-# This many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
+# Number of runs whose entries after the last mark are cached.
 _REMEMBERED = 16
 _WHERE = f"""
 select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
@@ -128,7 +128,7 @@ _MOMENTS_OF = """
        limit :most
     ) {what}
 """
-# The entries at even steps, and the newest moments of each kind.
+# Entries at regular steps, and the newest moments of each kind.
 _EVEN = """
 select e.seq, null as what, null as record_id, e.at
   from steps s
@@ -136,8 +136,8 @@ select e.seq, null as what, null as record_id, e.at
 """
 _STEPS = "with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)"
 _STRIP = _STEPS + " union all ".join([_EVEN, *(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)])
-# Of very many, the first of each kind in each of this many even parts. `cross join` has SQLite look each of them up once: left to
-# itself it walks over all moments, and looks for the first of every part at each.
+# Of very many moments, the first of each kind in each part. `cross join` makes SQLite look each up once; otherwise it scans
+# all moments for every part.
 _PARTS = MOST_MARKS // len(_MARKS)
 _FIRST_OF_PART = f"""
     select m.seq, m.what, m.record_id, e.at
@@ -160,7 +160,7 @@ select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
   join entries e on e.pos = cast(:start as bigint) + case when a.ended_seq <= :until then a.ended_seq else a.started_seq end
  where a.run_id = :run_id
 """
-# Those that began within a span, and those that were under way at its beginning; each with what its last entry states.
+# Attempts that began in a range or were running at its start, each with its state after the last entry.
 _LANES = f"""
 select * from (
   {_ATTEMPTS} and a.started_seq >= :first and a.started_seq <= :until order by a.started_seq desc limit :most
@@ -169,7 +169,7 @@ union all
 {_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
    and (a.ended_seq is null or a.ended_seq >= :first)
 """
-# How much had been spent at marks that lie so far apart; the same holds of the join.
+# The spending at marks with this distance; `cross join` for the same reason.
 _SPENT = f"""
 with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
 select m.seq, m.cost_microdollars
@@ -205,7 +205,7 @@ class TimelineOutdated(Exception):
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """A run's stream as it is: its first position, its last entry, and the last mark, if there is one."""
+    """A run's stream: its first position, its last entry, and the last mark, if any."""
 
     run_id: str
     number: int
@@ -219,7 +219,7 @@ class StreamPosition:
 
     @property
     def marked(self) -> int:
-        """The entry up to which the tables hold what there is."""
+        """The entry up to which the tables are complete."""
         return self.mark["seq"] if self.mark is not None else 0
 
 
@@ -229,20 +229,20 @@ def _place(row: Row) -> StreamPosition:
 
 
 class RunHistory:
-    """Reads runs as of their entries, inside the caller's read."""
+    """Loads runs as of their entries, inside the caller's read."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._remembered: OrderedDict[str, tuple[str, RunStory]] = OrderedDict()
         self._lock = forks.lock()
 
-    # Where things lie
+    # Positions
 
     def place(self, run_id: str) -> StreamPosition:
         return self.places([run_id])[run_id]
 
     def places(self, run_ids: list[str]) -> dict[str, StreamPosition]:
-        """Find several runs with one look."""
+        """Find several runs with one query."""
         marks, ids = placed(run_ids)
         found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
         for run_id in run_ids:
@@ -251,7 +251,7 @@ class RunHistory:
         return found
 
     def entry_for(self, place: StreamPosition, at: str | None, *, is_end: bool = True) -> int:
-        """Return the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
+        """Return the entry number of a moment. For the start of a range it is the first entry at or after a time."""
         if at is None:
             return place.head if is_end else 1
         moment = moment_of(at, place.run_id)
@@ -268,14 +268,14 @@ class RunHistory:
         return moment
 
     def story(self, place: StreamPosition, *, can_mark: bool) -> RunStory:
-        """Add up what came after the last mark; raise `TimelineOutdated` where another one is due and can be made."""
+        """Evaluate the entries after the last mark. Raise `TimelineOutdated` if another mark is due and can be written."""
         with self._lock:
             hash, known = self._remembered.get(place.run_id, ("", None))
         if known is not None and hash == place.hash:
             return known
         if place.head - place.marked >= EVERY and can_mark:
             raise TimelineOutdated
-        # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
+        # Continue from the cached story, unless a newer mark leaves fewer entries to evaluate.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
         story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
@@ -305,11 +305,11 @@ class RunHistory:
         return begun.tally
 
     def shown(self, tally: Mapping[str, int], seq: int) -> dict[str, int]:
-        """Give counts as of an entry as they are shown: with the entries, without what only we count."""
+        """Return counts for display: with the number of entries, without internal counts."""
         return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
     def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, Any] | None:
-        """Return the last mark at or before an entry, from the tables or from what was added up since."""
+        """Return the last mark at or before an entry, from the tables or the evaluated entries."""
         if seq < story.since:
             return timeline.mark_at(self._db, place.run_id, seq)
         later = [mark for mark in story.marks if mark["seq"] <= seq][-1:]
@@ -322,7 +322,7 @@ class RunHistory:
     def records(
         self, place: StreamPosition, story: RunStory, record_class: type[Record], at: str, size: int, after: str | None
     ) -> Page[Any]:
-        """Return a page of the records of a kind as they were at an entry, in the order in which they came to be."""
+        """Return a page of the records of a kind as of an entry, by creation."""
         until, passed = self.entry_for(place, at), cursor_of(after) or 0
         bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
         rows: list[Row] = []
@@ -337,7 +337,7 @@ class RunHistory:
         return Page(found, next=str(images[-1][0]) if len(rows) > size else None)
 
     def _images(self, begun: list[tuple[int, str]], bound: dict[str, Any]) -> list[Row]:
-        """Read what records were that began after the last mark."""
+        """Load the records that were created after the last mark."""
         if not begun:
             return []
         marks, ids = placed([record_id for _, record_id in begun])
@@ -351,11 +351,11 @@ class RunHistory:
     def newest(
         self, place: StreamPosition, story: RunStory, classes: list[type[Record]], at: int, size: int, before: int | None
     ) -> dict[str, tuple[list[Any], str | None]]:
-        """Return the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
+        """Return the newest records of some kinds as of an entry, by table, each with the cursor to older ones."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
     def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> list[tuple[int, int]]:
-        """Return what had been spent at this many entries up to one, in micro-dollars; `whole` is what it was in the end."""
+        """Return the spending at some entries up to one, in microdollars. `whole` is the final value."""
         marks = story.lines.get(points) if at >= story.since else None
         if marks is None:
             marks = self._spent_at_marks(place, min(at, story.since), points)
@@ -365,20 +365,20 @@ class RunHistory:
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     def _spent_at_marks(self, place: StreamPosition, until: int, points: int) -> list[tuple[int, int]]:
-        """Read what had been spent at this many marks up to an entry."""
+        """Load the spending at some marks up to an entry."""
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
         return sorted((seq, cost) for seq, cost in self._db.rows(_SPENT, bound)[1]) if kept else []
 
-    # The strip and the lanes
+    # The activity strip and the timeline
 
     def pulse(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunPulse:
-        """Return the times of entries at even steps, and the entries that a person looks for."""
+        """Return the times of entries at regular steps, and the important entries."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
-        # Of a long run, what came after the last mark is too little to be seen: its strip is drawn once for each mark.
+        # In a long run the entries after the last mark are too few to be visible, so its strip is cached per mark.
         is_long = span == (1, story.seq) and (story.seq - story.since) * _TOO_LITTLE < story.seq
         rows = story.strips.get(steps) if is_long else None
         if rows is None:
@@ -398,7 +398,7 @@ class RunHistory:
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
     def _strip(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int, is_many: bool) -> list[Row]:
-        """Read the entries at even steps of a span, and the moments up to the last mark, in their order."""
+        """Load the entries at regular steps of a range, and the moments up to the last mark, in order."""
         first, until = span
         parts = min(steps, until - first + 1) - 1
         bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
@@ -410,7 +410,7 @@ class RunHistory:
     def lanes(
         self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int, begun_by: int | None = None
     ) -> RunLanes:
-        """Return the attempts that overlap a span of entries, as of its end. `begun_by` is how many had begun by then."""
+        """Return the attempts that overlap a range of entries, as of its end. `begun_by` is the number that had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]
@@ -424,7 +424,7 @@ class RunHistory:
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
     def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> dict[int, dict[str, Any]]:
-        """Find attempts by the entry that began them: those that began within a span, and those under way at its beginning."""
+        """Find attempts by their start entry: those that began in a range, and those running at its start."""
         mark = self._mark(place, story, first - 1) if first > 1 else None
         marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
         if not ids["id0"]:
@@ -437,7 +437,7 @@ class RunHistory:
         return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
 
     def _attempts_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
-        """Count the attempts that began up to an entry: those up to a mark before it, and the few after that."""
+        """Count the attempts that began up to an entry: those up to a mark before it, and the few after it."""
         if seq == story.seq:
             return story.tally["attempts"]
         newer = sum(story.since < begun <= seq for begun in story.attempts)
@@ -458,7 +458,7 @@ class RunHistory:
 
 
 def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
-    """Make an attempt of a row and the entry that last records it, and add what was recorded after the last mark."""
+    """Build an attempt from its row and its last entry, with the changes after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
     said = timeline.came_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
@@ -471,7 +471,7 @@ def _ends_after(attempt: Mapping[str, Any], seq: int) -> bool:
 
 
 def _as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
-    """Return an attempt as it was at an entry: one that ended later was under way."""
+    """Return an attempt as of an entry: one that ended later was running."""
     is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
     return {
         "started_seq": attempt["started_seq"],

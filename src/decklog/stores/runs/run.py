@@ -1,4 +1,4 @@
-"""The run, and an agent of a run."""
+"""The run record, and agents of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class Run(Record):
             "ended_at": Reset(),
             "summary": Reset(),
             "current_task_id": Refer("tasks"),
-            # A key means one run of the whole log.
+            # A key belongs to one run of the whole log.
             "key": Reset(),
             "parent_run_id": Computed("the parent"),
             "parent_seq": Computed("the parent's entry at which it was forked"),
@@ -79,7 +79,7 @@ class Run(Record):
     key: str | None = None
     ended_at: datetime | None = None
 
-    # What the caller of the verb should know, such as unfinished tasks of a completed run.
+    # Warnings for the caller, such as unfinished tasks of a completed run.
     warnings = ()  # type: tuple[str, ...]
 
     def warned(self, warnings: Sequence[str]) -> "Run":
@@ -110,7 +110,7 @@ class Agent(Record):
 
 
 def check_run_id(text: str, field: str = "run_id") -> None:
-    """Refuse an id that could not name a stream, or could not be distinguished from an entry of one."""
+    """Raise Invalid for an id that can't name a stream, or could be confused with an entry id."""
     if not 0 < len(text) <= 200 or text[0] == "@" or ":" in text or any(character.isspace() for character in text):
         raise Invalid(f"{text!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @", field=field)
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class CriteriaReader(Protocol):
-    """What keeps a run from its end."""
+    """Open required criteria, which prevent the end of a run."""
 
     def open_required(self, run_id: str) -> Sequence[Any]: ...
 
@@ -90,7 +90,7 @@ class Runs(Store):
         )
 
     def _known(self, run_id: str | None, key: str | None) -> Run | None:
-        """Find the run that a repeated start means."""
+        """Find the run of a repeated start."""
         if run_id is not None and (run := self._seek(Run, run_id)) is not None:
             return run
         if key is None:
@@ -281,7 +281,7 @@ class Runs(Store):
         self._fetch(Run, run_id)
         return self._select(Agent, "select * from agents where run_id = :run_id order by role", run_id=run_id)
 
-    # The run as it was
+    # Earlier states of a run
 
     @reads
     def snapshot(self, run_id: str, *, at: str | None = None) -> "RunSnapshot":
@@ -347,7 +347,7 @@ class Runs(Store):
         return self.with_history(run_id, look)
 
     def with_history(self, run_id: str, look: Callable[[RunHistory, StreamPosition, RunStory], T]) -> T:
-        """Look at a run at one moment, with what its entries add up to; where marks are due and may be made, make them first."""
+        """Read a run with its evaluated history, at one moment. Missing marks are written first if possible."""
 
         def job(history: RunHistory, can_mark: bool) -> T:
             place = history.place(run_id)
@@ -356,7 +356,7 @@ class Runs(Store):
         return self._with_marks((run_id,), job)
 
     def with_comparison(self, moments: tuple[str, str], look: Callable[[RunHistory, MomentComparison], T]) -> T:
-        """Look at two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
+        """Read two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
         from decklog.stores.runs import comparison
 
         def job(history: RunHistory, can_mark: bool) -> T:
@@ -366,12 +366,12 @@ class Runs(Store):
         return self._with_marks([comparison.moment_named(text)[0] for text in moments], job)
 
     def _with_marks(self, run_ids: Sequence[str], job: Callable[[RunHistory, bool], T]) -> T:
-        """Read at one moment; where marks of runs are due and may be made, make them first."""
+        """Read at one moment. Missing marks of runs are written first if possible."""
         from decklog.stores.runs import timeline
         from decklog.stores.runs.history import RunHistory, TimelineOutdated
 
         history = self._history = self._history or RunHistory(self._db)
-        # Inside of a read, which sees one moment, marks that are made now would not be seen.
+        # In an outer read transaction, new marks would not be visible.
         can_mark = not (self._db.read_only or self._db.is_reading)
         try:
             return self._db.read(lambda: job(history, can_mark), same_plans=True)
@@ -404,7 +404,7 @@ class Runs(Store):
         return differing(past.moment(before), past.moment(after))
 
     def _past(self) -> Past:
-        # Imported when it is needed: most calls about runs only look at the row.
+        # Imported on demand: most calls need only the row.
         from decklog.stores.runs.snapshot import Past
 
         return Past(self._db, self._journal.record_classes(), self._tasks)
@@ -440,7 +440,7 @@ class Runs(Store):
         try:
             self._db.write(lambda: self._put(Run, run, note=note, new_stream=True))
         except Conflict:
-            # Another fork got the id at the same time.
+            # A concurrent fork got the same id.
             raise _taken_id(new_id) from None
         for record_class, image in records:
             self._put(record_class, image, note=note)

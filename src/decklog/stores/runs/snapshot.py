@@ -1,4 +1,4 @@
-"""A run as it was: every record of its stream at one moment, made from the journal alone."""
+"""A snapshot of a run: every record of its stream at one moment, from the journal alone."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,32 +19,32 @@ from decklog.stores.results.runs import RecordDifference
 
 
 class AttemptReader(Protocol):
-    """Knows what attempts a task's images tell of."""
+    """Reads attempts from snapshots of tasks."""
 
     def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Any]: ...
 
 
 _RECENT = 50
-# In the image of a task that nobody has claimed yet. Within a value it could not stand so: its quotes would be escaped.
+# Part of the snapshot of an unclaimed task. Quotes inside a value are escaped, so it can't be in one.
 _UNTRIED = '"attempts":0,'
 _REMOVED = '"removed":'
 
 
 @dataclass(kw_only=True)
 class RunSnapshot:
-    """The whole picture of a run at an entry. `records` has every kind by its table's name."""
+    """All records of a run at an entry. `records` has every kind by table name."""
 
     run_id: str
     seq: int
     records: dict[str, list[Record]]
     recent: "list[Entry]" = field(default_factory=list)
-    # Every image of the tasks that somebody has claimed, as JSON, and what reads attempts from them.
+    # All snapshots of claimed tasks as JSON, and the reader of attempts.
     _tried: list[str] = field(default_factory=list, repr=False, compare=False)
     _reader: "AttemptReader | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
     def attempts(self) -> list[Any]:
-        """The attempts at the run's tasks, the earliest first; read when they are first asked for."""
+        """The attempts at the run's tasks, the earliest first; loaded on first use."""
         return self._reader.attempts_in(map(from_json, self._tried)) if self._reader is not None else []
 
     @property
@@ -53,7 +53,7 @@ class RunSnapshot:
 
     @property
     def spent(self) -> dict[str, int]:
-        """Add up what the run's charges say: money, tokens, and calls of unknown price."""
+        """The sums of the run's charges: money, tokens, and calls without a price."""
         charges = self.records.get("charges", [])
         names = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
         costs = [getattr(charge, "cost_microdollars", None) for charge in charges]
@@ -79,7 +79,7 @@ class RunSnapshot:
 
 
 class Past:
-    """Runs as the journal records them at any entry. It works inside the caller's read."""
+    """Runs at any entry, from the journal, inside the caller's read."""
 
     def __init__(self, db: Database, classes: dict[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
         self._db = db
@@ -87,7 +87,7 @@ class Past:
         self._tasks = tasks
 
     def span(self, run_id: str, at: str | None) -> tuple[int, int]:
-        """Return the positions right before a run's first entry and of the entry that is meant."""
+        """Return the position before a run's first entry, and that of the requested entry."""
         number = number_of(self._db, run_id)
         if number is None:
             raise no_run(self._db, run_id, "List them: decklog runs find")
@@ -101,12 +101,12 @@ class Past:
         return start, until
 
     def moment(self, text: str) -> RunSnapshot:
-        """Read RUN, RUN:ENTRY or RUN@TIME, and take the picture that is meant."""
+        """Parse RUN, RUN:ENTRY or RUN@TIME, and load the snapshot."""
         run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
         return self.take(run_id, when, recent=False) if mark else self.take(text, None, recent=False)
 
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
-        """Read the newest image of every record of a run, now or as of an entry or a time."""
+        """Load the newest snapshot of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
         changes = self._told(start, until)
         return RunSnapshot(
@@ -122,12 +122,12 @@ class Past:
         )
 
     def newest(self, start: int, until: int) -> list[tuple[type[Record], dict[str, Any]]]:
-        """List the newest image of every record that is there, those that others refer to first."""
+        """List the newest snapshot of every existing record. Records that others refer to come first."""
         newest = self._newest(self._told(start, until)).items()
         return [(self._classes[table], from_json(text)) for table, texts in newest for text in texts]
 
     def _newest(self, changes: list[Row]) -> dict[str, list[str]]:
-        """Give by table the newest image of every record that is there, as JSON, in the order in which they came to be."""
+        """Return by table the newest JSON of every existing record, by creation."""
         newest: dict[str, dict[str, str]] = {}
         for table, record_id, text in changes:
             newest.setdefault(table, {})[record_id] = text
@@ -137,7 +137,7 @@ class Past:
         return {table: texts for table, texts in there if texts}
 
     def _told(self, start: int, until: int) -> list[Row]:
-        """List every image in a span of positions, oldest first: its table, its record's id, and its columns as JSON."""
+        """List every snapshot in a range of positions, oldest first: table, record id, and columns as JSON."""
         return self._db.rows(
             """
             select record_table, record_id, payload
@@ -152,7 +152,7 @@ class Past:
 
 
 def _is_removal(text: str) -> bool:
-    # Reading JSON is most of a snapshot's time: only what has the word is read. Within a value its quotes would be escaped.
+    # Parsing JSON takes most of the time, so only texts with this word are parsed. Quotes inside a value are escaped.
     return _REMOVED in text and bool(from_json(text).get("removed"))
 
 
@@ -174,7 +174,7 @@ def _by_id(snapshot: RunSnapshot, table: str) -> dict[str, dict[str, Any]]:
 
 
 def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:
-    """Compare two states of a record, field by field; return None where they are the same."""
+    """Compare two states of a record field by field; return None if they are equal."""
     if old is None or new is None:
         return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
     fields = {name: [old.get(name), new.get(name)] for name in {**old, **new} if old.get(name) != new.get(name)}

@@ -1,7 +1,7 @@
-"""What a run's entries add up to, entry by entry: counts, attempts, moments, and where each record begins.
+"""The history of a run, entry by entry: counts, attempts, moments, and the first entry of each record.
 
-It is stored at regular marks, which readers make and writers never do: an append or a claim would pay a page for each of these
-tables. A reader adds up the entries after the last mark; when they are many, marks are made first.
+It is stored at regular marks, which only readers write: an append or a claim would pay a page write for each of these tables.
+A reader evaluates the entries after the last mark; if there are many, it writes marks first.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,15 +18,15 @@ MONEY = ("calls", "tokens", "cost_microdollars", "unpriced_calls")
 FIELDS = (*STATES, "failures", "attempts", "failed_attempts", "moments", *MONEY)
 MARK = ("run_id", "seq", "hash", *FIELDS, "under_way")
 ATTEMPT = ("run_id", "started_seq", "task_id", "number", "worker", "started_at", "ended_seq", "ended_at", "outcome")
-# This many entries lie between two marks, so a read adds up at most that.
+# Entries between two marks, which is the most that a read evaluates.
 EVERY = 250
-# This many are added up in one transaction, so that nobody waits long for it.
+# Marks per transaction, so that nobody waits long for it.
 _BATCH = 8
 _OVER = ("done", "abandoned")
 _TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
 _MARKED = {"approvals": "question", "checkpoints": "checkpoint"}
 
-# The entries of a span that change a record or a mind, each with what its record was before.
+# The entries of a range that change a record or a decision, each with its record before.
 _TOLD = """
 select e.seq, e.at, e.record_table, e.record_id,
        case when e.record_table = 'tasks' or e.record_table = 'charges' then e.payload end,
@@ -44,7 +44,7 @@ select e.seq, e.at, e.record_table, e.record_id,
 """
 
 
-# The last mark at or before an entry, as one row whose time is null, and what a story needs of the entries after it.
+# The last mark at or before an entry, as one row with a null time, and the relevant entries after it.
 _SINCE_MARK = f"""
 with m as (select * from {MARKS} where run_id = :run_id and seq <= :at order by seq desc limit 1)
 select m.seq, cast(null as text) as at, cast(null as text) as record_table, cast(null as text) as record_id,
@@ -58,7 +58,7 @@ select * from (
 
 
 class Moment(NamedTuple):
-    """An entry that a person looks for: its number, what it is, its record, and its time."""
+    """An important entry: its number, kind, record and time."""
 
     seq: int
     what: str
@@ -67,31 +67,31 @@ class Moment(NamedTuple):
 
 
 class RunStory:
-    """What entries of a run add up to, from a mark on: `since` is the entry of the mark, `seq` the last that was added."""
+    """The evaluated entries of a run from a mark on. `since` is the entry of the mark, `seq` the last evaluated entry."""
 
     def __init__(self, since: int = 0, tally: dict[str, int] | None = None) -> None:
         self.since = self.seq = since
         self.tally = dict.fromkeys(FIELDS, 0) if tally is None else dict(tally)
-        # By the entry that began it.
+        # By the entry at the start of the attempt.
         self.attempts: dict[int, dict[str, Any]] = {}
         self.under_way: dict[str, dict[str, Any]] = {}
-        # The entries that began what was under way at the mark, and what became of it, by task and number: who only reads does
-        # not look these attempts up.
+        # The start entries of attempts that were running at the mark, and their later changes, by task and number. Readers do not
+        # load these attempts.
         self.earlier: list[int] = []
         self.later: dict[tuple[str, int], dict[str, Any]] = {}
         self.marks: list[dict[str, Any]] = []
         self.moments: list[Moment] = []
-        # What had been spent when each charge was written.
+        # The total spending after each charge.
         self.spent: list[tuple[int, int]] = []
         self.firsts: dict[str, list[tuple[int, str]]] = {}
-        # Strips that were drawn up to the mark, by how many steps they have: they hold until the mark moves.
+        # Strips up to the mark, by number of steps; valid until the mark moves.
         self.strips: dict[int, list[Row]] = {}
-        # And lines of what had been spent, by how many points were asked for.
+        # Lines of spending, by number of points.
         self.lines: dict[int, list[tuple[int, int]]] = {}
         self._at = ""
 
     def copied(self) -> "RunStory":
-        """Return one that goes on from here, and leaves this one to those who read it."""
+        """Return a copy to continue from, while others read this one."""
         new = RunStory(self.since, self.tally)
         new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
         new.earlier, new.later = list(self.earlier), dict(self.later)
@@ -101,7 +101,7 @@ class RunStory:
         return new
 
     def add(self, rows: Iterable[Row], until: int) -> None:
-        """Add the entries that follow, up to a number."""
+        """Add the following entries, up to a number."""
         for seq, at, table, record_id, payload, before in rows:
             self._mark_until(seq - 1)
             self._at = at
@@ -110,7 +110,7 @@ class RunStory:
         self.seq = until
 
     def _mark_until(self, seq: int) -> None:
-        """Note how things stand at every mark up to an entry."""
+        """Record the state at every mark up to an entry."""
         first = (self.marks[-1]["seq"] if self.marks else self.since // EVERY * EVERY) + EVERY
         for place in range(first, seq + 1, EVERY):
             under_way = sorted([*self.earlier, *(attempt["started_seq"] for attempt in self.under_way.values())])
@@ -157,7 +157,7 @@ class RunStory:
             self._end(seq, image)
 
     def _begin(self, seq: int, image: dict[str, Any], *, is_new: bool) -> None:
-        """Begin an attempt, or see one go on: an extended lease belongs to the same one."""
+        """Start an attempt, or update it: an extended lease belongs to the same attempt."""
         self.tally["attempts"] += is_new
         changes = {"worker": image["worker"], "started_at": image["leased_at"], "title": image["title"]}
         if is_new:
@@ -174,7 +174,7 @@ class RunStory:
             self._note(seq, "failure", image["id"])
 
     def _became(self, image: dict[str, Any], changes: dict[str, Any]) -> None:
-        """Add an entry to an attempt; keep it separate if the attempt began before the mark."""
+        """Apply an entry to an attempt. Changes of attempts from before the mark are kept separately."""
         known = self.under_way.get(image["id"])
         if known is None:
             place = image["id"], image["attempts"]
@@ -184,19 +184,19 @@ class RunStory:
 
 
 def came_of(image: dict[str, Any]) -> dict[str, Any]:
-    """Return what a task's image states of the attempt that it ended."""
+    """Return the result of the attempt that a task's snapshot ended."""
     outcome = image.get("outcome")
     blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
     return {"outcome": outcome, "summary": image.get("summary"), "blocker": blocker}
 
 
 def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
-    """Read what a story needs of the entries after one number up to another; `start` is the stream's first position."""
+    """Load the relevant entries after one number up to another. `start` is the stream's first position."""
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
 
 
 def story_until(db: Database, run_id: str, start: int, seq: int) -> RunStory:
-    """Add a run up to an entry from the last mark before it, with one look at the tables."""
+    """Evaluate a run up to an entry from the last mark before it, with one query."""
     bound = {"run_id": run_id, "at": seq, "start": start, "until": start + seq}
     rows = sorted(db.rows(_SINCE_MARK, bound)[1], key=lambda row: (row[1] is not None, row[0]))
     mark = None
@@ -220,7 +220,7 @@ def mark_at(db: Database, run_id: str, seq: int) -> dict[str, Any] | None:
 
 
 def story_from(mark: dict[str, Any] | None) -> RunStory:
-    """Begin a story at a mark."""
+    """Start a story at a mark."""
     if mark is None:
         return RunStory()
     story = RunStory(mark["seq"], {name: mark[name] for name in FIELDS})
@@ -228,18 +228,18 @@ def story_from(mark: dict[str, Any] | None) -> RunStory:
     return story
 
 
-# How it is kept
+# Storing
 
 
 def catch_up(db: Database, run_id: str) -> None:
-    """Make the marks of a run up to its last entry."""
+    """Write the marks of a run up to its last entry."""
     while not db.write(lambda: _step(db, run_id)):
         pass
 
 
 def _step(db: Database, run_id: str) -> bool:
-    """Make this many marks; say whether they are at the end."""
-    # Another one who looks may be making the same: the stream's lock lets one of them do it.
+    """Write one batch of marks, and return whether they are complete."""
+    # Another reader may write the same marks, so lock the stream.
     number = db.lock_stream(run_id)
     if number is None:
         return True
@@ -256,7 +256,7 @@ def _step(db: Database, run_id: str) -> bool:
 
 
 def _under_way(db: Database, run_id: str) -> dict[str, dict[str, Any]]:
-    """Read the attempts that were under way at a run's last mark, by their tasks."""
+    """Load the attempts that were running at a run's last mark, by task."""
     sql = f"select {', '.join(ATTEMPT)} from {ATTEMPTS} where run_id = :run_id and ended_seq is null"
     found = [dict(zip(ATTEMPT, row, strict=True)) for row in db.rows(sql, {"run_id": run_id})[1]]
     return {attempt["task_id"]: attempt for attempt in found}
@@ -283,16 +283,16 @@ def _hash_at(db: Database, position: int) -> str | None:
 
 
 def derive(db: Database) -> None:
-    """Drop all of it: it is made anew for each run that somebody looks at."""
+    """Delete all marks: they are rebuilt for each run that is read."""
     for table in TABLES:
         db.count(f"delete from {table}", {})
 
 
-# What it is compared with
+# Verification
 
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:
-    """Name each row that is not what the entries of its run add up to, as the fields of a problem."""
+    """Yield a problem for each row that differs from the entries of its run."""
     tables = {table: [row[0] for row in db.each_as_is(f"select distinct run_id from {table}", {})] for table in TABLES}
     for run_id in sorted({one for found in tables.values() for one in found}, key=str):
         if isinstance(run_id, str) and number_of(db, run_id) is not None:
@@ -332,7 +332,7 @@ def _kept(db: Database, table: str, run_id: str) -> Iterator[Row]:
 
 
 def _rows_of(db: Database, run_id: str, start: int, story: RunStory) -> dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]:
-    """Return the rows that a story of a whole run makes, by table and key."""
+    """Return the rows of a whole run's story, by table and key."""
     marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
     rows: dict[str, list[tuple[Any, ...]]] = {
         MARKS: [tuple(mark[name] for name in MARK[1:]) for mark in marks],

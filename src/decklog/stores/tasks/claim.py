@@ -1,4 +1,4 @@
-"""A claim in Python: a task that is yours for the length of a with block, and the check of its fence."""
+"""A claimed task as a context manager, and the check of its fencing token."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
 
 def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
-    """Make the check that a task is still held with a fence; the one that has lost it gets `LeaseLost`."""
+    """Build a check that the task is still claimed with this fencing token. The check raises `LeaseLost` otherwise."""
 
     def check(db: Database) -> None:
         names, rows = db.rows("select * from tasks where id = :task_id", {"task_id": task_id})
@@ -42,7 +42,7 @@ def lost(task: Task, fence: int) -> LeaseLost:
 
 
 class Ending(Protocol):
-    """What a claim needs of the tasks: to keep one, and to end it in one of these ways."""
+    """The task operations that a claim needs: extend the lease, and end the task in one of several ways."""
 
     def extend(
         self, task_id: str, *, fence: int, lease_seconds: float, stage: str | None = None, state_name: str | None = None
@@ -65,14 +65,14 @@ class Ending(Protocol):
 
 
 class Claim:
-    """Holds a claimed task.
+    """A claimed task.
 
-    As a context manager it keeps the lease alive from a background thread, finishes the task when the block ends, and fails it
-    when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so. What is
-    written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
+    As a context manager it extends the lease from a background thread, finishes the task when the block ends, and fails it when
+    the block raises. A task that the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays as it is. Records
+    written in the block belong to the task, and are refused (`LeaseLost`) once the lease is lost.
     """
 
-    # What workers use most of the task, with its types; `__getattr__` has the rest.
+    # The most used fields of the task, with their types; `__getattr__` has the rest.
     id: str
     run_id: str
     group_id: str | None
@@ -83,7 +83,7 @@ class Claim:
     def __init__(self, leases: Ending, task: Task, lease_seconds: float) -> None:
         self._leases = leases
         self._lease_seconds = lease_seconds
-        # Made on entering the block: most claims are never used as one.
+        # Created on entering the block: most claims are never used as a context manager.
         self._keeper: _Keeper | None = None
         self._void: LeaseLost | None = None
         self.task = task
@@ -93,18 +93,18 @@ class Claim:
 
     def __getattr__(self, name: str) -> Any:
         if name == "task":
-            raise AttributeError(name)  # a copy that is being made has none yet
+            raise AttributeError(name)  # a copy under construction has no task yet
         return getattr(self.task, name)
 
     @property
     def lost(self) -> LeaseLost | None:
-        """Why the lease is no longer kept alive; None while it is."""
+        """Why the lease is no longer extended; None while it is."""
         return self._void or (None if self._keeper is None else self._keeper.lost)
 
     def void(self) -> None:
-        """Hold nothing any more: the transaction in which the task was claimed was undone.
+        """Invalidate the claim after a rollback of the transaction in which the task was claimed.
 
-        A caller that claims it next gets the same fence, so nothing may be said with this one.
+        The next claim gets the same fencing token, so this claim must not use it any more.
         """
         self._rest()
         self._void = LeaseLost(
@@ -121,7 +121,7 @@ class Claim:
         return data
 
     def extend(self, *, stage: str | None = None, state_name: str | None = None) -> Task:
-        """Keep the lease alive for another term; may also say at which stage the work is."""
+        """Extend the lease for another term, and optionally set the stage of the work."""
         self.check_valid()
         task = self._leases.extend(
             self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, stage=stage, state_name=state_name
@@ -130,34 +130,34 @@ class Claim:
         return task
 
     def finish(self, summary: str | None = None, result: object = None) -> Task:
-        """End the task as done."""
+        """Finish the task as done."""
         return self._end(self._leases.finish, summary=summary, result=result)
 
     def fail(self, summary: str | None = None, *, blocker: str | None = None, retry_after_seconds: float = 0.0) -> Task:
-        """End the attempt as failed."""
+        """Fail this attempt."""
         return self._end(self._leases.fail, summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
 
     def block(self, blocker: str, summary: str | None = None) -> Task:
-        """Return the task up until something outside changes."""
+        """Block the task until something outside changes."""
         return self._end(self._leases.block, blocker=blocker, summary=summary)
 
     def release(self, reason: str | None = None, *, not_before: datetime | None = None) -> Task:
-        """Give the task back unharmed; nobody gets it before `not_before`."""
+        """Release the task without a failed attempt. Nobody can claim it before `not_before`."""
         return self._end(self._leases.release, reason=reason, not_before=not_before)
 
     def park(self, reason: str) -> Task:
-        """Set the task aside while it waits for something outside."""
+        """Suspend the task while it waits for something outside."""
         return self._end(self._leases.park, reason=reason)
 
     @property
     def lease_seconds(self) -> float:
-        """How long each term of the lease is."""
+        """The length of each term of the lease."""
         return self._lease_seconds
 
     def loss(self, problem: Exception, *, is_late: bool) -> LeaseLost | None:
-        """Return why a lease is lost that could not be extended; None when the next try may go well.
+        """Return why a lease that could not be extended is lost; None if the next try may succeed.
 
-        The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
+        The lease may outlast a transient failure. After its expiry it is unknown who has the task.
         """
         if isinstance(problem, LeaseLost):
             return None if _is_finished(problem) else problem
@@ -169,18 +169,18 @@ class Claim:
         try:
             task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
         except DecklogError:
-            self._keep_on()  # it was not ended, and is the worker's for as long as the block lasts
+            self._keep_on()  # the task was not ended, so the worker keeps it while the block lasts
             raise
         self.become(task, is_over=True)
         return task
 
     def check_valid(self) -> None:
-        """Refuse to go on with a claim that was undone."""
+        """Raise the error of a claim whose transaction was rolled back."""
         if self._void is not None:
             raise self._void
 
     def become(self, task: Task, *, is_over: bool) -> None:
-        """Be what the task is now, until a transaction that is undone makes it again what it was."""
+        """Set the current task and whether the claim is over. A rollback restores the previous values."""
         before = self.task, self.is_over
         self._leases.if_undone(lambda: self._go_back(*before))
         self.task, self.is_over = task, is_over
@@ -190,7 +190,7 @@ class Claim:
         self._keep_on()
 
     def _keep_on(self) -> None:
-        """Keep the lease alive again in the block, unless it is over or lost."""
+        """Extend the lease again in the block, unless the claim is over or lost."""
         if self._is_entered and not self.is_over and self.lost is None:
             self._keep()
 
@@ -202,17 +202,17 @@ class Claim:
     # The block
 
     def take_up(self) -> None:
-        """Write about the task from here on, in this context, and only while the lease lasts."""
+        """Attribute records of this context to the task from here on, and refuse them once the lease is lost."""
         who = {"task_id": self.task.id, "group_id": self.task.group_id}
         self._layer = attribution.ContextLayer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
         attribution.enter(self._layer)
 
     def lay_down(self) -> None:
-        """Write about the task no longer; blocks of other claims in this context go on."""
+        """Stop attributing records to the task; other claims in this context stay active."""
         attribution.leave(self._layer)
 
     def follow(self, task: Task, fence: int) -> None:
-        """Be what the task is now if a verb changed it with this claim's fence: what ended it has ended the claim."""
+        """Update the claim if a verb changed its task with this fencing token. If the task ended, the claim is over."""
         if (task.id, fence) != (self.task.id, self.task.fence) or self.is_over:
             return
         is_over = task.state != "running"
@@ -251,10 +251,10 @@ class Claim:
 
 
 class _Keeper:
-    """Extends a claim's lease from a separate thread.
+    """Extends a claim's lease from a background thread.
 
-    Nobody waits for that thread: it may itself wait for a transaction of the caller that stops it. The fence refuses what it does
-    after that.
+    Nobody joins that thread, because it may wait for a transaction of the caller that stops it.
+    The fencing token refuses its later writes.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -278,12 +278,12 @@ class _Keeper:
 
     def _run(self) -> None:
         kept = time.monotonic()
-        # Three tries fit into a lease, so that one slow commit does not lose it.
+        # Three tries fit into one lease, so one slow commit does not lose it.
         while not self._stopped.wait(self._seconds / 3):
             try:
                 self._extend()
                 kept = time.monotonic()
-            except Exception as problem:  # noqa: BLE001 - the worker gets any problem
+            except Exception as problem:  # noqa: BLE001 - any problem is reported to the worker
                 lost = self._claim.loss(problem, is_late=time.monotonic() - kept > self._seconds)
                 if lost is not None:
                     self._give_up(lost)
@@ -303,12 +303,12 @@ class _Keeper:
 
 
 def _may_pass(problem: Exception) -> bool:
-    """Return whether the next try may go well: to extend twice does no harm, so that an unknown outcome is no obstacle."""
+    """Return whether the next try may succeed. Extending twice is harmless, so an unknown outcome may be retried."""
     return isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
 
 
 def _is_finished(problem: LeaseLost) -> bool:
-    """Check whether the task was finished with this claim's own fence: the worker ended it elsewhere, as by a command."""
+    """Return whether the task was finished with this fencing token elsewhere, for example by a command."""
     return problem.details.get("state") == "done" and problem.details.get("fence") == problem.details.get("yours")
 
 

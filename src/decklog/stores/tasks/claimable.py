@@ -1,4 +1,4 @@
-"""What can be claimed: which tasks are ready, and the statements that take one, end it and take it back."""
+"""Queries for claims: which tasks are ready, and the statements that claim, end and take back a task."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,21 +27,21 @@ returning *
 """
 
 
-# A task's tags: the list without its brackets, a comma on either side. A tag is between commas in it, as JSON spells it.
+# A task's tags as text: the JSON list without brackets, with a comma on both sides, so that every tag is between commas.
 _TAGS = "(',' || substr(tags, 2, length(tags) - 2) || ',')"
 TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
-# A run that is paused or over gives out no work.
+# A paused or finished run gives out no work.
 GOES_ON = "(status = 'planning' or status = 'active')"
 
 
 _PENDING = "state = 'pending' and open_dependencies = 0"
 _DUE = "(not_before is null or not_before <= :now)"
-# A task that is assigned is for that worker alone. What is anybody's and what is assigned to one worker are found side by side by
-# the indexes, so that what is for others is not walked over: a claim reads the first of either.
+# An assigned task is only for that worker. Separate index ranges for unassigned and for the worker's tasks avoid a scan
+# over tasks of others: a claim reads the first of each.
 _WHOSE = "coalesce(tasks.assigned_to, '')"
 _ANYBODYS, _OWN = "''", ":worker"
 _FOR_WORKER = "coalesce(tasks.assigned_to, :worker) = :worker"
-# What comes before a claim of a run: leases that are over, schedules whose time has come, and tasks of the worker's own.
+# What a claim checks first: expired leases, due schedules, and tasks assigned to this worker.
 _FIRST_OF_ALL = (
     "exists (select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :steady_now)",
     "exists (select 1 from schedules where run_id = :run_id and next_at <= :now)",
@@ -51,7 +51,7 @@ _BEFORE_CLAIM = f"select {', '.join(_FIRST_OF_ALL)}"
 _NOTHING_BEFORE = "".join(f" and not {found}" for found in _FIRST_OF_ALL)
 
 
-# The tasks of a run that are given out first. The index gives each run's own, however many tasks there are.
+# The first tasks to give out of each run. The index finds them independent of the number of tasks.
 _FIRSTS = ", ".join(
     f"""
     (select {column} from tasks
@@ -73,20 +73,20 @@ select id, {_FIRSTS}
 
 
 def spelled_tag(tag: str) -> str:
-    """Spell a tag as `TAGGED` looks for it."""
+    """Format a tag as `TAGGED` expects it."""
     return f",{to_json(tag)},"
 
 
 def narrowed(wanted: dict[str, str | None]) -> dict[str, str]:
-    """Return what a claim asks for, as it is bound."""
+    """Return the filters that a claim sets, as bound parameters."""
     return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
-    """Write where to look for a ready task with an id, group, role or tag, of one worker's, anybody's or all, of a run or any.
+    """Build the FROM and WHERE part that finds ready tasks, with the given filters.
 
-    Each is found by a separate index, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
-    which the tags of each task that can be claimed stand.
+    Each combination uses a separate index, in the order of claims. A tag filter uses `ready_tags`, which has the tags of
+    all claimable tasks.
     """
     table = "ready_tags" if "tag" in asked else "tasks"
     more = "".join(f" and tasks.{name} = :{name}" for name in asked if name in ("id", "group_id", "role"))
@@ -96,14 +96,14 @@ def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = No
         more += f" and {table}.run_id = {of_run}"
     if table == "tasks":
         return f"tasks where {_PENDING} and {due}{more}"
-    # Crossed, so that SQLite goes from the tags to the tasks, and never the other way.
+    # Cross join, so that SQLite always goes from the tags to the tasks.
     tagged = "ready_tags.tag = :tag and tasks.id = ready_tags.task_id"
     return f"ready_tags cross join tasks where {tagged} and {_PENDING} and {due}{more}"
 
 
 @cache
 def is_ready(asked: "tuple[str, ...]") -> str:
-    """Write the query that checks whether there is a task to claim."""
+    """Build the query that checks whether a task can be claimed."""
     goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
     of_run = ":run_id" if "run_id" in asked else None
     sides = (_ANYBODYS, _OWN) if "worker" in asked else (None,)
@@ -113,14 +113,14 @@ def is_ready(asked: "tuple[str, ...]") -> str:
 
 @cache
 def first_later(asked: "tuple[str, ...]") -> str:
-    """Write the query that counts a run's tasks which only wait for their time, a thousand at most, and gives the first time."""
+    """Build the query that counts a run's tasks with a later start time, up to 1,000, and returns the first time."""
     found = _ready(asked, ":run_id", due="not_before > :now")
     return f"select count(*), min(not_before) from (select not_before from {found} limit 1000) as few"
 
 
 @cache
 def is_overdue(asked: "tuple[str, ...]") -> str:
-    """Write the query that checks whether there is a task whose lease is over, or a schedule whose time has come."""
+    """Build the query that checks for a task with an expired lease, or a due schedule."""
     more = "".join(f" and {TAGGED if name == 'tag' else f'tasks.{name} = :{name}'}" for name in asked if name != "worker")
     if "worker" in asked:
         more += f" and {_FOR_WORKER}"
@@ -136,13 +136,13 @@ def is_overdue(asked: "tuple[str, ...]") -> str:
 
 @cache
 def is_assigned(asked: "tuple[str, ...]") -> str:
-    """Write the query that checks whether any task is meant for somebody."""
+    """Build the query that checks whether any task is assigned to a worker."""
     of_run = " and run_id = :run_id" if "run_id" in asked else ""
     return f"select 1 from tasks where assigned_to is not null{of_run} limit 1"
 
 
 def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> tuple[bool, bool]:
-    """Return whether there may be a task for the caller, and whether what there is may be anybody's."""
+    """Return whether there may be a task for the caller, and whether no task is assigned to a worker."""
     bound, _ = db.values.bind({**asked, **times})
     is_shared = db.one(is_assigned(tuple(asked)), bound) is None
     if db.one(is_ready(tuple(asked)), bound) is not None:
@@ -153,7 +153,7 @@ def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> tup
 
 
 def before_claim(db: Database, run_id: str, worker: str, times: dict[str, datetime]) -> tuple[Any, ...]:
-    """Return whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
+    """Return whether a run has expired leases, due schedules, and ready tasks assigned to this worker."""
     bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
     found = db.one(_BEFORE_CLAIM, bound)
     assert found is not None
@@ -161,20 +161,20 @@ def before_claim(db: Database, run_id: str, worker: str, times: dict[str, dateti
 
 
 def runs_with_work(db: Database, worker: str, now: datetime) -> list[str]:
-    """Name the runs that go on and have tasks that are ready, running or due, in order of what each would give out first."""
+    """Return the active runs with ready, running or due tasks, ordered by the task that each would give out first."""
     bound, _ = db.values.bind({"worker": worker, "now": now})
     return [row[0] for row in sorted(db.rows(_RUNS_WITH_WORK, bound)[1], key=_urgency)]
 
 
 def _urgency(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Place a run by the more urgent of the two tasks that it would give out first; those that would give none come last."""
+    """Return the sort key of a run: the more urgent of its two first tasks. Runs without any come last."""
     run_id, *firsts = row
     found = [(-priority, created_at) for priority, created_at in (firsts[:2], firsts[2:]) if priority is not None]
     return (0, *min(found), run_id) if found else (1, 0, "", run_id)
 
 
 def _first(asked: tuple[str, ...], whose: str, *more: str) -> str:
-    """Write the query for the most urgent, oldest task that is ready, of one worker's or anybody's; with its id, more columns."""
+    """Build the query for the most urgent, oldest ready task of one worker or of anybody. `more` adds columns to its id."""
     found = _ready(asked, f"(select id from runs where id = :run_id and {GOES_ON})", whose=whose)
     order = "tasks.priority desc, tasks.created_at, tasks.id"
     if "tag" in asked:
@@ -185,22 +185,22 @@ def _first(asked: tuple[str, ...], whose: str, *more: str) -> str:
 
 @cache
 def take_at_once(asked: "tuple[str, ...]") -> str:
-    """Write the update that takes a task which is anybody's, as `take_next` does, where nothing is to be seen to before.
+    """Build the update that claims an unassigned task, as `take_next` does, if no other check is due first.
 
-    It meets no task where something is: most claims find nothing of the kind, and are over with one question.
+    It matches no task otherwise. Most claims have nothing to check, and so need only this statement.
     """
     return _take(_first(asked, _ANYBODYS), _NOTHING_BEFORE)
 
 
-# Anyone who holds a task that is about to be finished, and its run.
+# The worker and the run of the task that is about to be finished.
 _OF_HOLDER = {name: f"(select {name} from holder)" for name in ("worker", "run_id")}
 
 
 @cache
 def take_after(asked: "tuple[str, ...]") -> str:
-    """Write the update that takes a task as `take_at_once` does, for the one that holds `finished` and is about to finish it.
+    """Build the update that claims a task as `take_at_once` does, for the worker who is about to finish `finished`.
 
-    It meets no task where others may wait for that one: what they are to each other is seen to first.
+    It matches no task if others may depend on that one: their dependencies are resolved first.
     """
     sql = take_at_once(asked)
     for name, found in _OF_HOLDER.items():
@@ -216,7 +216,7 @@ def take_after(asked: "tuple[str, ...]") -> str:
 
 @cache
 def take_next(asked: "tuple[str, ...]") -> str:
-    """Write the update that takes the most urgent, oldest task that is ready, of those with an id, group, role or tag."""
+    """Build the update that claims the most urgent, oldest ready task with these filters."""
     sides = {"anybodys": _ANYBODYS, "own": _OWN}
     firsts = " union all ".join(
         f"select * from ({_first(asked, whose, 'priority', 'created_at')}) {name}" for name, whose in sides.items()
@@ -225,7 +225,7 @@ def take_next(asked: "tuple[str, ...]") -> str:
 
 
 def _take(found: str, more: str = "") -> str:
-    """Write the update that gives the task which a query finds to a worker."""
+    """Build the update that gives the task of a query to a worker."""
     return f"""
     update tasks set
       state = 'running',
@@ -259,7 +259,7 @@ where id = :id and fence = :fence and state = 'running'
 returning *
 """
 
-# Who holds a task, with each of those that are linked with it.
+# The worker of a task, with each linked task.
 HOLDER_AND_LINKS = """
 select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.depends_on = t.id where t.id = :id
 """
@@ -267,7 +267,7 @@ select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.dep
 
 @cache
 def held_update(names: "tuple[str, ...]") -> str:
-    """Write the update that changes these fields of a task which is still the worker's own."""
+    """Build the update that changes these fields of a task if the fencing token is still valid."""
     assignments = ", ".join(f"{name} = :new_{name}" for name in names)
     return f"""
     update tasks set {assignments}, updated_at = :now

@@ -1,4 +1,4 @@
-"""Criteria: what must be true for a run to be a success, and evidence that notices when the world moved on."""
+"""Criteria: what must be true for a run to succeed, with evidence that becomes stale when commits or files change."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, mi
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEX = re.compile(r"[0-9a-f]{7,64}")
-# What other tools call the same thing.
+# Names of the same fields in other tools.
 _OTHER_NAMES = {"text": "criterion", "required_for_completion": "required"}
 
 
@@ -62,7 +62,7 @@ class Criterion(Record):
         return record
 
     def stale_because(self, commit: str | None, files: Mapping[str, object]) -> str | None:
-        """Return why the evidence no longer holds, given the present commit and files' digests; None when it may hold."""
+        """Return why the evidence is stale for the present commit and file digests; None if it may still be valid."""
         if commit is not None and self.evidence_commit is not None and not same_commit(commit, self.evidence_commit):
             return f"the commit is now {commit}, and the evidence is of {self.evidence_commit}"
         for path, digest in (self.evidence_files or {}).items():
@@ -71,27 +71,27 @@ class Criterion(Record):
         return None
 
     def is_confirmed_by(self, commit: str | None, files: Mapping[str, object]) -> bool:
-        """Return whether every fact that the evidence is bound to is among the present ones, unchanged."""
+        """Return whether the present commit and files confirm everything that the evidence refers to."""
         seen = (self.evidence_commit is None or commit is not None) and (self.evidence_files or {}).keys() <= files.keys()
         return seen and self.stale_because(commit, files) is None
 
 
 def same_commit(one: str, other: str) -> bool:
-    """Compare commits, of which either may be shortened to seven hexadecimal digits or more."""
+    """Return whether two commits are equal. Either may be abbreviated to seven or more hexadecimal digits."""
     short, long = sorted((one.lower(), other.lower()), key=len)
     return short == long or (_HEX.fullmatch(short) is not None and long.startswith(short))
 
 
 def files_column(files: Mapping[str, str] | None) -> list[dict[str, str]] | None:
-    """Give bound files in the shape in which their column keeps them."""
+    """Return file digests in the form of their column."""
     if files is None:
         return None
-    # Not as an object with paths for keys: a file called `token` would pass for a token, and lose its digest to redaction.
+    # Not an object with paths as keys: redaction would take a file called `token` for a token and remove its digest.
     return [{"path": path, "sha256": files[path]} for path in sorted(files)]
 
 
 def check_commit(name: str, value: object) -> str:
-    """Check a commit's name."""
+    """Check a commit id."""
     commit = filled(name, value)
     if len(commit) > 200 or any(character.isspace() for character in commit):
         raise Invalid(f"{name} is one word, a commit's hash; got {value!r}", field=name)
@@ -99,7 +99,7 @@ def check_commit(name: str, value: object) -> str:
 
 
 def check_files(name: str, value: object, *, may_be_gone: bool = False) -> dict[str, str | None]:
-    """Check digests by path; null is a file that is gone, where that can be said."""
+    """Check digests by path. Null means a deleted file, if that is allowed."""
     digests = mapping(name, value)
     return {filled(f"a path in {name}", path): _digest(name, path, digests[path], may_be_gone) for path in digests}
 
@@ -113,7 +113,7 @@ def _digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | No
 
 
 def read_criteria(given: object) -> list[dict[str, Any]]:
-    """Read a list of criteria, each an object or just its text; null means not given."""
+    """Parse a list of criteria, each an object or just its text; null means not given."""
     if not isinstance(given, (list, tuple)) or not given:
         raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
     return [_read_criterion(item) for item in given]
@@ -136,7 +136,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
-    """Check the fields that were given, and refuse those that a caller can't set."""
+    """Check the given fields. Raise Invalid for fields that callers can't set."""
     unknown = given.keys() - _CHECKS.keys()
     if unknown:
         raise Invalid(f"a criterion takes {', '.join(_CHECKS)}; got {', '.join(sorted(unknown))}", field="criteria")
@@ -199,10 +199,10 @@ class Criteria(RunBound):
         required: bool | None = None,
         clear: list[str] | None = None,
     ) -> Criterion:
-        """Change what is given of a criterion and keep the rest; `clear` names fields to empty.
+        """Change the given fields of a criterion and keep the rest; `clear` names fields to empty.
 
-        A status other than met lets go of the commit and files that the evidence was bound to. A criterion of a run that has
-        ended can't be made open or required again.
+        A status other than met removes the commit and files of its evidence. A criterion of an ended run can't be made open or
+        required again.
         """
         fields = checked(given_of(locals(), "run_id", "criterion", "clear"))
         fields |= cleared(clear, ("actual", "evidence"), fields)
@@ -228,10 +228,10 @@ class Criteria(RunBound):
         evidence_commit: str | None = None,
         evidence_files: dict[str, object] | None = None,
     ) -> Criterion:
-        """Mark a criterion as met, with evidence that may be bound to a commit and to files' SHA-256 digests by path.
+        """Mark a criterion as met, with evidence that may refer to a commit and to files by SHA-256 digest.
 
-        A commit or files replace those that were bound before and make the criterion fresh; what is not given stays. One
-        that has gone stale needs them.
+        A given commit or files replace the earlier ones and make the criterion fresh; other values stay. A stale criterion needs
+        them.
         """
         fields = checked(given_of({"evidence": evidence, "actual": actual}))
         bound = _binding(evidence_commit, evidence_files)
@@ -244,8 +244,8 @@ class Criteria(RunBound):
     def observe(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
         """Compare evidence with the current commit and files, mark outdated criteria as stale, and list them.
 
-        Files are SHA-256 digests by path, null for one that is gone. What is not named is left open: evidence is fresh
-        again only when all that it is bound to is seen unchanged.
+        Files are SHA-256 digests by path, null for a deleted file. Evidence is fresh again only if its commit and all of its
+        files are given unchanged.
         """
         facts = _facts(commit, files)
         self.hold(run_id)
@@ -295,7 +295,7 @@ class Criteria(RunBound):
         ]
 
     def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Give fields in the shape in which their columns keep them."""
+        """Return fields in the form of their columns."""
         return {name: files_column(value) if name == "evidence_files" else value for name, value in fields.items()}
 
     def _held(self, run_id: str, criterion: str) -> Criterion:
@@ -303,7 +303,7 @@ class Criteria(RunBound):
         return self._get(run_id, criterion)
 
     def _get(self, run_id: str, criterion: str) -> Criterion:
-        # A criterion whose text is a number is found by it first.
+        # A criterion whose text is a number is found by its text first.
         found = self._by_text(run_id, str(criterion)) or self._by_number(run_id, str(criterion))
         if found is None:
             raise missing(Criterion, run_id, criterion)
@@ -330,7 +330,7 @@ class Criteria(RunBound):
 
 
 def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, Any]:
-    """Read what evidence is bound to; commit and files are one proof, so they are replaced together."""
+    """Parse the commit and files that evidence refers to. They are replaced together."""
     if commit is None and files is None:
         return {}
     bound: dict[str, Any] = dict(_UNBOUND)
@@ -344,7 +344,7 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
 
 
 def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
-    """Read what a caller states is true now."""
+    """Parse the present commit and files that a caller states."""
     if commit is None and not files:
         raise Invalid("say what is true now: a commit, or files with their digests", field="commit")
     seen = None if commit is None else check_commit("commit", commit)
@@ -352,7 +352,7 @@ def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | N
 
 
 def _staleness(criterion: Criterion, commit: str | None, files: Mapping[str, object]) -> dict[str, Any]:
-    """Return how facts change a criterion's staleness. The first reason stays: it shows when the evidence was lost."""
+    """Return the change of a criterion's staleness. The first reason is kept: it shows when the evidence became stale."""
     reason = criterion.stale_because(commit, files)
     if reason is not None and not criterion.is_stale:
         return {"is_stale": True, "stale_reason": reason}

@@ -42,7 +42,7 @@ def check_group_id(text: object) -> str:
 
 
 def check_task_group_id(text: object) -> str:
-    """Check the id of a task group, which may not be one of the words that mean more than one group."""
+    """Check the id of a task group. Reserved words that mean several groups are refused."""
     group_id = check_group_id(text)
     if group_id.lower() in RESERVED_IDS:
         raise Invalid(
@@ -54,7 +54,7 @@ def check_task_group_id(text: object) -> str:
 
 
 def normal_specialization(path: object) -> str:
-    """Return a specialisation's template path in its one full form; refuse what leaves the templates' folder.
+    """Return the normalized template path of a specialisation. Raise Invalid for a path outside the templates' folder.
 
     `specializations/…`, `templates/specializations/…` and bare names mean the same file as the full path.
     """
@@ -157,7 +157,7 @@ class Group(Record):
     speckit_task_ids: list[str] | None = None
 
 
-# What a merge may become; None is a group whose merge nobody has thought of yet.
+# Allowed transitions of a merge; None is a group without a merge status.
 _NEXT_MERGE = {
     None: (MergeStatus.PENDING, MergeStatus.IN_PROGRESS),
     MergeStatus.PENDING: (MergeStatus.IN_PROGRESS,),
@@ -167,7 +167,7 @@ _NEXT_MERGE = {
     MergeStatus.MERGED: (),
 }
 
-# A conflict or a failing test sends the group back to the one that works on it.
+# A conflict or a failing test returns the group to its worker.
 STATUS_WHILE = {
     MergeStatus.PENDING: GroupStatus.APPROVED_PENDING_MERGE,
     MergeStatus.IN_PROGRESS: GroupStatus.MERGING,
@@ -178,7 +178,7 @@ STATUS_WHILE = {
 
 
 def check_merge(group: Group, merge_status: MergeStatus) -> None:
-    """Refuse a step that a merge can't take from where it is."""
+    """Raise Conflict for a merge transition that is not allowed."""
     lawful = _NEXT_MERGE[group.merge_status]
     if merge_status is group.merge_status or merge_status in lawful:
         return
@@ -227,7 +227,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
-    """Check the fields that were given, and give them in their one form."""
+    """Check the given fields and return them normalized."""
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
 
@@ -346,7 +346,7 @@ class Groups(RunBound):
         return self._get(run_id, group_id)
 
     def of_run(self, run_id: str) -> list[Group]:
-        """List all groups of a run, in the order they were made."""
+        """List all groups of a run by creation."""
         return self._select(Group, "select * from groups where run_id = :run_id order by number", run_id=run_id)
 
     @reads
@@ -383,8 +383,8 @@ class Groups(RunBound):
     ) -> Group:
         """Record a review's verdict and its blocking issues, and move on to the next review iteration.
 
-        The no-progress count grows when changes are requested again and no blocking issue fewer is left; else it is 0.
-        `iteration` is the reviewed iteration: a call repeated for one that is past changes nothing.
+        The no-progress count grows if changes are requested again and the number of blocking issues did not fall; otherwise it is
+        0. `iteration` is the reviewed iteration: a repeated call for an earlier one changes nothing.
         """
         verdict = enum_of(ReviewStatus, verdict, "verdict")
         whole("blocking_issues", blocking_issues)
@@ -408,9 +408,9 @@ class Groups(RunBound):
 
     @writes
     def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatusLike) -> Group:
-        """Record how far a group's merge is, and move the group's status along with it.
+        """Record the state of a group's merge, and update the group's status.
 
-        Lawful are pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
+        The order is pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
         """
         merge_status = enum_of(MergeStatus, merge_status, "merge_status")
         group = self._held(run_id, group_id)

@@ -1,6 +1,6 @@
-"""Leases: what a worker may do with a task while it is the worker's own.
+"""Leases: what a worker may do with a task while it has it.
 
-A lease has a number that only grows. Anyone who comes with an older number has lost the task, what it did meanwhile.
+Each lease has a fencing token that only grows. A worker with an older token has lost the task, and its writes are refused.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -33,7 +33,7 @@ from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
 
 
 class Reserving(Protocol):
-    """Budgets that money can be held from."""
+    """Budgets that can reserve money."""
 
     def reserve(
         self,
@@ -53,13 +53,13 @@ class Reserving(Protocol):
 
 
 class Recalling(Protocol):
-    """A memory of what went wrong before."""
+    """A memory of earlier failures."""
 
     def recall(self, query: str) -> list[Any]: ...
 
 
 class Scheduling(Protocol):
-    """Schedules that make tasks when their time has come."""
+    """Schedules that add tasks when they are due."""
 
     def make_due(self, run_id: str) -> list[Task]: ...
 
@@ -68,7 +68,7 @@ DEFAULT_LEASE_SECONDS = 300.0
 
 
 class Leases(Store):
-    """Gives tasks to workers, lets them extend, finish, fail or give back what they have, and takes it back when they died."""
+    """Gives tasks to workers, lets workers extend, finish, fail or release them, and takes back tasks of dead workers."""
 
     def __init__(
         self,
@@ -99,13 +99,13 @@ class Leases(Store):
         reserve_tokens: int | None = None,
         recall: bool = False,
     ) -> "Generator[WaitStep, Any, Claim | None]":
-        """Take the most urgent, oldest ready task; None when there is none.
+        """Claim the most urgent, oldest ready task; None if there is none.
 
-        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait up
+        The task is yours until the lease ends: extend it, and pass its fence with every later call. With `wait_seconds`, wait up
         to that time for a task to become ready. With `task_id`, claim that task or raise `Conflict` with the reason.
 
-        With `reserve_…`, that much of the budgets is reserved in the same transaction, or nothing is claimed; it is settled when
-        the task ends and free again when the lease expires. With `recall`, lessons from work like this come along.
+        With `reserve_…`, that amount is reserved from the budgets in the same transaction, or nothing is claimed. It is finalized
+        when the task ends, and released when the lease expires. With `recall`, lessons from similar work are included.
         """
         if not worker.strip():
             raise Invalid("a worker needs a name", field="worker")
@@ -138,28 +138,28 @@ class Leases(Store):
         return claim
 
     def _unclaim(self, claim: Claim | None) -> None:
-        """Give a task back that was claimed for somebody who no longer waits for it."""
+        """Release a task that was claimed for a caller who no longer waits for it."""
         if claim is not None:
             self.release(claim.task.id, fence=claim.task.fence, reason="the worker was cancelled")
 
     def _claimed(self, task: Task, lease_seconds: float) -> Claim:
-        """Give a task to the one that claims it; a transaction that is undone takes it back."""
+        """Return the claim of a task. A rollback makes it invalid."""
         claim = Claim(self, task, lease_seconds)
         self.if_undone(claim.void)
         return claim
 
     def if_undone(self, act: Callable[[], None]) -> None:
-        """Do this should the transaction that the caller is in be undone."""
+        """Call `act` if the caller's transaction is rolled back."""
         self._db.if_undone(act)
 
     def _awaited(
         self, run_id: str | None, worker: str, wanted: dict[str, str | None], patience: Patience
     ) -> Generator[WaitStep, Any, bool]:
-        """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
+        """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
         asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
         is_ready, is_shared = False, True
         while not is_ready and not patience.over():
-            # What is assigned, the first of those who wait may not see for the others: then each looks for itself.
+            # With assigned tasks one waiter can't check for the others, so each checks separately.
             queue = ("claim", run_id, *wanted.values(), None if is_shared else worker)
             yield waiting(patience.left(), run_id, queue=queue, patience=patience.whole())
             is_ready, is_shared = yield reading(lambda: look(self._db, asked, self._times()))
@@ -179,12 +179,12 @@ class Leases(Store):
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
-            # An empty answer would be taken for a run with nothing left to do.
+            # An empty result would mean a run with nothing left to do, so check that the run exists.
             check_run(self._db, run_id)
         return None
 
     def _reserve(self, task: Task, amounts: Mapping[str, int | None], until: datetime) -> Task:
-        """Hold money for a task; when a budget states no, what it was held for never happened."""
+        """Reserve budget for a task. If a budget refuses, the claim is rolled back."""
         reservation = self._reservations().reserve(
             min(until, self._longest()),
             amount_microdollars=amounts["microdollars"] or 0,
@@ -198,15 +198,15 @@ class Leases(Store):
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
     def _longest(self) -> datetime:
-        """Return until when budget can be reserved now; a longer lease extends its reservation as it goes."""
+        """Return the latest time until which budget can be reserved now. A longer lease extends its reservation."""
         return self._now() + timedelta(seconds=LONGEST_RESERVATION_SECONDS)
 
     def _times(self) -> dict[str, datetime]:
-        """Return the time, by the wall and by the clock of leases."""
+        """Return the wall-clock time and the time of the lease clock."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
     def _take(self, run_id: str, worker: str, asked: dict[str, str], now: datetime, lease_seconds: float) -> Task | None:
-        """Take the next task that is ready; those that others are taking at this moment are passed over."""
+        """Claim the next ready task. Tasks that others are claiming at this moment are skipped."""
         steady_now = self._steady_now()
         bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
         bound |= {"until": steady_now + timedelta(seconds=lease_seconds), **asked}
@@ -219,7 +219,7 @@ class Leases(Store):
         return taken[0] if taken else None
 
     def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> tuple[Any, ...]:
-        """Take back what is leased no more, add what schedules say is due; tell whether tasks may be this worker's alone."""
+        """Take back expired leases, add due tasks of schedules, and return what was found."""
         times = {"now": now, "steady_now": steady_now}
         found = is_expired, is_due, _ = before_claim(self._db, run_id, worker, times)
         if is_expired:
@@ -243,10 +243,9 @@ class Leases(Store):
         reserve_microdollars: int | None = None,
         reserve_tokens: int | None = None,
     ) -> Claim | None:
-        """End a task as done and take the next of its run for the same worker, in one transaction.
+        """Finish a task and claim the next of its run for the same worker, in one transaction.
 
-        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget refuses it, the first is not finished
-        either.
+        Filters and reservations for the next task work as in `claim`. If a budget refuses, the first task is not finished either.
         """
         check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
@@ -261,7 +260,7 @@ class Leases(Store):
         return None if task is None else self._claimed(task, lease_seconds)
 
     def _take_ahead(self, finished: str, asked: dict[str, str], lease_seconds: float) -> Callable[[], Task | None]:
-        """Take the next task on the way of what finishes one; what comes back records it, and gives it."""
+        """Send the claim of the next task ahead, together with the finish. The returned function records and returns the task."""
         now, steady_now = self._now(), self._steady_now()
         bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
         bound["until"] = steady_now + timedelta(seconds=lease_seconds)
@@ -277,10 +276,10 @@ class Leases(Store):
 
         return taken
 
-    # What a worker does with what it has
+    # What a worker does with a claimed task
 
     def _settle(self, task: Task) -> None:
-        """End a task's reservation: what was charged under it stays, the rest is free again."""
+        """Finalize a task's reservation: charges stay, and the rest is released."""
         if task.reservation_id is not None:
             self._reservations().settle(task.reservation_id)
 
@@ -322,19 +321,19 @@ class Leases(Store):
         except Conflict:
             before = reservations.get(task.reservation_id)
         if before.state != "open":
-            return task  # the worker gave it back, and did not ask for it again
+            return task  # the worker released the reservation and did not reserve again
         left = {"microdollars": before.microdollars - before.used_microdollars, "tokens": before.tokens - before.used_tokens}
         try:
             return self._reserve(task, {unit: max(0, amount) for unit, amount in left.items()}, until)
         except BudgetExceeded:
-            return task  # somebody else has the money now; what this worker spends is still held against the budgets
+            return task  # the budget is used up by others; this worker's spending still counts against it
 
-    # Anyone who has ended a task holds it no more, and may still say so again: the fence that is shown decides.
+    # A worker that has ended a task may repeat the call: the fencing token decides.
     @writes(late=True)
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
-        """End a task as done; tasks that waited for it may become ready.
+        """Finish a task as done; tasks that depend on it may become ready.
 
-        A worker that did not hear the answer may say it again: with the same fence the task comes back as it is.
+        A worker that got no answer may repeat the call: with the same fence the task is returned unchanged.
         """
         try:
             return self._finish(task_id, fence, summary, result)[0]
@@ -345,7 +344,7 @@ class Leases(Store):
             raise
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> tuple[Task, str]:
-        """End a task as done; give it, and who held it."""
+        """Finish a task as done; return it and its worker."""
         bound, _ = self._db.values.bind({"id": task_id})
         self._lock_first(Task, bound)
         links = self._db.rows_ahead(HOLDER_AND_LINKS, bound)
@@ -355,7 +354,7 @@ class Leases(Store):
         return task, found[0][0]
 
     def _free_dependents(self, task_id: str, links: set[tuple[str, str]]) -> None:
-        """Let those go on that waited for a task; what has open parts itself is not done."""
+        """Resolve dependencies on a finished task. A task with open parts can't be finished."""
         for run_id, kind in sorted(links):
             if kind == LinkKind.PARENT:
                 self._check_parts(task_id)
@@ -407,10 +406,10 @@ class Leases(Store):
         result: object = None,
         retry_after_seconds: float = 0.0,
     ) -> Task:
-        """End an attempt as failed: the task goes back, or is blocked once its attempts are used.
+        """Fail an attempt: the task becomes ready again, or is blocked when its attempts are used up.
 
-        `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same. With
-        `retry_after_seconds`, nobody gets the task before then; a later `not_before` of the task stays as it is.
+        `blocker` names the obstacle; `blocker_repeats` counts how often in a row it was the same. With `retry_after_seconds`,
+        nobody can claim the task before that; a later `not_before` of the task stays.
         """
         if retry_after_seconds != 0:
             check_span(retry_after_seconds, "retry_after_seconds")
@@ -466,11 +465,11 @@ class Leases(Store):
         )
 
     def lease_check(self, task_id: str, fence: int) -> Callable[[Database], None]:
-        """Make the check with which a write is refused once a task is no longer held."""
+        """Build the check that refuses writes once the task's lease is lost."""
         return lease_check(task_id, fence)
 
     def _must_hold(self, task_id: str, fence: int) -> Task:
-        """Read a task for a decision, and make sure that this worker has it."""
+        """Load a task for update. Raise LeaseLost if this worker no longer has it."""
         found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
         if not found:
             raise self._refusal(Task, task_id)
@@ -479,12 +478,12 @@ class Leases(Store):
         return found[0]
 
     def _held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
-        """Change fields of a task only if this worker still has it."""
+        """Change fields of a task if this worker still has it."""
         new = {f"new_{name}": value for name, value in changes.items()}
         return self._change_held(held_update(tuple(changes)), task_id, fence, note=note, **new)
 
     def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: Any) -> Task:
-        """Run an update that meets a task only if this worker still has it."""
+        """Run an update that matches a task only if this worker still has it. Raise LeaseLost otherwise."""
         changed = self._change_all(Task, sql, note=note, id=task_id, fence=fence, now=self._now(), **parameters)
         if not changed:
             present = self._seek(Task, task_id)

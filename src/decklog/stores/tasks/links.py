@@ -1,4 +1,4 @@
-"""What ties tasks together: what each waits for, what it is a part of, where it came from, and what people said of it."""
+"""Links between tasks: dependencies, parents, origins, and comments."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from decklog.stores.tasks.leases import Leases
 from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
-# Which of its parts' states a task shows, the first that one of them has.
+# A task shows the first of these states that one of its parts has.
 _SHOWN = ("running", "blocked", "waiting", "paused", "pending")
 _MOST_PARTS = 10_000
 _WITH_PARTS = """
@@ -33,7 +33,7 @@ select t.id, t.title, t.state, d.depends_on, t.worker
  order by t.created_at, t.id
  limit {_MOST_PARTS}
 """
-# What a task is linked with, by its place; then all of its parts and theirs, in their order.
+# The linked tasks with their direction; then all parts and their parts, in order.
 _LINKED = f"""
 {_WITH_PARTS}
 select 'to' as way, d.kind, t.id, t.title, t.state, cast(null as text) as parent_id, cast(null as text) as worker
@@ -44,7 +44,7 @@ select 'from', d.kind, t.id, t.title, t.state, null, null
 union all
 select 'part', '', p.* from ({_PARTS}) p
 """
-# How a link reads from either end.
+# The name of a link from either end.
 _READS = {
     ("to", "blocks"): "waits_for",
     ("from", "blocks"): "holds_back",
@@ -58,10 +58,10 @@ _READS = {
 
 
 class Links(Leases):
-    """Links tasks with each other, and keeps what is said of them."""
+    """Links tasks with each other, and stores comments."""
 
     def _count_open(self, run_id: str, needed: list[str]) -> int:
-        """Count what a task has to wait for: tasks of the same run, since a run is moved, forked and kept separately."""
+        """Count the unfinished tasks that a task depends on. They must be of the same run, since runs are moved separately."""
         count = 0
         for task_id in needed:
             found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
@@ -78,10 +78,10 @@ class Links(Leases):
 
     @writes
     def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = LinkKind.BLOCKS) -> Task:
-        """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so.
+        """Link a task with another of its run: as a dependency (`blocks`), as a part of it (`parent`), or as related.
 
-        Only a pending task can be made to wait. A task has one parent, which can't be done before its parts. What could then
-        never be done is refused, and so is a second kind of link between the same two.
+        Only a pending task can get a dependency. A task has one parent, which can't be done before its parts. Cycles are refused,
+        and so is a second kind of link between the same two tasks.
         """
         kind = enum_of(LinkKind, kind, "kind")
         task = self._linking(task_id, depends_on)
@@ -103,9 +103,9 @@ class Links(Leases):
         return self._wait_for(task, depends_on, still_open) if kind == LinkKind.BLOCKS else task
 
     def _linking(self, task_id: str, other: str) -> Task:
-        """Read a task whose links are about to change, and hold both ends of the link."""
+        """Load a task whose links are about to change, and lock both ends of the link."""
         task = self._fetch(Task, task_id)
-        # Two that are added at once may close a circle together: a run's plan is changed by one at a time.
+        # Lock the run's stream: two links that are added at once could form a cycle together.
         self._db.lock_stream(task.run_id)
         self._select(
             Task,
@@ -131,7 +131,7 @@ class Links(Leases):
         )
 
     def _check_parent(self, task: Task, parent_id: str) -> None:
-        """Refuse a second parent, and one that is over: it would be whole without this part."""
+        """Refuse a second parent, and a finished parent, which would be complete without this part."""
         row = self._db.one("select depends_on from dependencies where task_id = :id and kind = 'parent'", {"id": task.id})
         if row is not None:
             raise Conflict(
@@ -148,14 +148,14 @@ class Links(Leases):
             )
 
     def _check_circle(self, task_id: str, other: str, kind: LinkKind) -> None:
-        """Refuse a link after which tasks could be done only after each other."""
+        """Refuse a link that would create a cycle."""
         first, then = (task_id, other) if kind == LinkKind.BLOCKS else (other, task_id)
         circle = self._path(then, first)
         if circle is not None:
             raise Conflict(f"this would be a circle: {' -> '.join([first, *circle])}", circle=[first, *circle])
 
     def _path(self, start: str, goal: str) -> list[str] | None:
-        """Find how one task can be done only after another, if it is so."""
+        """Return the path of dependencies from one task to another; None if there is none."""
         paths, seen = [[start]], {start}
         while paths:
             path = paths.pop()
@@ -168,7 +168,7 @@ class Links(Leases):
         return None
 
     def _done_before(self, task_id: str) -> list[str]:
-        """Name what must be done before a task: what it waits for, and its parts."""
+        """Return what must be done before a task: its dependencies and its parts."""
         _, rows = self._db.rows(
             """
             select depends_on from dependencies where task_id = :task_id and kind = 'blocks'
@@ -182,9 +182,9 @@ class Links(Leases):
 
     @writes
     def undepend(self, task_id: str, depends_on: str, *, reason: str | None = None) -> Task:
-        """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready.
+        """Remove the link between two tasks, of any kind. A task without other dependencies becomes ready.
 
-        The links of what is done or abandoned stay.
+        Links of done or abandoned tasks stay.
         """
         task = self._linking(task_id, depends_on)
         if self._seek(Dependency, (task_id, depends_on)) is None:
@@ -218,7 +218,7 @@ class Links(Leases):
         )
 
     def _never(self, task_id: str, links: dict[str, LinkKind]) -> Iterator[LinkKind]:
-        """Yield the kinds of those links that a task does not have, and never had."""
+        """Yield the kinds of those links that a task does not have and never had."""
         sql = "select 1 from entries where record_table = 'dependencies' and record_id = :link limit 1"
         for other, kind in links.items():
             if self._db.one(sql, {"link": to_json([task_id, other])}) is None:
@@ -237,8 +237,8 @@ class Links(Leases):
     def subtasks(self, task_id: str) -> "TaskProgress":
         """Return the progress of a task's subtasks, recursively: a state, a progress, and each of them.
 
-        Progress is how many of the tasks without parts of their own are done; what was abandoned does not count. The task's
-        own state stays its own: it is done when somebody finishes it, which nobody can before its parts.
+        Progress counts the done tasks among those without parts; abandoned ones do not count. The task's state is independent: it
+        is done when somebody finishes it, which is possible only after its parts.
         """
         return self._progress(self._fetch(Task, task_id), self._db.rows(_WITH_PARTS + _PARTS, {"task_id": task_id})[1])
 
@@ -261,9 +261,9 @@ class Links(Leases):
 
     @reads
     def why(self, task_id: str) -> "TaskExplanation":
-        """Explain why nobody works on a task, what it waits for, and who could take it.
+        """Explain why nobody works on a task, what it waits for, and who could claim it.
 
-        What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
+        Dependencies are listed nearest first, to a depth of 20; `first` names those without open dependencies.
         """
         return self._explained(self._fetch(Task, task_id))
 
@@ -272,7 +272,7 @@ class Links(Leases):
 
         return explained(self._db, task, self._now(), self._steady_now())
 
-    # What is said
+    # Comments
 
     @writes
     def comment(self, task_id: str, body: str, *, author: str | None = None) -> TaskComment:
@@ -294,13 +294,13 @@ class Links(Leases):
 
     @reads
     def comments(self, task_id: str, *, limit: int = 20, after: str | None = None) -> Page[TaskComment]:
-        """List what was said of a task, oldest first."""
+        """List the comments on a task, oldest first."""
         self._fetch(Task, task_id)
         where = Where(TaskComment, task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
     def _linked(self, task: Task) -> TaskLinks:
-        """Return what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
+        """Return the links of a task, by their name from its end, and the progress of its parts if it has any."""
         rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
         links: dict[str, list[LinkedTask]] = {}
         for way, kind, name, title, state in sorted(row[:5] for row in rows if row[0] != "part"):

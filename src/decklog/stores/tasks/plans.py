@@ -1,4 +1,4 @@
-"""Plans: what a run means to do, phase by phase, and how far each phase is."""
+"""Plans: the phases of a run, and the progress of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ PhaseStatusLike = PhaseStatus | Literal["pending", "in_progress", "completed", "
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Record):
-    """What a run sets out to do."""
+    """The plan of a run."""
 
     table = "plans"
     fork = ForkRule("The plan is the same.")
@@ -65,7 +65,7 @@ class PlanPhase(Record):
 
 
 def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> dict[str, Any]:
-    """Return what changes when a phase is given a status: its times and, unless it is given too, its progress."""
+    """Return the changes when a phase gets a status: its times and, unless given, its progress."""
     changes: dict[str, Any] = {"status": status}
     if percent is not None:
         changes["progress_percent"] = percent
@@ -74,7 +74,7 @@ def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datet
     if status is PhaseStatus.COMPLETED:
         changes.setdefault("progress_percent", 100)
     elif status is PhaseStatus.PENDING or phase.status is PhaseStatus.COMPLETED:
-        # What is resumed is not done any more, and nobody said how far it is.
+        # A resumed phase is not complete, and its progress is unknown.
         changes.setdefault("progress_percent", 0)
     changes["completed_at"] = now if status is PhaseStatus.COMPLETED else None
     if status is PhaseStatus.IN_PROGRESS and phase.started_at is None:
@@ -85,12 +85,12 @@ def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datet
 
 
 def check_percent(value: object) -> int:
-    """Check how far a phase is."""
+    """Check the progress of a phase in percent."""
     return whole("progress_percent", value, high=100)
 
 
 def read_phases(given: object) -> list[dict[str, Any]]:
-    """Read a list of phases, each an object or just a name; numbers that are not given follow their place."""
+    """Parse a list of phases, each an object or just a name. Missing numbers follow the position."""
     if not isinstance(given, (list, tuple)):
         raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
     phases = [_read_phase(item, place) for place, item in enumerate(given, 1)]
@@ -103,7 +103,7 @@ def read_phases(given: object) -> list[dict[str, Any]]:
 
 
 def _read_phase(item: object, place: int) -> dict[str, Any]:
-    """Read one phase; what has no separate field goes to `extra`, and null means not given."""
+    """Parse one phase. Unknown fields go to `extra`, and null means not given."""
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
@@ -132,9 +132,9 @@ def _number(value: object) -> int:
 
 
 def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
-    """Return which present phase each wanted one, a number with a name, continues; one that is new has none.
+    """Map each wanted phase, a number with a name, to the present phase that it continues. New phases are left out.
 
-    A phase is known by its name; among several of one name, the one that kept its number comes first.
+    A phase is identified by its name. Among several with one name, the one with the same number comes first.
     """
     same: dict[int, PlanPhase] = {}
     left = list(present)
@@ -149,11 +149,11 @@ def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, P
 
 
 def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> dict[str, Any]:
-    """Complete a wanted phase with the progress of the one it continues; what the plan states itself comes first."""
+    """Complete a wanted phase with the progress of the phase that it continues. Values of the plan take precedence."""
     if old is None:
         status = wanted.get("status", PhaseStatus.PENDING)
         percent = 100 if status is PhaseStatus.COMPLETED else 0
-        # A plan that calls a new phase begun or done does not say when that was, so neither do we.
+        # A plan that has a started or finished new phase does not state its times, so they stay empty.
         kept = {"status": status, "progress_percent": percent, "started_at": None, "completed_at": None}
     else:
         status = wanted.get("status", old.status)
@@ -166,7 +166,7 @@ def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> d
 
 
 class Plans(RunBound):
-    """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
+    """Stores one plan per run. Phases are separate rows, so concurrent changes of different phases do not conflict."""
 
     records = (Plan, PlanPhase)
 
@@ -185,9 +185,9 @@ class Plans(RunBound):
     ) -> Plan:
         """Record the plan of a run, or replace it; phases are a list of names or of objects.
 
-        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; the rest is
-        kept as extra. A phase whose name stays keeps its progress, also under a new number, unless the new plan sets it. When the
-        plan was first made, and metadata and current_phase that are not given, stay too.
+        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; other keys are
+        stored as extra. A phase with the same name keeps its progress, also under a new number, unless the new plan sets it. The
+        creation time stays, and so do metadata and current_phase if not given.
         """
         wanted = read_phases(phases)
         if total_phases is None:
@@ -204,7 +204,7 @@ class Plans(RunBound):
         return self._plan(run_id) if replaced and plan.already else plan
 
     def _replace_phases(self, run_id: str, wanted: list[dict[str, Any]]) -> bool:
-        """Make the phases of a plan what is wanted, row by row; say whether any of them changed."""
+        """Update the phases of a plan row by row, and return whether any of them changed."""
         present, now = self._phases(run_id), self._now()
         same = same_phases({fields["number"]: self.as_stored(fields["name"]) for fields in wanted}, present)
         rows = {phase.number: phase for phase in present}
@@ -249,8 +249,8 @@ class Plans(RunBound):
     def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = None) -> PlanPhase:
         """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked.
 
-        Times are stamped as the status changes. Without a percentage, a completed phase is at 100 and one that is
-        pending or taken up again at 0. Marking it the same way twice changes nothing.
+        Times are set when the status changes. Without a percentage, a completed phase is at 100, and a pending or resumed one at
+        0. Marking it the same way twice changes nothing.
         """
         status = enum_of(PhaseStatus, status, "status")
         if progress_percent is not None:
@@ -292,7 +292,7 @@ class Plans(RunBound):
 
     def _phase(self, run_id: str, phase: str) -> PlanPhase:
         self._plan(run_id)
-        # A name of digits only is found when no phase has that number; a caller may well give the number itself.
+        # A name of digits is matched if no phase has that number; callers may pass the number itself.
         wanted, phases = self.as_stored(str(phase)), self._phases(run_id)
         found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
         if not found:

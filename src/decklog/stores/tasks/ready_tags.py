@@ -1,4 +1,4 @@
-"""The tags of tasks that can be claimed: derived from the tasks by triggers, compared with them, and made anew."""
+"""The tags of claimable tasks: maintained by triggers, verified against the tasks, and rebuilt."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -19,9 +19,9 @@ select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
 
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:
-    """Name each task that is found by other tags than its own, or not found, as the fields of a problem."""
+    """Yield a problem for each task whose indexed tags differ from its tags."""
     kept = groupby(db.each_as_is(_KEPT, {}), key=lambda row: row[0])
-    # In one pass over both, in the same order: there may be more of them than fit into memory.
+    # One pass over both in the same order, since there may be more rows than fit into memory.
     waiting = next(kept, None)
     for task_id, true in _true(db):
         while waiting is not None and _in_bytes(waiting[0]) < _in_bytes(task_id):
@@ -39,7 +39,7 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
 
 
 def _in_bytes(task_id: object) -> bytes:
-    """Return an id as it is sorted by, also where it is no text."""
+    """Return an id as the bytes that it is sorted by, even if it is no text."""
     return task_id if isinstance(task_id, bytes) else str(task_id).encode()
 
 
@@ -62,7 +62,7 @@ def _wrong(task_id: Any) -> dict[str, Any]:
 
 
 def derive(db: Database) -> None:
-    """Make all of them anew from the tasks."""
+    """Rebuild the table from the tasks."""
     db.count(f"delete from {TABLE}", {})
     batch: list[tuple[Any, ...]] = []
     for task_id, rows in list(_true(db)):

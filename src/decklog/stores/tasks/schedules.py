@@ -1,7 +1,7 @@
-"""Schedules: what a run does again and again, without anybody who keeps watch.
+"""Schedules: recurring tasks of a run, without a daemon.
 
-Each claim of a run, and each overview, first makes tasks of what is due, in the same transaction. Every occurrence has its key,
-so that it comes once.
+Each claim of a run, and each overview, first adds the due tasks in the same transaction. Every occurrence has a key, so that
+its tasks are added once.
 """
 
 import re
@@ -29,7 +29,7 @@ from decklog.stores.tasks.templates import fill_in
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _SHORT_DAYS = tuple(day[:3] for day in _DAYS)
-# Each field of cron: what it is called, its lowest and highest number, and the names that stand for numbers from the lowest on.
+# Each cron field: its name, its lowest and highest number, and names for the numbers from the lowest on.
 _FIELDS = (
     ("minute", 0, 59, ()),
     ("hour", 0, 23, ()),
@@ -41,17 +41,17 @@ _AT_TIME = prepared(r"every (.+?) (?:at )?(\d{1,2}):(\d\d)")
 _SO_OFTEN = prepared(r"every (?:(\d+) )?(minute|hour)s?")
 _PART = prepared(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
 _EXAMPLES = "`every day 06:00`, `every monday 09:00`, `every 15 minutes`, or cron's five fields such as `30 6 * * 1-5`"
-# The 29th of February may be eight years away.
+# The next 29 February may be eight years away.
 _FARTHEST = timedelta(days=9 * 366)
-# No clock is set ahead or back by more: what is further apart by the clock comes in that order.
+# No time change is larger, so times that differ by more on the clock are in that order.
 _SHIFT = timedelta(hours=3)
 
 
 class Recurrence:
-    """The moments that a rule names.
+    """The occurrences of a rule.
 
-    A time that the clocks skip comes as much later as they are set ahead, and one that they show twice comes the first time:
-    each once. What comes every hour, or oftener, goes on through both.
+    A time that a clock change skips occurs later by the length of the change. A time that occurs twice counts the first time.
+    Rules that occur every hour or more often continue through both.
     """
 
     def __init__(self, rule: str, zone: str) -> None:
@@ -63,13 +63,13 @@ class Recurrence:
         )
         self._times = [(hour, minute) for hour in sorted(hours) for minute in sorted(minutes)]
         self._week_days = {day % 7 for day in week_days}
-        # As cron has it: when both are given, either is enough.
+        # As in cron: if both the day of the month and of the week are given, either matches.
         self._either = not fields[2].startswith("*") and not fields[4].startswith("*")
         self._goes_on = fields[1].startswith("*")
         self._zone = zone_of(zone)
 
     def after(self, moment: datetime) -> datetime | None:
-        """Return the first moment after another; None when there is none for years."""
+        """Return the first occurrence after a moment; None if there is none for years."""
         start = self._shown(moment) - _SHIFT
         found: list[tuple[datetime, datetime]] = []
         for shown in self._forward(start):
@@ -79,7 +79,7 @@ class Recurrence:
         return min(found)[0] if found else None
 
     def between(self, start: datetime, end: datetime, most: int) -> list[datetime]:
-        """List the moments from one to another, both included, oldest first; of many only the newest."""
+        """List the occurrences between two moments, both included, oldest first. Above `most` only the newest are returned."""
         found: set[datetime] = set()
         enough: datetime | None = None
         for shown in self._back(self._shown(end) + _SHIFT, self._shown(start) - _SHIFT):
@@ -90,11 +90,11 @@ class Recurrence:
         return sorted(found)[-most:]
 
     def _shown(self, moment: datetime) -> datetime:
-        """Return what the clocks show at a moment."""
+        """Return the local time at a moment."""
         return moment.astimezone(self._zone).replace(tzinfo=None)
 
     def _moments(self, shown: datetime) -> Iterator[datetime]:
-        """Yield the moments at which the clocks show a time, or would."""
+        """Yield the moments that have a local time, or would have it without a clock change."""
         first, second = (shown.replace(tzinfo=self._zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         yield first
         if self._goes_on and second > first:
@@ -125,7 +125,7 @@ class Recurrence:
 
 @lru_cache(maxsize=64)
 def recurrence(rule: str, zone: str) -> Recurrence:
-    """Read a rule, and refuse one that never comes."""
+    """Parse a rule. Raise Invalid if it never occurs."""
     found = Recurrence(rule, zone)
     if found.after(datetime(2000, 1, 1, tzinfo=UTC)) is None:
         raise Invalid(f"{rule!r} never comes: no month has such a day", field="when")
@@ -133,7 +133,7 @@ def recurrence(rule: str, zone: str) -> Recurrence:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Find a time zone by its name."""
+    """Return the time zone with a name."""
     if name == "UTC":
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -149,7 +149,7 @@ def _unreadable(rule: str) -> Invalid:
 
 
 def _cron(rule: str) -> str:
-    """Write a rule in words as cron's five fields."""
+    """Convert a rule in words to the five fields of cron."""
     words = " ".join(rule.lower().split())
     if (often := _SO_OFTEN.fullmatch(words)) is not None:
         return _so_often(rule, int(often[1] or 1), often[2])
@@ -168,7 +168,7 @@ def _so_often(rule: str, count: int, unit: str) -> str:
 
 
 def _week(rule: str, days: str) -> str:
-    """Write days of the week as cron does."""
+    """Convert days of the week to cron."""
     if days in ("day", "weekday"):
         return "*" if days == "day" else "1-5"
     names = [name for name in re.split(r"[ ,]+|\band\b", days) if name]
@@ -179,7 +179,7 @@ def _week(rule: str, days: str) -> str:
 
 
 def _numbers(rule: str, text: str, called: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
-    """Read one field of cron: numbers and names, with lists, ranges and steps."""
+    """Parse one field of cron: numbers and names, with lists, ranges and steps."""
     found: set[int] = set()
     known = {name: low + place for place, name in enumerate(names)}
     for part in text.split(","):
@@ -204,20 +204,20 @@ def _number(rule: str, word: str, known: dict[str, int]) -> int:
 
 
 class TaskPlanner(Protocol):
-    """Tasks that can be added."""
+    """A store that can add tasks."""
 
     def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
 
 class Using(Protocol):
-    """Templates that tasks can be made of."""
+    """A store of templates."""
 
     def get(self, name: str) -> Any: ...
     def use(self, name: str, run_id: str, *, values: dict[str, object], key: str) -> list[Task]: ...
 
 
 class CatchUp(StrEnum):
-    """What happens to occurrences that nobody saw in time."""
+    """What happens to missed occurrences."""
 
     NONE = "none"
     ONE = "one"
@@ -229,13 +229,13 @@ CatchUpLike = CatchUp | Literal["none", "one", "all"]
 
 _DAY_SECONDS = 86_400
 _TASK_FIELDS = {*EDITABLE, "depends_on", "assigned_to", "parent_id"}
-# What a schedule fills in alone.
+# Placeholders that only a schedule fills in.
 _OWN_PLACES = ("at", "date", "time")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Record):
-    """What a run does again and again: one task, or those of a template. Without `next_at` it is paused."""
+    """A recurring task, or recurring tasks of a template. Without `next_at` it is paused."""
 
     table = "schedules"
     fork = ForkRule(
@@ -284,7 +284,7 @@ class Schedule(Record):
 
 
 class Schedules(Store):
-    """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
+    """Stores recurring tasks. They are added when they are due and somebody claims a task or reads an overview."""
 
     records = (Schedule,)
 
@@ -313,8 +313,8 @@ class Schedules(Store):
 
         The task is given by its title, or as the arguments of `tasks add`; `{{date}}`, `{{time}}` and `{{at}}` in its texts are
         those of the occurrence. `catch_up` decides about missed occurrences: the newest (`one`), the newest `catch_up_limit`
-        (`all`), or only those at most `late_seconds` late (`none`). A name that is known already comes back as it is, unless it
-        means something else.
+        (`all`), or only those at most `late_seconds` late (`none`). A known name returns its schedule, or is refused if it
+        differs.
         """
         asked = _what(title, task, template, values)
         asked |= {
@@ -356,7 +356,7 @@ class Schedules(Store):
         return {name: value for name, value in changes.items() if new[name] != old[name]}
 
     def _check_template(self, asked: Mapping[str, Any]) -> None:
-        """Refuse a template that is not there, or places that nothing fills."""
+        """Raise an error for a missing template, or for placeholders without a value."""
         if asked.get("template") is None:
             return
         places = set(self._templates().get(asked["template"]).places)
@@ -378,7 +378,7 @@ class Schedules(Store):
 
     @reads
     def preview(self, when: str, *, zone: str = "UTC", count: int = 5) -> list[str]:
-        """Show when a rule next comes, by the clocks of its zone."""
+        """Show the next times of a rule, in its time zone."""
         found, at = [], self._now()
         for _ in range(whole("count", count, low=1, high=100)):
             following = recurrence(filled("when", when), zone).after(at)
@@ -404,7 +404,7 @@ class Schedules(Store):
         catch_up_limit: int | None = None,
         late_seconds: int | None = None,
     ) -> Schedule:
-        """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
+        """Change the given fields of a schedule and keep the rest; another rule or zone sets its next time."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
         changes = given_of(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
         if any(part is not None for part in (title, task, template, values)):
@@ -439,13 +439,13 @@ class Schedules(Store):
 
     @writes
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
-        """Take a schedule away; the tasks that it made stay."""
+        """Remove a schedule; its tasks stay."""
         self._fetch_for_update(Schedule, schedule_id)
         sql = "delete from schedules where id = :id returning *"
         return self._remove(Schedule, sql, note=f"removed: {filled('reason', reason)}", id=schedule_id)[0]
 
     def is_any_due(self) -> bool:
-        """Look whether any run that goes on has a schedule whose time has come."""
+        """Return whether any active run has a due schedule."""
         bound, _ = self._db.values.bind({"now": self._now()})
         sql = f"""
             select 1 from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where next_at <= :now limit 1
@@ -468,7 +468,7 @@ class Schedules(Store):
         return [task for (due,) in rows for task in self.make_due(due)]
 
     def make_due(self, run_id: str) -> list[Task]:
-        """Add the tasks of a run's schedules whose time has come; inside of the caller's transaction."""
+        """Add the tasks of a run's due schedules, in the caller's transaction."""
         now = self._now()
         due = self._select(
             Schedule,
@@ -483,9 +483,9 @@ class Schedules(Store):
         return [task for schedule in due for task in self._come(schedule, now)]
 
     def _come(self, schedule: Schedule, now: datetime) -> list[Task]:
-        """Add the tasks of what is due of one schedule, and say when it comes next.
+        """Add the due tasks of one schedule, and set its next time.
 
-        One that can't make its tasks is paused and shows why: it must not keep anybody from work that has nothing to do with it.
+        A schedule whose tasks can't be added is paused with the reason, so that it does not block other work.
         """
         moments = _seen(schedule, now)
         after: dict[str, Any] = {"next_at": _next({"rule": schedule.rule, "zone": schedule.zone}, now)}
@@ -501,7 +501,7 @@ class Schedules(Store):
         return made
 
     def _make(self, schedule: Schedule, at: datetime) -> list[Task]:
-        """Add the tasks of one occurrence, unless they are there."""
+        """Add the tasks of one occurrence, unless they exist."""
         key = f"{schedule.id} {to_text(at)}"
         shown = at.astimezone(zone_of(schedule.zone))
         places = {"at": shown.isoformat(timespec="minutes"), "date": f"{shown:%Y-%m-%d}", "time": f"{shown:%H:%M}"}
@@ -522,7 +522,7 @@ def _next(rhythm: Mapping[str, Any], now: datetime) -> datetime | None:
 
 
 def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
-    """List the occurrences that still come, by the rule for those that nobody saw in time."""
+    """List the occurrences to add, by the catch-up rule for missed ones."""
     assert schedule.next_at is not None
     most = schedule.catch_up_limit if schedule.catch_up == CatchUp.ALL else 1
     found = recurrence(schedule.rule, schedule.zone).between(schedule.next_at, now, most)
@@ -534,7 +534,7 @@ def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
 def _what(
     title: str | None, task: dict[str, object] | None, template: str | None, values: dict[str, object] | None
 ) -> dict[str, Any]:
-    """Read what a schedule makes: one task, or those of a template."""
+    """Parse what a schedule adds: one task, or the tasks of a template."""
     if template is not None and (title is not None or task is not None):
         raise Invalid("a schedule makes one task or uses a template, not both", field="template")
     if template is not None:

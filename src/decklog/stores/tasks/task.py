@@ -1,4 +1,4 @@
-"""The task: one piece of work, what it needs, who has it, and what came of it."""
+"""The task record: one unit of work, its dependencies, its worker and its result."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field
@@ -36,7 +36,7 @@ TaskStateLike = TaskState | Literal["pending", "running", "waiting", "blocked", 
 
 
 class LinkKind(StrEnum):
-    """How a task is linked with another: only what it is blocked by holds it back."""
+    """Kinds of links between tasks. Only `blocks` delays a task."""
 
     BLOCKS = "blocks"
     PARENT = "parent"
@@ -60,9 +60,9 @@ class AttemptOutcome(StrEnum):
     ABANDONED = "abandoned"
 
 
-# Marks a field that `tasks.add` and `tasks.edit` take, and one on which a worker who has the task does not rely.
+# Fields that `tasks.add` and `tasks.edit` accept, and those that may change while a worker has the task.
 SETTABLE, SETTABLE_WHILE_RUNNING = {"settable": True}, {"settable": True, "while_running": True}
-# These always have a value; any other settable field can be cleared, and then has its default.
+# These always have a value; every other settable field can be reset to its default.
 _NEVER_CLEARED = ("title", "priority", "max_attempts")
 
 
@@ -132,18 +132,18 @@ class Task(Record):
     key: str | None = None
     assigned_to: str | None = None
 
-    # Each would be named in every entry of every task.
+    # Defaults that snapshots leave out, because they are the same in almost every entry of a task.
     unsaid = (
         *(("objective", ""), ("inputs", "{}"), ("priority", 50), ("max_attempts", 3)),
         *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
         *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
     )
-    # A fence only grows: anyone who had an older one must still find that out.
+    # A fencing token only grows, so that a worker with an older one is refused.
     kept_on_undo = ("fence", "updated_at")
 
     @classmethod
     def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
-        """Refuse to take back what a worker was given or has done, and to open again what others were done without."""
+        """Return why a change can't be undone: it was work of a worker, or others relied on the end of the task."""
         if TaskState.RUNNING in (before["state"], after["state"]):
             changed = {name for name in before if before[name] != after.get(name)}
             if changed <= {*EDITABLE_WHILE_RUNNING, "assigned_to", "updated_at"}:
@@ -158,7 +158,7 @@ class Task(Record):
 
     @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Count as open only dependencies that are not done, and no attempt that was under way; drop reasons for waiting."""
+        """Adjust copied tasks: count only unfinished dependencies as open, and drop running attempts and waiting reasons."""
         from collections import Counter
 
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
@@ -176,13 +176,13 @@ class Task(Record):
 
     @property
     def warnings(self) -> list[str]:
-        """Return what a loop should stop for: the same blocker, twice in a row or more."""
+        """Return warnings for a loop: the same blocker at least twice in a row."""
         if self.blocker_repeats < 2:
             return []
         return [f"task {self.id} met the same blocker {self.blocker_repeats} times in a row: {self.blocker}"]
 
 
-# The fields that callers may give and change, and of these the ones that may change while a worker has the task.
+# The fields that callers may set, and those of them that may change while a worker has the task.
 _GIVEN = {one.name: one for one in dataclass_fields(Task) if one.metadata.get("settable")}
 EDITABLE = ("title", *_GIVEN)
 EDITABLE_WHILE_RUNNING = tuple(name for name, one in _GIVEN.items() if one.metadata.get("while_running"))
@@ -197,7 +197,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency(Record):
-    """One task is linked with another: it waits for it to be done, is a part of it, came of it, or has to do with it."""
+    """A link between two tasks: a dependency, a parent, an origin, or a relation."""
 
     table = "dependencies"
     identity = ("task_id", "depends_on")
@@ -211,7 +211,7 @@ class Dependency(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskComment(Record):
-    """What somebody had to say of a task."""
+    """A comment on a task."""
 
     table = "task_comments"
     fork = ForkRule("What was said of a task still counts.", fields={"task_id": Refer("tasks")})
@@ -226,7 +226,7 @@ class TaskComment(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One time a worker had a task, as the journal records it."""
+    """One attempt of a worker at a task, from the journal."""
 
     task_id: str
     number: int
@@ -244,8 +244,8 @@ class Attempt:
 
 
 def attempts_from(images: Iterable[Mapping[str, Any]]) -> list[Attempt]:
-    """Read the attempts that images of tasks tell of, given in their order; the earliest attempt comes first."""
-    # The image that began each attempt, and the one that ended it. No records are made of them: a long run has very many.
+    """Read the attempts from snapshots of tasks in their order; the earliest attempt comes first."""
+    # The snapshots at the start and the end of each attempt. No records are built, because a long run has very many.
     begun: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None]] = {}
     for image in images:
         number = image.get("attempts")
@@ -286,17 +286,17 @@ def with_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(fields: dict[str, Any]) -> dict[str, Any]:
-    """Check the fields of one task; return them as they are stored."""
+    """Check the fields of a task and return them as stored."""
     return {name: _check_of(name)(name, value) for name, value in fields.items()}
 
 
 def _check_of(name: str) -> Callable[[str, Any], Any]:
-    """Return the check of a field: its own, or the one for its type."""
+    """Return the check of a field: by its name, or by its type."""
     return _CHECKS[name] if name in _CHECKS else _CHECKS_BY_TYPE[Task.__annotations__[name]]
 
 
 def cleared_values(names: Iterable[str]) -> dict[str, Any]:
-    """Return the value of each field after it was cleared, which is its default."""
+    """Return the default of each field, which is its value after clearing."""
     by_name = {one.name: one for one in dataclass_fields(Task)}
     return {name: _default_of(by_name[name]) for name in names}
 
@@ -334,7 +334,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "priority": _bounded("it goes from 0 to 100", 0, 100),
     "max_attempts": _bounded("a task needs at least one", 1),
     "inputs": lambda name, value: {} if value is None else mapping(name, value),
-    # Arguments that are no fields.
+    # Arguments that are not fields.
     "depends_on": _list,
     **dict.fromkeys(("task_id", "parent_id"), _or_none(filled)),
 }
@@ -360,14 +360,14 @@ def listed(tasks: object) -> list[dict[str, Any]]:
 
 
 def in_order(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
+    """Order tasks so that each follows its dependencies in the list. Raise Conflict for a cycle."""
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
     ordered: list[dict[str, Any]] = []
     done: set[int] = set()
     for task in tasks:
         if id(task) in done:
             continue
-        # The way from this task to one that it depends on, each with what it depends on and was not looked at yet.
+        # The current path of dependencies: each task with its dependencies that are not visited yet.
         path: list[tuple[dict[str, Any], Iterator[Any]]] = []
         names: dict[str, int] = {}
         _enter(task, path, names)
@@ -385,7 +385,7 @@ def in_order(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _enter(task: dict[str, Any], path: list[tuple[dict[str, Any], Iterator[Any]]], names: dict[str, int]) -> None:
-    """Go on to a task; raise `Conflict` where the path leads back to it."""
+    """Enter a task. Raise `Conflict` if the path leads back to it."""
     name = str(task.get("task_id") or "")
     if name in names:
         circle = [*list(names)[names[name] :], name]
@@ -395,19 +395,19 @@ def _enter(task: dict[str, Any], path: list[tuple[dict[str, Any], Iterator[Any]]
     path.append((task, iter(task.get("depends_on") or [])))
 
 
-# Few tasks are in such a state at a time: they are found over all runs.
+# Few tasks have these states at a time, so they can be listed over all runs.
 _FEW = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
 
 
 def of_all_runs(state: str | None) -> str:
-    """Write the condition for the tasks of all runs in a state, which names it: an index of such tasks is found by the word."""
+    """Build the condition for tasks of all runs with a state. The literal state selects its partial index."""
     if state not in _FEW:
         raise Invalid(f"without a run, tasks are listed by a state: {', '.join(_FEW)}", field="state")
     return f"state = '{TaskState(state).value}'"
 
 
 def not_editable(task: Task, relied_on: list[str]) -> Conflict:
-    """Return why a task is not edited as it is."""
+    """Return the error for a task that can't be edited."""
     if task.state != TaskState.RUNNING:
         return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
     return Conflict(

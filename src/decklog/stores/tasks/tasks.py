@@ -1,4 +1,4 @@
-"""Tasks: what a run has to do, in which order, and why something can't be done yet."""
+"""Tasks: what a run has to do, in which order, and why a task can't be claimed yet."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -41,7 +41,7 @@ from decklog.stores.tasks.task import (
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
-# What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
+# Tasks that can be claimed now. A lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
 ((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
   or state = 'running' and leased_until < :steady_now and failures + 1 < max_attempts)
@@ -50,17 +50,17 @@ _CLAIMABLE = f"""
 
 
 class Tasks(Links):
-    """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+    """Plans tasks, gives them to workers one at a time, and records the result of each attempt."""
 
     records = (Task, Dependency, TaskComment)
     derived = (ready_tags.TABLE,)
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name what is wrong with the tags by which tasks are claimed, each as the fields of a problem."""
+        """Yield problems of the tags of claimable tasks."""
         return ready_tags.audit(self._db)
 
     def derive(self) -> None:
-        """Make those tags anew, as after records came from another log."""
+        """Rebuild the tags of claimable tasks, for example after an import from another log."""
         self._db.write(lambda: ready_tags.derive(self._db))
 
     @writes
@@ -76,11 +76,11 @@ class Tasks(Links):
         key: str | None = None,
         **fields: Unpack[TaskFields],
     ) -> Task:
-        """Add a task to a run. With an id or key that is known already, that task comes back as it is.
+        """Add a task to a run. A task with a known id or key is returned unchanged.
 
-        Its priority is 50, from 0 to 100, and it has 3 attempts, unless other numbers are given.
-        One that is known, and was added as something else, is a `Conflict` that names the fields. With `parent_id`, it is a
-        subtask of that one, which can't be done before it.
+        The default priority is 50, from 0 to 100, and the default number of attempts 3. A known task that was added with other
+        values is a `Conflict` that names the fields. With `parent_id` it is a subtask of that task, which can't be done before
+        it.
         """
         given = checked({"title": title, **with_defaults(fields), "assigned_to": assigned_to, "key": key})
         linked = checked({"depends_on": depends_on, "parent_id": parent_id, "task_id": task_id})
@@ -111,7 +111,7 @@ class Tasks(Links):
         return task
 
     def _check_same(self, task: Task, given: dict[str, Any], links: dict[str, LinkKind]) -> None:
-        """Refuse to add a task again as something that it is not, and was not when it was added."""
+        """Refuse to add a task again with other values than it has or had when it was added."""
         first = self._db.one(
             "select payload from entries where record_table = 'tasks' and record_id = :id order by seq limit 1", {"id": task.id}
         )
@@ -119,7 +119,7 @@ class Tasks(Links):
         added = {} if first is None else Task.upcast(from_json(first[0]))
         bound, _ = self._db.values.bind(given)
         now, _ = self._db.values.bind({name: getattr(task, name) for name in given})
-        # What has its default was hardly given; and what was edited since is no reason to refuse the one who added it.
+        # Default values count as not given, and later edits do not conflict with a repeated call.
         differing = [name for name in bound if bound[name] not in (now[name], added.get(name), defaults[name])]
         differing += sorted({"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in self._never(task.id, links)})
         if differing:
@@ -131,11 +131,11 @@ class Tasks(Links):
             )
 
     def add_record(self, **fields: Any) -> Task:
-        """Insert a task as it is given. Importers use it; others use `add`."""
+        """Insert a task with the given fields. For importers; other callers use `add`."""
         return self._add(Task, note=fields["title"], **fields)
 
     def _add_once(self, run_id: str, find: Callable[[], Task | None], add: Callable[[], Task]) -> Task:
-        """Add a task unless it is known; when something it refers to is missing, look first whether that is its run."""
+        """Add a task unless it exists. If a reference is missing, check first whether it is the run."""
         try:
             return self._once(find, add)
         except NotFound:
@@ -161,7 +161,7 @@ class Tasks(Links):
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
         whole = in_order(listed(tasks))
         added = [self.add(run_id, **{name: value for name, value in task.items() if name != "parent_id"}) for task in whole]
-        # A parent may wait for its own parts: it is linked once all of them are there.
+        # A parent may depend on its own parts, so parents are linked after all tasks exist.
         for task, given in zip(added, whole, strict=True):
             if given.get("parent_id") is None:
                 continue
@@ -182,10 +182,10 @@ class Tasks(Links):
         clear: list[str] | None = None,
         **fields: Unpack[TaskFields],
     ) -> Task:
-        """Change what is given of a task and keep the rest; `clear` names fields to empty.
+        """Change the given fields of a task and keep the rest; `clear` names fields to empty.
 
-        Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
-        max_attempts. What is done or abandoned stays as it is.
+        While a worker has the task, only priority, role, tags, not_before and max_attempts can change. Done and abandoned tasks
+        can't be changed.
         """
         all_fields = {"title": title, **fields}
         given = checked({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
@@ -196,16 +196,16 @@ class Tasks(Links):
 
     @writes
     def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
-        """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again.
+        """Reserve a task for one worker, so that only this worker can claim it; without a worker, for anybody again.
 
-        A worker that has it keeps it.
+        A worker that has the task keeps it.
         """
         to = None if worker is None else filled("worker", worker)
         note = f"assigned to {to}" if to is not None else "assigned to nobody"
         return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
 
     def _set(self, task_id: str, changes: dict[str, Any], note: str) -> Task:
-        """Set fields of a task that is not over; of one that is being worked on only some."""
+        """Set fields of an unfinished task. Only some may change while a worker has it."""
         task = self._fetch_for_update(Task, task_id)
         new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
         differing = {name: value for name, value in changes.items() if new[name] != old[name]}
@@ -325,7 +325,7 @@ class Tasks(Links):
         }
 
     def _open(self, run_id: str, condition: str, now: datetime, limit: int) -> list[Task]:
-        """List the most urgent of a run's open tasks that meet a condition."""
+        """List the most urgent of a run's open tasks that match a condition."""
         return self._select(
             Task,
             f"""
@@ -390,7 +390,7 @@ class Tasks(Links):
         lawful: tuple[str, ...],
         snapshot: dict[str, object] | None,
     ) -> Task:
-        """Move a task from outside; the fence grows, so that a worker who has it finds out."""
+        """Change a task's state from outside. The fencing token grows, so that its worker is refused."""
         kept = "snapshot = :snapshot," if snapshot is not None else ""
         lawful_states = " or ".join(f"state = '{name}'" for name in lawful)
         moved = self._change(
@@ -448,5 +448,5 @@ class Tasks(Links):
         return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
     def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Attempt]:
-        """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
+        """Read the attempts from snapshots of tasks in their order; the earliest comes first."""
         return attempts_from(images)

@@ -1,4 +1,4 @@
-"""Templates: sets of tasks that are planned again and again, with places to be filled in."""
+"""Templates: reusable sets of tasks with placeholders."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
 
 
 class Planning(Protocol):
-    """Tasks that can be added."""
+    """A store that can add tasks."""
 
     def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
@@ -27,7 +27,7 @@ _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
 
 @dataclass(frozen=True, kw_only=True)
 class Template(Record):
-    """One version of a set of tasks. What was made from it stays what it was when there is a newer one."""
+    """One version of a set of tasks. Tasks that were created from it do not change with a newer version."""
 
     table = "templates"
     identity = ("name", "version")
@@ -41,12 +41,12 @@ class Template(Record):
 
     @property
     def places(self) -> list[str]:
-        """Name what has to be filled in."""
+        """The names of the placeholders."""
         return sorted(set(_places(self.tasks)))
 
 
 class Templates(Store):
-    """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
+    """Stores reusable sets of tasks, and creates tasks from them."""
 
     records = (Template,)
 
@@ -56,10 +56,10 @@ class Templates(Store):
 
     @writes
     def save(self, name: str, tasks: list[dict[str, object]], *, description: str = "") -> Template:
-        """Keep a set of tasks under a name; one that is known gets a new version, unless nothing differs.
+        """Save a set of tasks under a name. A known name gets a new version if anything differs.
 
-        Each task has a title, what else a task can have, and a `name` by which others of the set say `depends_on` or `parent`.
-        A place to be filled in is written `{{name}}`.
+        Each task has a title, any other fields of a task, and a `name` that `depends_on` and `parent` of others refer to.
+        A placeholder is written `{{name}}`.
         """
         fields: dict[str, Any] = {"tasks": planned(tasks), "description": text("description", description)}
         name = name_of(name, "name")
@@ -109,13 +109,13 @@ class Templates(Store):
         version: int | None = None,
         key: str | None = None,
     ) -> list[Task]:
-        """Add the tasks of a template to a run, with its places filled in; all of them or none.
+        """Add the tasks of a template to a run, with its placeholders filled in; all of them or none.
 
-        With a key that is known, the tasks that were made with it come back as they are, even if the template changed.
+        With a known key, the tasks that were created with it are returned, even if the template has changed.
         """
         lock_run(self._db, run_id)
         if key is not None:
-            # As it is kept: tasks are known by what begins with it.
+            # As stored, because the tasks are found by this prefix.
             key, _ = self._db.values.text("key", filled("key", key))
             if made := self._made(run_id, key):
                 return [task.marked_already() for task in made]
@@ -126,8 +126,8 @@ class Templates(Store):
         return self._tasks().add_many(run_id, self._instances(template, given, key))
 
     def _made(self, run_id: str, key: str) -> list[Task]:
-        """List the tasks that were made with a key."""
-        # A slash comes right before a zero: between them is all that begins with the key and a slash.
+        """List the tasks that were added with a key."""
+        # `0` follows `/` in ASCII, so the range has everything that starts with the key and a slash.
         return self._select(
             Task,
             "select * from tasks where run_id = :run_id and key > :first and key < :last order by created_at, id",
@@ -137,7 +137,7 @@ class Templates(Store):
         )
 
     def _instances(self, template: Template, values: dict[str, Any], key: str | None) -> list[dict[str, object]]:
-        """Return the tasks as they are added, each under a separate id."""
+        """Return the tasks to add, each with a new id."""
         ids = {str(task["name"]): self._ids.new("task") for task in template.tasks}
         made: list[dict[str, object]] = []
         for task in template.tasks:
@@ -156,7 +156,7 @@ class Templates(Store):
 
 
 def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Check the tasks of a set and give each a name; those that they refer to must be of the set."""
+    """Check the tasks of a template and name each. References must be within the template."""
     named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
     names = [filled("a task's name", task["name"]) for task in named]
     if len(set(names)) < len(names) or not names:
@@ -169,7 +169,7 @@ def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
             wrong = f"no {', '.join(unknown)}" if unknown else f"no task {', '.join(map(str, missing))} to refer to"
             hint = f"Its tasks have {', '.join(sorted(_KNOWN))}." if unknown else f"It has {', '.join(names)}."
             raise Invalid(f"a template knows {wrong} (in its task {task['name']})", hint=hint, field="tasks")
-    # Ordered only to find circles: tasks are kept as they were given.
+    # Sorted only to find cycles: the tasks are stored in the given order.
     in_order([{**task, "task_id": task["name"]} for task in named])
     return named
 
@@ -179,7 +179,7 @@ def _content(template: Template | None) -> dict[str, Any]:
 
 
 def _places(value: object) -> Iterator[str]:
-    """Name the places in all texts of a value."""
+    """Yield the placeholders in all texts of a value."""
     if isinstance(value, str):
         yield from _PLACE.findall(value)
     elif isinstance(value, (list, dict)):
@@ -188,7 +188,7 @@ def _places(value: object) -> Iterator[str]:
 
 
 def fill_in(value: Any, values: dict[str, Any]) -> Any:
-    """Fill in the places of all texts of a value; what has no value stays."""
+    """Fill in the placeholders in all texts of a value. Those without a value stay."""
     if isinstance(value, str):
         return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
     if isinstance(value, list):

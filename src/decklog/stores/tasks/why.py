@@ -1,4 +1,4 @@
-"""Why a claim gets nothing, or why one task is where it is, as a code and in words."""
+"""Explains why a claim gets nothing, or why a task is in its state, as a code and in words."""
 
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ _SCHEDULED = "select name, next_at from schedules where run_id = :run_id and nex
 
 
 def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str:
-    """Name the run of a task that is claimed by its id; refuse what else was asked for and does not fit."""
+    """Return the run of a task that is claimed by id. Raise an error for filters that conflict with it."""
     if any(wanted.values()):
         raise Invalid(f"a task is claimed by its id, or by {', '.join(narrowed(wanted))}; give one of them", field="task_id")
     if run_id not in (None, task.run_id):
@@ -43,7 +43,7 @@ def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str
 
 
 def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetime]) -> None:
-    """Say what keeps a worker from a task that it asked for by its id."""
+    """Raise the Conflict that explains why a worker can't claim a task by id."""
     code, reason = why_not(db, task, times["now"], times["steady_now"], worker)
     raise Conflict(
         f"task {task.id} can't be claimed: {reason}",
@@ -55,7 +55,7 @@ def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetim
 
 
 def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None) -> tuple[str, str]:
-    """Return why a task can't be claimed, by a worker or by just anybody, as a code and in words."""
+    """Return why a task can't be claimed, by a worker or by anybody, as a code and in words."""
     match task.state:
         case TaskState.RUNNING if task.leased_until is not None:
             left = task.leased_until - steady_now
@@ -83,7 +83,7 @@ def _is_held(db: Database, run_id: str) -> bool:
 def explain(
     db: Database, run_id: str | None, wanted: dict[str, str | None], now: datetime, steady_now: datetime
 ) -> ClaimExplanation:
-    """Return why nothing of a run, or of any run, can be claimed by the caller for a group, role or tag."""
+    """Return why nothing can be claimed from a run, or from any run, with these filters."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
         if not row or not row[0]:
@@ -96,7 +96,7 @@ def explain(
 
 
 def _of_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str) -> ClaimExplanation | None:
-    # No worker has an empty name: nothing is assigned to it.
+    # No worker has an empty name, so no task is assigned to it.
     bound = {**wanted, "worker": wanted["worker"] or "", "run_id": run_id, "now": now}
     asked = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
     if db.one(is_ready(("run_id", "worker", *asked)), bound) is not None:
@@ -129,7 +129,7 @@ def _of_open(db: Database, run_id: str) -> ClaimExplanation:
     return _told("no_tasks" if any_task is None else "all_done", run_id=run_id)
 
 
-# Each code with what it states, and what would help.
+# Each code with its message and hint.
 _SAID = {
     "no_run": ("no run is under way", 'Start one: decklog runs start "GOAL"'),
     "nothing_ready": ("no task is ready in {runs}", "See why, run by run: decklog tasks ready RUN"),
@@ -162,7 +162,7 @@ def _told(code: str, **facts: Any) -> ClaimExplanation:
 
 
 DEEPEST, MOST = 20, 200
-# Level by level, and no further than is shown: many tasks may wait for many.
+# Level by level, up to the shown number: many tasks may depend on many others.
 _CHAIN = f"""
 with recursive chain (id, depth) as (
   select d.depends_on, 1
@@ -183,7 +183,7 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 
 
 def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
-    """Return why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
+    """Return why nobody works on a task, or that somebody does, with its blocking tasks, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
     code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
     return {
@@ -233,13 +233,13 @@ def _blocking(
 
 
 def _waits(chain: list[BlockingTask], is_cut: bool) -> tuple[str, str]:
-    """Return what a task waits for, as a claim would."""
+    """Return the dependencies of a task in words, as a claim reports them."""
     nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
     return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"
 
 
 def _who(task: Task) -> str:
-    """Say who could take it."""
+    """Return who could claim the task."""
     if task.state in (TaskState.DONE, TaskState.ABANDONED):
         return "nobody: it is over"
     if task.assigned_to is not None:

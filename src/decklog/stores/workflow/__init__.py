@@ -1,1 +1,1 @@
-"""Who comes next and what they get: the workflow, its router, context packages and CI."""
+"""The workflow, its router, context packages and CI."""

@@ -22,7 +22,7 @@ def is_transitions_file(document: Document) -> bool:
 
 
 def from_transitions_file(document: Document) -> Document:
-    """Build the sections that a transitions.json has; its special rules are one of its remarks."""
+    """Build the sections that a transitions.json has; its special rules are one of its comments."""
     transitions = {
         agent: {status: _step(f"{agent} {status}", step) for status, step in without_remarks(_object(agent, statuses)).items()}
         for agent, statuses in without_remarks(document).items()
@@ -57,7 +57,7 @@ def fill(document: Document, default: Document) -> Document:
 
 
 def completed(document: Document, default: Document) -> Document:
-    """Fill what bazinga's router knows without being configured: settings of rules, and fields that no table stores."""
+    """Fill in what bazinga's router has built in: settings of rules, and fields that no table stores."""
     found = {**document}
     if "transitions" in document:
         found["transitions"] = {
@@ -79,7 +79,7 @@ def completed(document: Document, default: Document) -> Document:
 
 
 def without_remarks(document: Document) -> Document:
-    """Drop the keys that start with an underscore, and the description."""
+    """Remove keys that start with an underscore, and the description."""
     return {name: value for name, value in document.items() if not name.startswith("_") and name != "description"}
 
 
@@ -117,7 +117,7 @@ def _with_not_stored(step: Document, statuses: Document, known: Document) -> Doc
 
 
 def _fitting_aliases(aliases: Document, transitions: object) -> Document:
-    """Return the default's aliases of statuses that the transitions have under no other meaning."""
+    """Return the default aliases of statuses that the transitions do not define differently."""
     known = transitions if isinstance(transitions, dict) else {}
     found = {}
     for agent, words in aliases.items():

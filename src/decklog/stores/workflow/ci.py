@@ -1,4 +1,4 @@
-"""CI history: what ran, how it ended, and how long the next one will probably take."""
+"""CI history: runs, their results, and the expected duration of the next one."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -86,7 +86,7 @@ class Ci(Store):
         return self._add(CiRun, note=_note(fields), updated_at=now, **key, **fields)
 
     def _complete(self, known: CiRun, given: dict[str, Any]) -> CiRun:
-        """Fill in what is not known yet."""
+        """Set fields that are still unknown."""
         changes = {}
         for name, value in given.items():
             present = getattr(known, name)
@@ -199,7 +199,7 @@ def _seconds(duration_seconds: int | None) -> int | None:
 
 
 def _duration(fields: dict[str, Any]) -> int | None:
-    """Return the duration that was said, or the time from start to end."""
+    """Return the given duration, or the time from start to end."""
     if fields["duration_seconds"] is not None or fields["completed_at"] is None:
         known: int | None = fields["duration_seconds"]
         return known
@@ -214,7 +214,7 @@ def _note(fields: dict[str, Any]) -> str:
 
 
 def _median(durations: list[int]) -> float | None:
-    """Return the middle of sorted numbers."""
+    """Return the median of sorted numbers."""
     if not durations:
         return None
     middle = len(durations) // 2
@@ -222,5 +222,5 @@ def _median(durations: list[int]) -> float | None:
 
 
 def _p90(durations: list[int]) -> float | None:
-    """Return the smallest number that at least 90 in 100 do not exceed."""
+    """Return the 90th percentile of sorted numbers."""
     return float(durations[-(-len(durations) * 9 // 10) - 1]) if durations else None

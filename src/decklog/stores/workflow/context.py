@@ -1,4 +1,4 @@
-"""Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
+"""Context packages: what one agent leaves for the next ones, offered by relevance."""
 
 import re
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class ContextScope(StrEnum):
 
 
 class ContextAgent(StrEnum):
-    """Who leaves packages and for whom."""
+    """Authors and recipients of packages."""
 
     PROJECT_MANAGER = "project_manager"
     DEVELOPER = "developer"
@@ -76,7 +76,7 @@ ContextAgentLike = (
 
 
 class ConsumingAgent(StrEnum):
-    """Whose reading is recorded iteration by iteration."""
+    """Agents whose reads are recorded by iteration."""
 
     DEVELOPER = "developer"
     QA_EXPERT = "qa_expert"
@@ -177,9 +177,9 @@ class ContextConsumption(Record):
 
 
 def next_number(db: Database) -> int:
-    """Return the next number of a log's packages; nobody else gets one until this transaction ends.
+    """Return the next package number of a log, and lock the numbering until the transaction ends.
 
-    The run's stream is locked before it, as before everything.
+    The run's stream is locked before it.
     """
     db.rows("select one from context_turn where one = 1 for update", {})
     row = db.one("select coalesce(max(number), 0) + 1 from packages", {})
@@ -188,19 +188,19 @@ def next_number(db: Database) -> int:
 
 
 def scope_id_of(run_id: str, group_id: str, agent: str, iteration: int, number: int) -> str:
-    """Return the name of one use of a package: the same use has the same name."""
+    """Return the id of one use of a package; the same use has the same id."""
     return sha256(f"{run_id}:{group_id}:{agent}:{iteration}:{number}".encode()).hexdigest()[:32]
 
 
 def score_of(package: ContextPackage, *, group_id: str | None, is_consumer: bool, now: datetime) -> float:
-    """Return how much a package is worth: its priority first, then that it is about the group, meant for the agent, and new."""
+    """Return the relevance of a package: by its priority, then its group, its recipient and its age."""
     days = max((now - package.created_at).total_seconds() / 86_400, 0.0)
     same_group = package.group_id is not None and package.group_id == group_id
     return 4 * WEIGHTS[package.priority] + 2 * same_group + 1.5 * is_consumer + 1 / (days + 1)
 
 
 def summary_of(text: str) -> str:
-    """Write a summary on one line of at most 200 characters; a longer one ends in three dots."""
+    """Return a summary as one line of at most 200 characters; a longer one is cut with three dots."""
     line = " ".join(text.splitlines()).strip()
     if not line:
         raise Invalid("a package needs a summary; it is what agents choose by", field="summary")
@@ -208,7 +208,7 @@ def summary_of(text: str) -> str:
 
 
 def path_of(text: str) -> str:
-    """Write a path with forward slashes; it may not climb out of its folder."""
+    """Normalize a path to forward slashes. Raise Invalid if it leaves its folder."""
     path = text.strip().replace("\\", "/")
     if not path or ".." in path.split("/"):
         raise Invalid(f"{text!r} can't be a package's file: give a path without '..'", field="file_path")

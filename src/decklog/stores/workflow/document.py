@@ -1,4 +1,4 @@
-"""A workflow as one JSON document: checked whole before any of it is used."""
+"""A workflow as one JSON document, validated as a whole before use."""
 
 import json
 import os
@@ -77,23 +77,23 @@ _OPTIONAL_IN_RULES = ("words", "mandatory_review")
 
 @lru_cache
 def shipped() -> "dict[str, Any]":
-    """Read the workflow that comes with the package."""
+    """Load the workflow that is shipped with the package."""
     with open(_FILE, encoding="utf-8") as file:
         document: dict[str, Any] = json.load(file)
     return document
 
 
 def completed(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a whole workflow: bazinga's transitions.json is read as one, and the shipped one fills the missing sections."""
+    """Return a complete workflow. A transitions.json of bazinga is converted, and missing sections are the shipped ones."""
     default = shipped()
     if bazinga_workflow.is_transitions_file(document):
         document = bazinga_workflow.completed(bazinga_workflow.from_transitions_file(document), default)
-    # Without any section there is nothing to complete; the check refuses it.
+    # An empty document is not completed; the check refuses it.
     return bazinga_workflow.fill(document, default) if document else document
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """Digest what a document states, however it is laid out; keys that start with an underscore are remarks."""
+    """Return the digest of a document, independent of its layout. Keys that start with an underscore are comments."""
     return sha256(to_json(_said(document)).encode()).hexdigest()
 
 
@@ -104,8 +104,8 @@ def _said(value: Any) -> Any:
 
 
 def records_of(document: dict[str, Any]) -> list[Record]:
-    """Check a document and make its records, or name everything that is wrong with it."""
-    to_json(document)  # refuses what is nested too deeply to be looked at
+    """Check a document and build its records. Raise Invalid with all problems."""
+    to_json(document)  # refuses a document that is nested too deeply
     problems = list(_problems(_said(document)))
     if problems:
         raise Invalid(f"this workflow can't be used: {problems[0]}", problems=problems)
@@ -124,7 +124,7 @@ def records_of(document: dict[str, Any]) -> list[Record]:
     return records
 
 
-# What can be wrong. Each check is made only if those before it found nothing, so that none meets a shape it does not know.
+# Checks. Each runs only if the earlier ones found nothing, so that it can rely on the form.
 
 
 def _problems(said: dict[str, Any]) -> Iterator[str]:

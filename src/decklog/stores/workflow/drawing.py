@@ -9,7 +9,7 @@ from decklog.stores.workflow.records import RETURN_TO_BLOCKED, RouteAction, Work
 _BACK, _PERSON, _END = "@back", "@person", "@end"
 _TITLES = {_BACK: "whoever was blocked", _PERSON: "a person", _END: "end of the run"}
 
-# A lane for each agent, a row for each report: the arrow shows who comes next. Nothing crosses a word.
+# A lane for each agent and a row for each report, with an arrow to the next agent. No line crosses a text.
 _LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 110, 78
 _COLOURS = {
     RouteAction.SPAWN: "#1f6feb",
@@ -23,7 +23,7 @@ _COLOURS = {
 
 
 def mermaid(definition: WorkflowDefinition) -> str:
-    """Write the graph as a Mermaid flowchart: one arrow between two agents, labelled with the reports that take it."""
+    """Build a Mermaid flowchart: one arrow between two agents, labelled with its reports."""
     arrows: dict[tuple[str, str], list[str]] = {}
     for step in _steps(definition):
         arrows.setdefault((step.agent, _target(step)), []).append(step.status)
@@ -37,12 +37,12 @@ def mermaid(definition: WorkflowDefinition) -> str:
 
 
 def _node(lane: str) -> str:
-    # A prefix keeps names apart from Mermaid's own words, such as `end`.
+    # A prefix avoids Mermaid's keywords, such as `end`.
     return "n_" + lane.removeprefix("@")
 
 
 def svg(definition: WorkflowDefinition, notes: Mapping[str, str]) -> str:
-    """Draw the graph as SVG, with lanes for the agents and one arrow for each report; notes stand below the names of lanes."""
+    """Build an SVG with lanes for the agents and one arrow for each report. Notes are below the lane names."""
     lanes, steps = _lanes(definition), _steps(definition)
     width, height = _LEFT + _LANE * len(lanes) + 40, _TOP + _ROW * len(steps) + _FOOT
     places = {lane: _LEFT + _LANE * number + _LANE // 2 for number, lane in enumerate(lanes)}
@@ -73,7 +73,7 @@ def _target(step: WorkflowTransition) -> str:
 
 
 def _lanes(definition: WorkflowDefinition) -> list[str]:
-    """Order the agents by how soon the work reaches them, from the one who hands it out."""
+    """Order the agents depth-first along the transitions, from the agent that distributes the work."""
     steps = sorted(definition.transitions.values(), key=lambda step: (step.agent, step.status))
     first = [step.agent for step in steps if step.action is RouteAction.SPAWN_BATCH]
     waiting, lanes = [*first, *sorted(definition.agents())], dict[str, None]()
@@ -108,7 +108,7 @@ def _arrow_heads() -> Iterator[str]:
 
 
 def _bands(steps: list[WorkflowTransition], width: int) -> Iterator[str]:
-    """Shade every second agent's rows, and name the agent next to its first one."""
+    """Shade the rows of every second agent, and write its name at the first row."""
     agents = list(dict.fromkeys(step.agent for step in steps))
     for number, agent in enumerate(agents):
         rows = [index for index, step in enumerate(steps) if step.agent == agent]
@@ -156,7 +156,7 @@ def _arrow(step: WorkflowTransition, y: int, places: dict[str, int]) -> Iterator
 
 
 def _report(step: WorkflowTransition) -> str:
-    """Name a report with what bends its way."""
+    """Return the label of a report, with its special rules."""
     notes = []
     if step.escalation_check:
         notes.append("escalates")

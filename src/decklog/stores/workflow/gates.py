@@ -1,4 +1,4 @@
-"""Gates: what many workers share, and what is closed for all of them at once, such as an account that has met its quota."""
+"""Circuit breakers for shared resources, such as an account that has reached its quota."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, filled, moment
 
-# Each time in a row that a try comes to nothing the next is twice as far away, up to this many times.
+# The waiting time doubles with each failed try in a row, up to this number of times.
 MOST_DOUBLINGS = 5
 
 
@@ -43,7 +43,7 @@ class Gate(Record):
     closings: int = 0
 
     def is_shut(self, now: datetime) -> bool:
-        """Whether nobody may even try."""
+        """Whether no try is allowed."""
         return self.state is GateState.CLOSED and (self.opens_at is None or self.opens_at > now)
 
 
@@ -71,7 +71,7 @@ class Gates(Store):
         if retry_seconds is not None:
             check_span(retry_seconds, "retry_seconds")
         stated = None if until is None else moment("until", until)
-        # The stream, which may not be there yet: two who close a new gate at once must not both add it.
+        # Lock the stream, which may not exist yet, so that two concurrent calls do not both add a new gate.
         self._db.lock_stream(Gate.home or "")
         known = self._locked(filled("name", name))
         if known is None:
@@ -150,7 +150,7 @@ def _opening(now: datetime, stated: datetime | None, retry_seconds: float | None
 
 
 def _is_old_news(known: Gate, began_at: datetime | None, stated: datetime | None) -> bool:
-    """Return whether a gate was closed after what wants to close it began, for no shorter time."""
+    """Return whether the gate was closed after the failed call began, for at least the same time."""
     if known.closed_at is None or began_at is None or began_at > known.closed_at:
         return False
     return stated is None or (known.opens_at is not None and stated <= known.opens_at)

@@ -1,4 +1,4 @@
-"""Mends: how far the fix of a piece of feedback is proven, and what it waits for."""
+"""Fixes of feedback: how far each is proven, and what it waits for."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ from decklog.stores.base import Store
 
 
 class MendState(StrEnum):
-    """What is known of a mend. `closed` and `dropped` are ends; every other state leads on."""
+    """The state of a fix. `closed` and `dropped` are final."""
 
     FILED = "filed"
     TRIAGED = "triaged"
@@ -54,7 +54,7 @@ MendStateLike = (
 
 
 class MendWait(StrEnum):
-    """What a mend waits for before it can go on."""
+    """What a fix waits for."""
 
     MODEL = "model"
     APPROVAL = "approval"
@@ -114,9 +114,9 @@ class Mends(Store):
     records = (Mend,)
 
     def begin(self, run_id: str, feedback_id: str, *, repo: str, base: str, for_run_id: str | None = None) -> Mend:
-        """Begin the mend of a piece of feedback; one that is open in the same repository comes back as it is.
+        """Start the fix of a feedback; return the open one of the same repository if there is one.
 
-        No surface offers this, nor `move`: what is proven comes from proving it, and from nobody's word.
+        No interface offers this or `move`: proofs come only from running the checks.
         """
         now = self._now()
 
@@ -151,9 +151,9 @@ class Mends(Store):
         )
 
     def move(self, known: Mend, state: MendState | None = None, **changes: Any) -> Mend:
-        """Take a mend on from exactly what the caller saw; when somebody else has moved it since, nothing changes.
+        """Move a fix on from the state that the caller saw. If somebody else moved it since, nothing changes.
 
-        Where nothing else is said, it waits for nothing any more.
+        Unless given, it waits for nothing afterwards.
         """
         unknown = sorted(changes.keys() - set(Mend.columns()))
         if unknown:

@@ -135,7 +135,7 @@ class ModelAssignment(Record):
     model: str
 
 
-# In the order in which rows can be added: an alias refers to a transition.
+# In the order of insertion: an alias refers to a transition.
 PARTS = (WorkflowTransition, WorkflowAlias, WorkflowRule, PromptMarker, ModelAssignment)
 
 
@@ -151,7 +151,7 @@ class WorkflowDefinition:
 
     @classmethod
     def of(cls, records: list[Record]) -> "WorkflowDefinition":
-        """Put the records of all kinds together."""
+        """Build a workflow from records of all kinds."""
         return cls(
             transitions={(one.agent, one.status): one for one in records if isinstance(one, WorkflowTransition)},
             aliases={(one.agent, one.status): one.means for one in records if isinstance(one, WorkflowAlias)},
@@ -161,7 +161,7 @@ class WorkflowDefinition:
         )
 
     def agents(self) -> list[str]:
-        """Name the agents that report or are sent for, in the order in which they first appear."""
+        """Return all agents of the transitions, in the order of their first appearance."""
         named = [name for one in self.transitions.values() for name in (one.agent, one.next_agent, one.fallback_agent)]
         return list(dict.fromkeys(name for name in named if name and name != RETURN_TO_BLOCKED))
 

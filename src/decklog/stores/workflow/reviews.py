@@ -1,4 +1,4 @@
-"""Reviews: what the gate said of a change, bound to its tree and its patch."""
+"""Reviews: results of the review gate for a change, bound to its tree and its patch."""
 
 import hashlib
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from decklog.stores.base import Store, StoreParts
 
 
 class Grants(Protocol):
-    """Knows what a person let pass; the approvals store does."""
+    """Approvals of people; implemented by the approvals store."""
 
     def granted_for(self, run_id: str, digest: str) -> Any: ...
 
 
 class ReviewVerdict(StrEnum):
-    """What the gate states. `block` and `unproven` keep a change from being published."""
+    """The result of the review gate. `block` and `unproven` prevent publishing."""
 
     PASS = "pass"
     REQUEST_CHANGES = "request-changes"
@@ -70,7 +70,7 @@ class Review(Record):
 
     @property
     def about(self) -> dict[str, str]:
-        """What a person decides about who may let it pass: exactly this change, with exactly this verdict on it."""
+        """The subject of an approval to let it pass: exactly this change, with exactly this verdict."""
         return {"publish": self.tree, "patch": self.patch, "verdict": self.verdict.value, "review": self.id}
 
 
@@ -107,7 +107,7 @@ class Reviews(Store):
     def __init__(self, parts: StoreParts, *, approvals: Callable[[], Grants]) -> None:
         super().__init__(parts)
         self._approvals = approvals
-        # Digests of the reviews and passes that this process recorded, by their ids.
+        # Digests of the reviews and stages that this process recorded, by id.
         self._made: dict[str, str] = {}
 
     def record(
@@ -127,10 +127,10 @@ class Reviews(Store):
         task_id: str | None = None,
         feedback_id: str | None = None,
     ) -> Review:
-        """Record what the gate said. No surface offers this: a verdict comes from running the gate, and from nobody's word.
+        """Record a result of the review gate. No interface offers this: a verdict comes only from running the gate.
 
-        Anybody who can open the log can call it. Where an owner is bound, `lets_pass` relies on it only in the process that
-        recorded it, or with the owner's signed yes.
+        Anybody who can open the log can call it. If an owner is registered, `lets_pass` relies on it only in the process that
+        recorded it, or with the owner's signed approval.
         """
         bound = {"base": base, "head": head, "tree": tree, "patch": patch, "settings": settings}
         for name, value in bound.items():
@@ -148,7 +148,7 @@ class Reviews(Store):
         return self._remembered(within_lease(self._db, add))
 
     def keep_pass(self, run_id: str, counts_for: str, number: int, result: object, *, task_id: str | None = None) -> ReviewPass:
-        """Keep what a pass came to, for a gate that goes on after a kill. As of a verdict, no surface offers it."""
+        """Store the result of a stage, for a gate that continues after a kill. As for verdicts, no interface offers it."""
 
         def add() -> ReviewPass:
             return self._add(
@@ -170,7 +170,7 @@ class Reviews(Store):
         return made
 
     def can_rely_on(self, record: Review | ReviewPass) -> bool:
-        """Return whether a result is certainly the gate's: this process recorded it, or no owner is bound.
+        """Return whether a result is certainly the gate's: this process recorded it, or no owner is registered.
 
         Results are not signed, so another process may have written anything.
         """

@@ -1,4 +1,4 @@
-"""The router: who comes next after a report, decided from the workflow and the facts alone. Pure functions."""
+"""The router: pure functions that determine the next agent after a report, from the workflow and given facts."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _UNFINISHED = ("in_progress", "approved_pending_merge", "merging")
 
 
 class TestingMode(StrEnum):
-    __test__ = False  # the name is the domain's; this is no test
+    __test__ = False  # pytest would collect a class with this name
 
     FULL = "full"
     MINIMAL = "minimal"
@@ -35,7 +35,7 @@ TestingModeLike = TestingMode | Literal["full", "minimal", "disabled"]
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFacts:
-    """What the router looks at in a group of tasks."""
+    """What the router needs to know of a group of tasks."""
 
     id: str
     name: str = ""
@@ -51,7 +51,7 @@ class GroupFacts:
 
     @classmethod
     def of(cls, facts: "Any") -> "GroupFacts":
-        """Read the facts from an object with these attributes, or from a mapping; what is not there has its default."""
+        """Build the facts from an object with these attributes or from a mapping; missing ones get their defaults."""
         if isinstance(facts, cls):
             return facts
         if not isinstance(facts, dict) and not hasattr(facts, "id"):
@@ -66,7 +66,7 @@ class GroupFacts:
 
 @dataclass(kw_only=True)
 class RouteQuestion:
-    """What the router is called with, with the facts it may use."""
+    """A request to the router, with the facts that it may use."""
 
     definition: WorkflowDefinition
     agent: str
@@ -89,7 +89,7 @@ class RouteQuestion:
 
 @dataclass(kw_only=True)
 class RoutingDecision:
-    """The answer as it takes shape; every rule that bends it shows why."""
+    """The routing result under construction. Every rule that changes it adds its reason."""
 
     applied_status: str
     next_agent: str | None
@@ -130,7 +130,7 @@ def decide(question: RouteQuestion) -> RoutingDecision:
 
 
 def _transition(question: RouteQuestion) -> WorkflowTransition:
-    """Look the report up, by its own word or by the one it is an alias for."""
+    """Find the transition of a report, by its status or its alias."""
     definition, agent, status = question.definition, question.agent, question.status
     found = definition.transitions.get((agent, status))
     if found is None and (agent, status) in definition.aliases:
@@ -147,7 +147,7 @@ def _transition(question: RouteQuestion) -> WorkflowTransition:
 
 
 def _spend_iterations(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> WorkflowTransition:
-    """An agent that has used up its iterations goes the way of its exhausted status."""
+    """Apply the exhausted status if an agent has used up its iterations."""
     budget, exhausted = step.iteration_budget, step.exhausted_status
     if budget is None or exhausted is None or question.iteration is None or question.iteration < budget:
         return step
@@ -161,7 +161,7 @@ def _spend_iterations(question: RouteQuestion, step: WorkflowTransition, decisio
 
 
 def _return_to_blocked(question: RouteQuestion, decision: RoutingDecision) -> None:
-    """Guidance goes back to the agent that was blocked: the one named, or the one the group is with."""
+    """Return guidance to the blocked agent: the one named, or the one that the group is assigned to."""
     if decision.next_agent != RETURN_TO_BLOCKED:
         return
     agents, named = question.definition.agents(), question.blocked_agent
@@ -187,7 +187,7 @@ def _skip_tests(question: RouteQuestion, decision: RoutingDecision) -> None:
 
 
 def _escalate(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
-    """Work that failed too often goes to somebody more senior."""
+    """Route work with too many failures to a more senior agent."""
     rule, group = question.rule(WorkflowRuleName.ESCALATION_AFTER_FAILURES), question.group
     if not step.escalation_check or rule is None or group is None:
         return
@@ -199,7 +199,7 @@ def _escalate(question: RouteQuestion, step: WorkflowTransition, decision: Routi
 
 
 def _protect(question: RouteQuestion, decision: RoutingDecision) -> None:
-    """Work on security never goes to a plain developer, whichever way it comes."""
+    """Never route security work to a plain developer."""
     rule, group = question.rule(WorkflowRuleName.SECURITY_SENSITIVE), question.group
     if (
         rule
@@ -212,7 +212,7 @@ def _protect(question: RouteQuestion, decision: RoutingDecision) -> None:
 
 
 def _hand_out(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision, but: str | None = None) -> None:
-    """Name the groups to start, oldest first. Nothing is claimed here: the one that starts a group marks it in progress."""
+    """Select the groups to start, oldest first. Nothing is claimed here: the starter marks a group as in progress."""
     pending = [group for group in in_order(question.groups) if group.status == "pending" and group.id != but]
     rule, most = question.rule(WorkflowRuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
     spawns: list[GroupSpawn] = []
@@ -241,7 +241,7 @@ def _spawn(question: RouteQuestion, group: GroupFacts, agent: str) -> GroupSpawn
 
 
 def _check_phase(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
-    """After an approval: merge first, start what is pending, and call the project manager when all is merged."""
+    """After an approval: merge first, start pending groups, and call the project manager when all are merged."""
     others = [group for group in question.groups if group.id != question.group_id]
     goes_on = any(group.status == "pending" or group.status in _UNFINISHED for group in others)
     decision.more["phase_check"] = "continue" if goes_on else "complete"
@@ -271,7 +271,7 @@ def _flag(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDe
 
 
 def _assign_model(question: RouteQuestion, step: WorkflowTransition, decision: RoutingDecision) -> None:
-    """Give the next agent its model, or send its stand-in when it has none or is not there."""
+    """Set the model of the next agent, or route to its fallback if it has none or is unavailable."""
     models = question.definition.models
     wanted = decision.next_agent
     if wanted is not None and (wanted in question.unavailable or wanted not in models):
@@ -284,16 +284,16 @@ def _assign_model(question: RouteQuestion, step: WorkflowTransition, decision: R
         decision.more["model"] = override or models[decision.next_agent]
 
 
-# The facts about groups
+# Facts about groups
 
 
 def in_order(groups: list[GroupFacts]) -> list[GroupFacts]:
-    """Order groups by age and then by id, the same for every caller."""
+    """Sort groups by age and id, the same for every caller."""
     return sorted(groups, key=lambda group: (group.created_at, group.id))
 
 
 def is_security(group: GroupFacts, rule: Mapping[str, Any]) -> bool:
-    """Return whether a group is about security: it is marked so, or a whole word of its name states so."""
+    """Return whether a group is about security: it is marked, or its name contains such a word."""
     return group.security_sensitive or _has_word(group.name, rule.get("words", ()))
 
 
@@ -302,5 +302,5 @@ def is_research(group: GroupFacts, rule: Mapping[str, Any]) -> bool:
 
 
 def _has_word(name: str, words: Any) -> bool:
-    """Look for whole words, also in user_auth and UserAuth: an author page is not about auth."""
+    """Return whether a name has one of the words, also as part of user_auth and UserAuth; `author` does not match `auth`."""
     return not {part.lower() for part in _WORD.findall(name)}.isdisjoint(words)

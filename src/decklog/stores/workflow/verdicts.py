@@ -1,4 +1,4 @@
-"""Verdicts: what checks said of a tree, and whether a tree has passed all that it must."""
+"""Verdicts: results of checks for a tree, and whether a tree has passed all required checks."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ from decklog.stores.base import Store
 
 
 class CheckOutcome(StrEnum):
-    """What a check said. Only `pass` lets anything through; `error` is a check that could not say."""
+    """The result of a check. Only `pass` lets a change through; `error` means that the check could not run."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -75,9 +75,9 @@ class Verdicts(Store):
         artifact_id: str | None = None,
         duration_ms: int = 0,
     ) -> CheckVerdict:
-        """Record what a check said of a tree; the newest of the same tree, definition and environment counts.
+        """Record the result of a check; the newest of the same tree, definition and environment counts.
 
-        No surface offers this: a verdict comes from running a check, and from nobody's word.
+        No interface offers this: a verdict comes only from running a check.
         """
         bound = {"name": name, "tree": tree, "definition": definition, "environment": environment}
         for field_name, value in bound.items():

@@ -1,4 +1,4 @@
-"""The workflow: who comes next after each report, which rules bend that, and what prompts must say."""
+"""The workflow: the next agent after each report, routing rules, and required markers of prompts."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ from decklog.stores.workflow.router import GroupFacts, RouteQuestion, RoutingDec
 
 
 class KnownGroup(Protocol):
-    """A group of a run, with what `router.Group` names."""
+    """A group of a run, with the fields of `router.Group`."""
 
     @property
     def group_id(self) -> str: ...
@@ -33,7 +33,7 @@ class KnownGroup(Protocol):
 
 
 class GroupLookup(Protocol):
-    """Knows the groups of a run."""
+    """Returns the groups of a run."""
 
     def of_run(self, run_id: str) -> Iterable[KnownGroup]: ...
 
@@ -70,7 +70,7 @@ class Workflow(Store):
         if present is not None and present.digest == digest:
             return present.marked_already()
         version = self._add_version(str(given.get("name", "unnamed")), digest, records, by)
-        # What refers to others goes first and comes last.
+        # Remove records that refer to others first, and add them last.
         for part in reversed(PARTS):
             self._drop(part, [record for record in records if isinstance(record, part)])
         for part in PARTS:
@@ -111,7 +111,7 @@ class Workflow(Store):
                 self._remove(part, sql, **dict(zip(part.identity, key, strict=True)))
 
     def _put_parts(self, part: type[Record], wanted: list[Record]) -> None:
-        """Add what is new and change what is different; what is the same leaves no entry."""
+        """Add new records and update changed ones; unchanged records get no entry."""
         present = {_key(record): record for record in self._rows(part)}
         others = [name for name in part.columns() if name not in part.identity]
         assignments = ", ".join(f"{name} = :new_{name}" for name in others)
@@ -162,7 +162,7 @@ class Workflow(Store):
         """List which model each agent gets."""
         return [ModelAssignment(agent=agent, model=model) for agent, model in self._definition().models.items()]
 
-    # Using it
+    # Using the workflow
 
     @reads
     def route(
@@ -201,7 +201,7 @@ class Workflow(Store):
         return _answer(run_id, question, decide(question))
 
     def _groups(self, run_id: str | None, given: object) -> list[GroupFacts] | None:
-        """Take the groups that were given, or those of the run; None when nothing is known of them."""
+        """Return the given groups, or those of the run; None if nothing is known."""
         if given is not None:
             if not isinstance(given, list):
                 raise Invalid("groups is a list of objects, each with an id", field="groups")
@@ -267,5 +267,5 @@ def _key(record: Record) -> tuple[str, ...]:
 
 
 def _holds(text: str, word: str) -> bool:
-    """Look for a marker that is alone: PASS is not in PASSWORD, nor APPROVED in APPROVED_WITH_NOTES."""
+    """Return whether a text has a marker as a whole word: PASS is not in PASSWORD, nor APPROVED in APPROVED_WITH_NOTES."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None

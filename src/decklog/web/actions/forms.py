@@ -12,7 +12,7 @@ from decklog.web.pages.inbox import proof_of
 from decklog.web.site import PageView, SiteRequest
 
 LONGEST_TEXT = 4000
-# Who acts where no owner is registered.
+# The actor if no owner is registered.
 PERSON = "dashboard"
 
 
@@ -45,13 +45,13 @@ class ActionForm:
     fields: tuple[FormField, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     is_signed: bool = True
-    # What the form was made for; the action is refused if it is something else by then.
+    # The subject's state when the form was built. The action is refused if the state has changed since.
     state: str = ""
 
 
 @dataclass(frozen=True)
 class WebAction:
-    """An action: `describe` builds its form or raises Conflict, `perform` does it and returns where to go on."""
+    """An action: `describe` builds its form or raises Conflict, `perform` executes it and returns the next address."""
 
     describe: Callable[[SiteRequest, str], ActionForm]
     perform: Callable[[SiteRequest, str, Mapping[str, str]], str]
@@ -80,7 +80,7 @@ def signature_of(asked: SiteRequest, *, is_needed: bool = True) -> dict[str, Any
 
 
 def token_of(verb: str) -> str:
-    """Name the verb in the token of its forms."""
+    """Return the name of a verb in form tokens."""
     return f"act.{verb}"
 
 
@@ -106,7 +106,7 @@ def check_token(asked: SiteRequest, verb: str, subject_id: str) -> None:
 
 
 def send(asked: SiteRequest, verb: str, action: WebAction) -> PageView | str:
-    """Do what a form asks for; return where to go on, or the form again with the problem and what was typed."""
+    """Perform the action of a form. Return the next address, or the form again with the problem and the typed values."""
     subject_id = asked.path["id"]
     check_token(asked, verb, subject_id)
     form = action.describe(asked, subject_id)
@@ -134,9 +134,9 @@ def _performed(asked: SiteRequest, verb: str, action: WebAction, form: ActionFor
 
 @contextmanager
 def signed(asked: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
-    """Act in the block as the owner, with the signature that came with the form. Yield who acts.
+    """Act as the owner inside the block, with the signature of the form. Yield the actor.
 
-    Where no owner is registered, or no signature is needed, what is written names the session.
+    If no owner is registered or no signature is needed, entries name the session.
     """
     if is_needed and is_registered(asked):
         with proven(asked) as owner:
@@ -149,7 +149,7 @@ def signed(asked: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
 
 
 def actor_of(asked: SiteRequest) -> str:
-    """Name who acts: the owner if one is registered."""
+    """Return the actor: the owner if one is registered."""
     trust = asked.log.trust.status()
     return str(trust["manager"]) if trust["is_bound"] else PERSON
 

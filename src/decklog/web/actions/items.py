@@ -19,12 +19,12 @@ PAUSE, RESUME, RETRY, STOP, LAND = "pause-item", "resume-item", "retry-item", "s
 
 
 def context_of(asked: SiteRequest, run_id: str) -> RunContext:
-    """Find the repository of a run. Raise Unavailable if another machine has it."""
+    """Return the context of a run's repository. Raise Unavailable if it is on another machine."""
     return starting.found_here(asked.log, run_id, state=state_home())
 
 
 def named(asked: SiteRequest, subject_id: str) -> Item:
-    """Find an item that is named as RUN.ITEM."""
+    """Return the work item with the name RUN.ITEM."""
     run_id, name = split_name(subject_id)
     return find_item(asked.log, run_id or "", name)
 
@@ -38,7 +38,7 @@ def page_of(item: Item) -> str:
 
 
 def offers(item: Item) -> list[Offer]:
-    """List what can be done with an item."""
+    """List the actions that are possible for an item."""
     subject, states = subject_of(item), {task.state.value for task in item.open_tasks}
     if item.is_over:
         return []
@@ -49,7 +49,7 @@ def offers(item: Item) -> list[Offer]:
 
 
 def _pausable(item: Item) -> list[Any]:
-    """List the tasks that hold an item back when they are paused: those that run, or are next."""
+    """List the tasks to pause when an item is paused: those that run or are next."""
     return [task for task in item.open_tasks if task.state.value == "running" or _is_next(task)]
 
 
@@ -66,7 +66,7 @@ def _form(item: Item, **given: Any) -> ActionForm:
     return ActionForm(**{"subject": f"{item.name}: {title}", "link": page_of(item), **given})
 
 
-# What is written to its agent
+# Messages to the item's agent
 
 
 def _commenting(asked: SiteRequest, subject_id: str) -> ActionForm:
@@ -115,7 +115,7 @@ def _message(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> s
     return page_of(item)
 
 
-# Whether it goes on
+# Pausing, resuming and retrying
 
 
 def _pausing(asked: SiteRequest, subject_id: str) -> ActionForm:

@@ -76,7 +76,7 @@ def _set(asked: SiteRequest, run_id: str, given: Mapping[str, str]) -> str:
 
 
 def _limit(text: str, unit: str) -> int:
-    """Read an amount of dollars, or of tokens."""
+    """Parse an amount of dollars or tokens."""
     try:
         amount = Decimal(text.removeprefix("$").replace(",", ""))
         whole = int(amount * (_MICRO if unit == "microdollars" else 1))

@@ -1,4 +1,4 @@
-"""All actions by their verb, and the two requests that each has: its form, and the form sent."""
+"""All actions by verb, and their two requests: show the form, and perform the action."""
 
 from decklog.core.errors import NotFound
 from decklog.web.actions import answers, items, money, runs, tasks
@@ -22,6 +22,6 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def act(asked: SiteRequest) -> PageView | str:
-    """Do what a form asks for."""
+    """Perform the action of a form."""
     verb, action = _find(asked)
     return send(asked, verb, action)

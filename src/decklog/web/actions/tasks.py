@@ -11,7 +11,7 @@ REQUEUE, RETRY, MESSAGE = "requeue-task", "retry-task", "message-task"
 
 
 def is_lapsed(asked: SiteRequest, task: Task) -> bool:
-    """Return whether a task is with somebody whose lease has ended."""
+    """Return whether a running task's lease has expired."""
     until = task.leased_until
     return task.state.value == "running" and until is not None and until < asked.log.clock.now()
 
@@ -37,7 +37,7 @@ def _requeuing(asked: SiteRequest, task_id: str) -> ActionForm:
 
 
 def _requeue(asked: SiteRequest, task_id: str, given: Mapping[str, str]) -> str:
-    # A pause takes it from its worker, whose next call is refused; resuming queues it.
+    # Pausing takes the task from its worker, whose next call is refused; resuming queues it again.
     asked.log.tasks.pause(task_id, reason=given["reason"])
     return _link(asked.log.tasks.resume(task_id))
 

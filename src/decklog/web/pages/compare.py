@@ -18,7 +18,7 @@ _FIGURES = {
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read two moments, each given as RUN or RUN:ENTRY, and what differs."""
+    """Load two moments, each given as RUN or RUN:ENTRY, and their differences."""
     a, b = asked.word("a"), asked.word("b")
     compared, is_stopped = None, False
     try:
@@ -60,7 +60,7 @@ def _side(picture: Any, text: str | None) -> dict[str, Any]:
 
 
 def _parting(both: list[dict[str, Any]] | None) -> str | None:
-    """Say of two runs how one comes from the other, where it does."""
+    """Describe how one of two runs was forked from the other; None if it was not."""
     heads = [one["head"] for one in both or ()]
     for one, other in (heads, heads[::-1]) if len(heads) == 2 else ():
         if other.parent == one.id:

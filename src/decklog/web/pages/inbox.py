@@ -1,4 +1,4 @@
-"""Inbox: what exactly is asked, what happens if nobody says anything, and what was said before."""
+"""Inbox: the exact request, what happens without an answer, and earlier decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +11,12 @@ from decklog.web.site import PageView, SiteRequest, command
 
 PAGE = 50
 _DECIDED = 8
-# What the form of each kind asks, as the store spells the answers.
+# The possible answers of each kind, as the store names them.
 VERDICTS = {"approval": ("granted", "denied"), "effect": ("yes", "no")}
-# What is kept of a form that could not be taken.
+# Form fields that are kept when a form is shown again.
 TYPED = ("reason", "typed_digest", "verdict")
 VERBS = {"approval": "approvals.decide", "effect": "effects.reconcile"}
-# Who asks in whose name, in words; what is not among them is called as it calls itself.
+# Names for the sources of requests; an unknown source is shown under its own name.
 SOURCES = {
     "toolbox": "the guarded tools",
     "conductor.permission": "the conductor, for an agent's tool",
@@ -29,7 +29,7 @@ SOURCES = {
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read what waits, with the first decision opened; a blocked task or a stalled run only where no decision waits."""
+    """Load the waiting items, with the first opened. Decisions come before blocked tasks and stalled runs."""
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     first = page[0] if page else None
     opened = None if first is None else _item(asked, first.kind.value, first.id, page)
@@ -37,7 +37,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def item(asked: SiteRequest, **answer: Any) -> PageView:
-    """Read one thing that waits, or waited, beside the list of the others."""
+    """Load one open or finished item, with the list of the others."""
     kind, item_id = asked.path["kind"], asked.path["id"]
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     opened = _item(asked, kind, item_id, page) | answer
@@ -48,14 +48,14 @@ def item(asked: SiteRequest, **answer: Any) -> PageView:
 def _view(asked: SiteRequest, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> PageView:
     decided = opened["decided"] if opened is not None and "decided" in opened else _decided(asked.log)
     shown = {"items": page, "groups": _groups(page), "opened": opened, "decided": decided, "following": _following(page, opened)}
-    # Where the list is whole, it has everything that is counted in the bar.
+    # A complete list has all decisions that the navigation bar counts.
     is_whole = page.next is None and asked.word("after") is None
     decisions = sum(one.is_decision for one in page) if is_whole else None
     return PageView("inbox.html", title, said, data, shown, page.next, "inbox", decisions)
 
 
 def _groups(page: Sequence[WaitingItem]) -> list[tuple[str, list[WaitingItem]]]:
-    """Part the list into its groups; those without anything are left out."""
+    """Group the list; empty groups are left out."""
     groups: dict[str, list[WaitingItem]] = {}
     for item in page:
         groups.setdefault(item.kind.group.value, []).append(item)
@@ -63,7 +63,7 @@ def _groups(page: Sequence[WaitingItem]) -> list[tuple[str, list[WaitingItem]]]:
 
 
 def _following(page: Sequence[WaitingItem], opened: dict[str, Any] | None) -> WaitingItem | None:
-    """Return the decision to go on to after the opened one; what holds a run up comes first."""
+    """Return the next decision after the opened one. Those that block a run come first."""
     here = None if opened is None else (opened["kind"], opened["id"])
     others = [item for item in page if item.is_decision and (item.kind.value, item.id) != here]
     return min(others, key=lambda item: (not item.holds_up, item.place), default=None)
@@ -77,7 +77,7 @@ def _decided(log: Decklog) -> Any:
 
 
 def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, Any]:
-    """Read what is opened, with how it can be answered from here; `page` is the list beside it."""
+    """Load the opened item, with the ways to answer it. `page` is the list of waiting items."""
     listed = next((one for one in page if (one.kind.value, one.id) == (kind, item_id)), None)
     if kind == "approval":
         found = _approval(asked, item_id, listed)
@@ -93,7 +93,7 @@ def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, A
         "problem": None,
         "typed": dict.fromkeys(TYPED, ""),
         "verdicts": VERDICTS.get(kind, ()),
-        # The form's only intent, when the page was opened for one; Enter then submits what its button reads.
+        # The only verdict of the form if the page was opened for one; Enter then submits it.
         "wanted": wanted if (wanted := asked.word("verdict")) in VERDICTS.get(kind, ()) else None,
         "token": None,
     }
@@ -137,12 +137,12 @@ def _effect(asked: SiteRequest, effect_id: str, listed: Any) -> dict[str, Any]:
 
 
 def _other(one: Any) -> dict[str, Any]:
-    """Show what is answered elsewhere."""
+    """Return an item that is answered on another page."""
     return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command}
 
 
 def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
-    """Find something among what waits further down in the list."""
+    """Find an item on the following pages of the waiting list."""
     while after is not None:
         page = asked.log.overview.waiting(limit=200, after=after)
         found = [one for one in page if (one.kind.value, one.id) == (kind, item_id)]
@@ -153,12 +153,12 @@ def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
 
 
 def proof_of(asked: SiteRequest) -> dict[str, Any]:
-    """Return how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
+    """Return how the owner signs decisions here: by password, by a key's passphrase, or not on this page."""
     return proof_by(asked, asked.log.trust.status())
 
 
 def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
-    """Say it where it is known who the manager is."""
+    """Return the same for a known trust status."""
     if asked.site.is_read_only:
         return {
             "how": "none",

@@ -1,4 +1,4 @@
-"""Memory: what was learned, what a question would recall and why, and where a lesson comes from."""
+"""Memory: lessons, what a search would find and why, and the evidence of a lesson."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -9,7 +9,7 @@ PAGE, HITS = 50, 20
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read what a question would recall, one lesson with its evidence, or the newest lessons of a topic."""
+    """Load the lessons that a search would find, one lesson with its evidence, or the newest of a topic."""
     query, topic, lesson_id = asked.word("q"), asked.word("topic"), asked.word("lesson")
     log = asked.log
     base: dict[str, Any] = {
@@ -29,7 +29,7 @@ def read(asked: SiteRequest) -> PageView:
         hits = log.memory.peek(query[:400], topic=topic, limit=HITS)
         return _view("Memory", command("memory", "peek", query), hits, base | {"hits": hits}, None)
     lessons = log.memory.find(topic=topic, limit=PAGE, after=asked.word("after"))
-    # Those with the most lessons first; one that nothing was learned of yet is no place to begin.
+    # Topics with the most lessons come first.
     base |= {"lessons": lessons, "topics": sorted(log.memory.topics(), key=lambda one: -one["lessons"])}
     if asked.word("health"):
         base["health"] = log.memory.health()

@@ -1,4 +1,4 @@
-"""More: the places that are looked at less often, each with what it answers."""
+"""More: the pages that are needed less often, each with the question that it answers."""
 
 from decklog.web.site import PageView, SiteRequest
 
@@ -13,6 +13,6 @@ PLACES = {
 
 
 def read(_: SiteRequest) -> PageView:
-    """List them."""
+    """List these pages."""
     data = [{"path": path, "name": name, "answers": answers} for path, (name, answers) in PLACES.items()]
     return PageView("more.html", "More", "decklog --help", data, {"places": data}, place="more")

@@ -1,4 +1,4 @@
-"""Now: what waits for a person, what goes on, and what it costs, in ten seconds."""
+"""Now: what waits for a person, what runs, and what it costs, at a glance."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,15 +13,15 @@ from decklog.web.pages.runs import lately, lines_of
 from decklog.web.rendering import segment
 from decklog.web.site import PageView, SiteRequest
 
-# So many of what waits are shown whole, with the exact thing that is asked about.
+# The number of waiting items that are shown in full.
 MOST_WHOLE = 4
 MOST_RUNS = 12
-# Below this much of a day a straight line through it says nothing.
+# Hours of a day that a projection of its cost needs.
 _LEAST_HOURS = 2
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read what the first page shows. A part that can't be read says so by itself."""
+    """Load the first page. A part that can't be loaded shows an error of just that part."""
     log = asked.log
     summary = log.overview.now(limit=MOST_RUNS)
     waiting = summary.waiting[: MOST_WHOLE + 1]
@@ -52,7 +52,7 @@ _TROUBLE = {
 
 
 def _about(group: AttentionGroup) -> tuple[str, str]:
-    """Return what a kind of trouble is called, and the page of its newest case."""
+    """Return the label of a kind of trouble, and the page of its newest case."""
     places = {
         AttentionKind.FAILED_RUN: f"/runs/{segment(group.id)}/overview",
         AttentionKind.FAILED_CHECK: f"/runs/{segment(group.run_id or '')}/checks",
@@ -70,13 +70,13 @@ def _part(read_it: Callable[[], Any]) -> Any:
 
 
 def _rest_of(sentence: str) -> tuple[str, str]:
-    """Part the sentence into what waits, which is loud, and the rest."""
+    """Split the summary into the emphasized first sentence and the rest."""
     head, dot, rest = sentence.partition(". ")
     return (head + dot.strip(), rest) if dot else (sentence, "")
 
 
 def _spent(summary: Any) -> dict[str, Any]:
-    """Return the day's money: what was spent, of what, and where the day ends at this pace."""
+    """Return today's money: the amount spent, its budget, and the projected amount at the end of the day."""
     budgets = [one for one in summary.budgets if one.scope == "all" and one.unit == "microdollars"]
     budget = next((one for one in budgets if one.period == "day"), budgets[0] if budgets else None)
     pressing = [one for one in summary.budgets if one is not budget and one.state != "ok"][:4]

@@ -1,18 +1,18 @@
-"""How a run ended or what holds it up, in one line with the cause."""
+"""How a run ended or why it is blocked, in one line with the cause."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from decklog.web.pages.entries.rows import EntryRow
 from decklog.web.pages.pieces import finding_of
-from decklog.web.pages.rows import EntryRow
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.rendering import segment
 
 
 @dataclass(frozen=True)
 class OutcomeLine:
-    """`shade` is fail, need, hold or done; `cause` may be empty, and `link` leads to where the cause is shown."""
+    """An outcome: `shade` is fail, need, hold or done; `cause` may be empty; `link` leads to the cause."""
 
     shade: str
     title: str
@@ -23,7 +23,7 @@ class OutcomeLine:
 def outcome_of(
     head: RunMoment, tasks: Sequence[Any], failures: Sequence[EntryRow], verdicts: Sequence[Any]
 ) -> OutcomeLine | None:
-    """Return the line above a run's overview; None while it simply goes on."""
+    """Return the line above a run's overview; None for a run that simply continues."""
     match head.word:
         case "failed":
             return OutcomeLine("fail", "Failed", *_cause(head, tasks, failures, verdicts))
@@ -43,7 +43,7 @@ def outcome_of(
 def _cause(
     head: RunMoment, tasks: Sequence[Any], failures: Sequence[EntryRow], verdicts: Sequence[Any]
 ) -> tuple[str, str | None]:
-    """Return why a run failed or can't go on: its summary, else what blocks a task, else its newest failed check or attempt."""
+    """Return why a run failed or can't continue: its summary, a task's blocker, or its newest failed check or attempt."""
     blocked = [task for task in tasks if task.state.value in ("blocked", "paused")]
     if head.ended_at is not None and head.summary:
         return head.summary, f"/tasks/{segment(blocked[0].id)}" if blocked else None

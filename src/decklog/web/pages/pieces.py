@@ -1,4 +1,4 @@
-"""Work items that the conductor takes through a repository: at which stage each is, and what waits to land."""
+"""Work items of a conductor's run: the stage of each, and the merge queue."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ STAGES = {"work": "work", "check": "check", "land": "landing"}
 
 @dataclass(frozen=True)
 class WorkItemRow:
-    """One work item: the newest task of each stage, by the stage's role; `place` is its turn among those that wait to land."""
+    """One work item: the newest task of each stage, by role. `place` is its position in the merge queue."""
 
     name: str
     stages: dict[str, Any]
     rounds: int
     place: int | None
-    # Why it is red: what blocks it, or what its newest check found.
+    # Why it is red: its blocker, or the finding of its newest check.
     trouble: str | None = None
 
     @property
@@ -28,16 +28,16 @@ class WorkItemRow:
 
 
 def pieces_of(tasks: list[Any], verdicts: Iterable[Any] = ()) -> list[WorkItemRow]:
-    """Find the work items among a run's tasks: those in trouble first, then as planned, what has landed last."""
+    """Return the work items among a run's tasks: those in trouble first, then as planned, landed ones last."""
     found: dict[str, list[Any]] = {}
     for task in tasks:
-        # The role first: tags of tasks that are no stage of a piece need not be read.
+        # Check the role first: it avoids parsing the tags of tasks that are no stage of a work item.
         tags = (task.tags or ()) if task.role in STAGES else ()
         name = next((tag.removeprefix("piece:") for tag in tags if tag.startswith("piece:")), None)
         if name is not None:
             found.setdefault(name, []).append(task)
     queue = _queue([task for of_piece in found.values() for task in of_piece])
-    # Verdicts come newest first; only the newest of a task counts.
+    # Verdicts are newest first; only the newest of a task counts.
     newest: dict[str, Any] = {}
     for verdict in verdicts:
         newest.setdefault(verdict.task_id or "", verdict)
@@ -46,7 +46,7 @@ def pieces_of(tasks: list[Any], verdicts: Iterable[Any] = ()) -> list[WorkItemRo
 
 
 def _queue(tasks: list[Any]) -> list[str]:
-    """Name what can land next, in the order of the lane."""
+    """Return the tasks that can land next, in the order of the merge queue."""
     ready = [one for one in tasks if one.role == "land" and one.state.value == "pending" and not one.open_dependencies]
     return [one.id for one in sorted(ready, key=lambda one: (-one.priority, one.created_at, one.id))]
 
@@ -69,7 +69,7 @@ def _trouble(stages: Iterable[Any], verdicts: Mapping[str, Any]) -> str | None:
 
 
 def finding_of(verdict: Any) -> str:
-    """Return what a failed check found first."""
+    """Return the first finding of a failed check."""
     first = verdict.findings[0] if verdict.findings else None
     text = first.get("text") if isinstance(first, dict) else first
     return f"{verdict.name}: {text}" if isinstance(text, str) else f"{verdict.name} failed"

@@ -1,17 +1,17 @@
-"""One review: what the gate said of a change, pass by pass, and each finding with where it is and what mends it."""
+"""One review: the review gate's result for a change, stage by stage, and each finding with its location and fix."""
 
 from typing import Any
 
 from decklog.web.site import PageView, SiteRequest, command
 
-# The worst first; what has another word comes last.
+# The most severe first; an unknown severity is last.
 SEVERITIES = ("blocking", "significant", "question", "minor", "info")
 _PASS: dict[str, Any] = {"name": "", "status": "", "why": "", "score": None, "by": [], "findings": []}
 _FINDING: dict[str, Any] = {"pass": None, "severity": "", "kind": "", "text": "", "file": None, "line": None, "remedy": ""}
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read a review with everything that its passes found."""
+    """Load a review with all findings of its stages."""
     review = asked.log.reviews.get(asked.path["review_id"])
     passes = [_told(_PASS, one) for one in review.passes]
     findings = sorted((_told(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
@@ -22,7 +22,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _told(fields: dict[str, Any], kept: object) -> dict[str, Any]:
-    """Return what was kept with all of its fields; whatever has another form is a text."""
+    """Return a stored item with all fields. An item that is no object becomes a text."""
     if not isinstance(kept, dict):
         return {**fields, "text": str(kept)}
     return {name: kept.get(name, default) for name, default in fields.items()}

@@ -1,4 +1,4 @@
-"""Run: what happened here, who did it, and what it looked like at any moment."""
+"""Run: what happened, who did it, and the run's state at any entry."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from markupsafe import Markup
 from decklog.core.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
+from decklog.web.pages.entries.rows import SHORT, folded, lines_of, row_of
+from decklog.web.pages.entries.tool_calls import ShownCall, call_of, paired
 from decklog.web.pages.outcome import outcome_of
 from decklog.web.pages.pieces import pieces_of
-from decklog.web.pages.rows import SHORT, folded, lines_of, row_of
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.pages.tool_calls import ToolCall, call_of, paired
 from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
 from decklog.web.site import PageView, SiteRequest, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
 TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
-# The bar of tabs, and the pages that share one.
+# The tabs, and the pages that share one.
 BAR = {
     "overview": "Overview",
     "journal": "Journal",
@@ -37,27 +37,27 @@ PARTS: dict[str, dict[str, str]] = {
     "artifacts": {"artifacts": "files", "states": "state documents"},
 }
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
-# What a person looks at first, among tasks.
+# Task states that are listed first, and how many of these tasks are shown.
 _URGENT, _MOST_URGENT = ("running", "blocked", "waiting", "paused"), 30
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
-# What the first look shows of a journal, and what a page of it has.
+# Entries on the overview, and on a page of the journal.
 TAIL, PAGE = 40, 50
 TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
 COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "On hold", "over": "Done"}
-# An open page adds the new entries of these by itself.
+# Open pages append new entries to these tabs.
 _FOLLOWED = ("overview", "journal")
-# Of more than so many new entries, the newest are shown: a page keeps no more rows, and would drop the others unseen.
+# Above the first number of new entries only the newest are sent, because a page keeps only that number of rows.
 MOST_NEW, NEWEST = 300, 200
-# Mostly no more than these have come since a page last asked: they are read at once.
+# Usually there are fewer new entries than this, so they are loaded with the first query.
 _FEW_NEW = 5
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read one tab of a run, now or as of an entry."""
+    """Load one tab of a run, now or as of an entry."""
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
     sizes = _sizes(asked, tab, at)
     places: dict[str, Any] = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
-    # Of other tabs the head alone wants to know who was at work at the moment that is shown.
+    # Other tabs need only the workers at the shown moment, for the head.
     since = asked.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
     picture = asked.log.overview.picture(run_id, **moments, **sizes, **places)
@@ -65,7 +65,7 @@ def read(asked: SiteRequest) -> PageView:
     data, shown = _TAB[tab](asked, head, picture)
     shown |= {"run": head, "tab": tab, "strip": strip_of(picture.pulse), "last_at": head.moment}
     counts = asked.log.overview.contents(run_id)
-    # The word for how a run stands may be that a question is open, whatever it is recorded as.
+    # The shown status may be an open question, which differs from the recorded status.
     shown["recorded"] = counts["status"]
     shown |= {
         "is_conducted": bool(counts["is_conducted"]),
@@ -81,7 +81,7 @@ def read(asked: SiteRequest) -> PageView:
 
 @dataclass(frozen=True)
 class TabLink:
-    """A tab of the bar: `count` is None where it is not known, as of an earlier entry."""
+    """A tab link: `count` is None if unknown, as for an earlier entry."""
 
     name: str
     title: str
@@ -90,12 +90,12 @@ class TabLink:
 
 
 def _group(tab: str) -> str:
-    """Return the tab of the bar that a page of a run belongs to."""
+    """Return the tab that a page of a run belongs to."""
     return next((group for group, parts in PARTS.items() if tab in parts), tab)
 
 
 def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, Any]) -> list[TabLink]:
-    """Build the bar of tabs, each with how much there is in it."""
+    """Build the tab bar, with the number of items in each tab."""
     known = {"journal": head.seq, "tasks": sum(head.tasks.values()), "lanes": picture.totals["attempts"], "spend": head.calls}
     if head.at is None:
         known |= {"checks": counts["checks"] + counts["reviews"], "plan": counts["criteria"] + counts["phases"]}
@@ -104,7 +104,7 @@ def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, Any]) -> li
 
 
 def _sizes(asked: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
-    """Return how much of each part is asked of a run's picture for a tab."""
+    """Return how much of each part of the run view a tab needs."""
     asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
     if asked.is_part and tab in _FOLLOWED:
         asked_for = {}
@@ -114,7 +114,7 @@ def _sizes(asked: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
 
 
 def rows(asked: SiteRequest) -> PageView:
-    """Read the entries after the last one that a page has, as rows to put beneath it."""
+    """Load the entries after the last one that a page has, as rows to append."""
     run_id, after = asked.path["run_id"], asked.number("after") or 0
     last = asked.log.journal.find(run_id, limit=_FEW_NEW)
     if not last:
@@ -135,7 +135,7 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
     tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
     pieces = pieces_of(picture.of_roles if head.at is None else picture.tasks, picture.records["verdicts"])
     data = {"tasks": tasks, "entries": picture.entries[::-1], "milestones": picture.milestones}
-    # What is at work or held is never cut off.
+    # Unfinished tasks that run, wait or are blocked are shown even above the limit.
     urgent = sum(task.state.value in _URGENT for task in tasks)
     shown = tasks[: max(_FIRST_TASKS, min(urgent, _MOST_URGENT))]
     milestones = [(what, row_of(entry)) for what, entry in picture.milestones]
@@ -157,7 +157,7 @@ def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, A
 
 
 def _is_table(asked: SiteRequest) -> bool:
-    """Return whether tasks are shown as a table: a board shows how things stand now."""
+    """Return whether tasks are shown as a table; the board shows the current state only."""
     return asked.word("as") == "table" or asked.word("after") is not None or asked.number("at") is not None
 
 
@@ -167,7 +167,7 @@ def _tasks(asked: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, An
 
 
 def _lines(tasks: Iterable[Any]) -> Markup:
-    """Write the lines of the table of tasks, as those of runs are."""
+    """Render the rows of the task table without a template, as for runs."""
     return Markup("".join([_line(task) for task in tasks]))
 
 
@@ -193,7 +193,7 @@ def _of_kind(asked: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[st
 
 
 def _calls(entries: list[Any], texts: dict[str, Any], run_id: str) -> Markup:
-    """Write the lines of the table of tool calls; what is no call is shown by its text."""
+    """Render the rows of the tool call table; other entries show their text."""
     calls = {entry.seq: call for entry, call in paired(entries)}
     results = {entry.seq for entry in entries if (call := call_of(entry)) and call.is_result and entry.seq not in calls}
     base = f"/runs/{segment(run_id)}/entries/"
@@ -201,7 +201,7 @@ def _calls(entries: list[Any], texts: dict[str, Any], run_id: str) -> Markup:
     return Markup("".join([_call_line(row, call, base) for row, call in shown]))
 
 
-def _call_line(row: Any, call: ToolCall | None, base: str) -> str:
+def _call_line(row: Any, call: ShownCall | None, base: str) -> str:
     end = (
         f'<span class="{"ended bad" if call.is_failed else "ended"}">{text_of(call.end)}</span>' if call and call.end else NOTHING
     )
@@ -223,7 +223,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "reasoning": {"entries": PAGE},
     "tools": {"entries": PAGE},
 }
-# What says the same at a terminal, before the run's id.
+# The equivalent terminal command, without the run id.
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "overview": ("runs", "show"),
     "journal": ("journal", "find"),

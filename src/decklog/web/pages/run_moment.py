@@ -1,4 +1,4 @@
-"""A run as it stands now, or as it stood when an entry had just been written: the same figures either way."""
+"""A run's figures, now or as of an entry."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ STATES = ("pending", "running", "waiting", "paused", "blocked", "done", "abandon
 
 @dataclass(frozen=True)
 class RunMoment:
-    """What the head of a run's page shows. `at` is the entry that it is as of; None is now."""
+    """What the head of a run's page shows. `at` is the entry that it is as of; None means now."""
 
     id: str
     goal: str
@@ -49,7 +49,7 @@ class RunMoment:
 
 
 def of(picture: Any) -> RunMoment:
-    """Make the head of a run's page from its picture."""
+    """Build the head of a run's page from its run view."""
     return _now(picture.overview) if picture.is_now else _past(picture)
 
 
@@ -108,13 +108,13 @@ def _past(picture: Any) -> RunMoment:
 
 
 def _word(state: str, waiting: int) -> str:
-    """Find the word for how a run stood when an entry had just been written: so it was neither quiet nor idle."""
+    """Return a run's status as of an entry. It had just been written, so the run was neither stalled nor idle."""
     if state in _ENDED:
         return _ENDED[state].value
     return (Status.NEEDS_YOU if waiting else Status.HELD if state == "paused" else Status.RUNNING).value
 
 
 def entries(log: Decklog, run_id: str, *, after: int, until: int) -> list[Any]:
-    """Read the entries after one, up to another, oldest first."""
+    """Load the entries after one entry and up to another, oldest first."""
     most = max(0, until - after)
     return [entry for entry in islice(log.journal.tail(run_id, after=after, follow=False), most) if entry.seq <= until]

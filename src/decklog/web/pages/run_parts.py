@@ -1,4 +1,4 @@
-"""The tabs of a run that show its records: lanes, checks, money, plan, states, files and forks."""
+"""The tabs of a run for its records: timeline, checks, money, plan, states, files and forks."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -20,13 +20,13 @@ from decklog.web.site import SiteRequest
 
 Part = tuple[dict[str, Any], dict[str, Any]]
 MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
-# As of an entry each task is read from its own entries, so that fewer are looked at: twice as many as are shown.
+# Tasks as of an entry are read from their own entries, so fewer are loaded: twice the number shown.
 MOST_FIRST_THEN = 24
-# What is asked of a run's picture for each tab.
+# The parts of the run view that each tab needs.
 SIZES: dict[str, dict[str, Any]] = {
     "lanes": {"lanes": MOST_BARS},
     "checks": {"records": ["verdicts", "reviews"], "roles": list(STAGES)},
-    # Who was at work then is left out: the line and the calls say more of money.
+    # Without the workers at that moment: the line and the calls are more useful for money.
     "spend": {"spent": POINTS, "records": ["charges"], "lanes": 0},
     "plan": {"records": ["plans", "phases", "criteria"]},
     "states": {"records": ["state_versions", "checkpoints"]},
@@ -34,7 +34,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "forks": {},
     "graph": {},
 }
-# What is asked of a picture as of an entry alone: how tasks stand now is in their table, which is read at a third of the cost.
+# Parts needed only as of an entry. The current state of tasks is read from their table at a third of the cost.
 PAST_SIZES: dict[str, dict[str, Any]] = {
     "checks": {"tasks": MOST_PIECES},
     "overview": {"tasks": MOST_FIRST_THEN, "milestones": MILESTONES, "records": ["verdicts"]},
@@ -53,7 +53,7 @@ def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
 
 
 def _time(asked: SiteRequest, name: str) -> datetime | None:
-    """Read a time of the address, such as 2026-11-18T14:00:00Z."""
+    """Parse a time of the address, such as 2026-11-18T14:00:00Z."""
     text = asked.word(name)
     try:
         return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
@@ -62,7 +62,7 @@ def _time(asked: SiteRequest, name: str) -> datetime | None:
 
 
 def _labels(asked: SiteRequest, run_id: str) -> dict[str, TaskLabel]:
-    """Read the work item of each task, and the agent that worked on it."""
+    """Load the work item and the agent of each task."""
     tasks, _ = asked.log.overview.graph(run_id, most=MOST_NODES)
     return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"])) for task in tasks}
 
@@ -113,7 +113,7 @@ def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
 
 
 def _charges(charges: Iterable[Any], now: datetime) -> Markup:
-    """Write the lines of the table of calls, as those of runs are."""
+    """Render the rows of the table of calls without a template, as for runs."""
     return Markup("".join([_charge(one, now) for one in charges]))
 
 
@@ -145,7 +145,7 @@ def states(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
 
 
 def _changes(asked: SiteRequest, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
-    """List what a version changed; of the first, everything."""
+    """List the changes of a version; for the first version, the whole document."""
     store: Any = asked.log.states
     if version > 1:
         return list(store.diff(run_id, name, version - 1, version, group_id=group))
@@ -169,7 +169,7 @@ def artifacts(asked: SiteRequest, _: RunMoment, picture: Any) -> Part:
 
 def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
     found = asked.log.runs.find(parent_run_id=head.id, limit=FORKS)
-    # How they stand is told as of now alone.
+    # Their status is known only for the present.
     words = asked.log.overview.words(run_ids=[one.id for one in found])["runs"] if found and head.at is None else {}
     return {"forks": found}, {"forks": found, "words": words, "is_cut": found.next is not None}
 

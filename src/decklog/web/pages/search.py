@@ -1,4 +1,4 @@
-"""Search: where was that? Words over everything, narrowed by what stands before a colon; an id goes there at once."""
+"""Search over all texts, with filters such as `kind:tool`. An id opens its page directly."""
 
 import re
 from contextlib import suppress
@@ -20,13 +20,13 @@ _LONGEST = 400
 
 @dataclass(frozen=True)
 class Words:
-    """What was typed: the words, and what narrows them."""
+    """A parsed search: the words and the filters."""
 
     words: str = ""
     narrowed: dict[str, str] = field(default_factory=dict)
 
     def with_one(self, name: str, value: str | None) -> str:
-        """Write the same search with one thing narrowed to a value, or to none."""
+        """Return the search text with one filter set to a value, or removed."""
         kept = {key: one for key, one in self.narrowed.items() if key != name} | ({name: value} if value else {})
         return " ".join([self.words, *(f"{key}:{_quoted(one)}" for key, one in kept.items())]).strip()
 
@@ -35,7 +35,7 @@ class Words:
 
 
 def words_of(text: str) -> Words:
-    """Read what was typed: `lexer kind:tool agent:"dev 1" since:2d`."""
+    """Parse a search text: `lexer kind:tool agent:"dev 1" since:2d`."""
     narrowed: dict[str, str] = {}
 
     def taken(match: re.Match[str]) -> str:
@@ -47,7 +47,7 @@ def words_of(text: str) -> Words:
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read a page of hits, or lead to what an id names."""
+    """Load a page of hits, or redirect to the page of an id."""
     text = (asked.word("q") or "")[:_LONGEST].strip()
     typed = words_of(text)
     place = _place(asked.log, text) if text and not asked.word("after") else None
@@ -70,11 +70,11 @@ def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
     log, going_on = asked.log, not asked.site.whole_searches.is_time()
     given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
-    # Large imports are indexed in the background; a search shows what is there so far. A few new entries are added first.
+    # Large imports are indexed in the background; a search uses what is indexed so far. A few new entries are added first.
     with suppress(TimedOut, Busy), log.db.within(PATIENCE_SECONDS):
         log.db.index_some(going_on=going_on)
     with log.db.within(PATIENCE_SECONDS):
-        # Inside of a read the search itself indexes nothing.
+        # A search in a read transaction indexes nothing.
         return log.db.read(lambda: log.overview.search(typed.words, **given))
 
 
@@ -87,7 +87,7 @@ def _quoted(value: str) -> str:
 
 
 def _place(log: Decklog, text: str) -> str | None:
-    """Find the page that an id names: an entry, a task, a question or a run. Words name none."""
+    """Return the page of an id: an entry, a task, an approval or a run. Return None for words."""
     run_id, colon, seq = text.rpartition(":")
     try:
         if colon and run_id and seq.isdecimal() and len(seq) < 10 and run_id not in _NARROWS:
@@ -101,7 +101,7 @@ def _place(log: Decklog, text: str) -> str | None:
 
 
 def pieces(hit: Any) -> list[tuple[str, bool]]:
-    """Part a snippet into what was looked for and what stands around it."""
+    """Split a snippet into highlighted and other parts."""
     found, place = [], 0
     for start, end in hit.highlights:
         if start >= place:
@@ -111,7 +111,7 @@ def pieces(hit: Any) -> list[tuple[str, bool]]:
 
 
 def leads_to(hit: Any) -> str:
-    """Return where a hit is shown: a task, a question, a lesson, or the entry."""
+    """Return the page of a hit: a task, an approval, a lesson or the entry."""
     if hit.table == "tasks":
         return f"/tasks/{segment(hit.record_id)}"
     if hit.table == "approvals":

@@ -1,4 +1,4 @@
-"""How far back a list or a search goes: `2d`, `3h`, or a day."""
+"""Parsing of time limits such as `2d`, `3h` or a day."""
 
 import re
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def since_of(text: str | None, now: datetime, field: str) -> datetime | None:
-    """Read how far back: `2d`, `3h`, `2026-11-15`; None where nothing is said."""
+    """Parse a time limit: `2d`, `3h`, `2026-11-15`; None if it is not given."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d{1,4})([mhdw])", text)

@@ -1,4 +1,4 @@
-"""Spend: where the money goes, day by day, and whether the budgets will hold."""
+"""Spend: cost by day, and whether the budgets are sufficient."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -13,22 +13,22 @@ from decklog.web.pages.charts.columns import Chart, chart_of
 from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, DaySpan, finder, span_of
 from decklog.web.site import PageView, SiteRequest, command
 
-# Each with its words, and the key that leads to it.
+# Each span with its label and its keyboard shortcut.
 SPANS = {1: ("today", "d"), 7: ("7 days", "w"), 30: ("30 days", "m"), 90: ("90 days", "q"), 365: ("a year", None)}
 KEYS = ("model", "agent", "run")
 ROWS = 20
-# A part of a week or a month has its name beneath it from so many days on.
+# A cut week or month has a label if it has at least this number of days.
 _NAMED = 4
-# Below this much of a month a straight line through it says nothing.
+# Hours of a month that a projection of its cost needs.
 _LEAST_HOURS = 2
-# What the table of days says of each.
+# Columns of the table of days.
 _SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
-# Characters of a line of a tooltip, and of a goal in a legend.
+# Maximum length of a line of a tooltip, and of a goal in a legend.
 _TIP, _GOAL = 40, 60
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read what was spent in a span of days, by what it is told apart."""
+    """Load what was spent in a span of days, by model, agent or run."""
     now = asked.log.clock.now().astimezone(UTC)
     since, until, by = asked.word("since"), asked.word("until"), asked.word("by") or "model"
     days = asked.number("days") or (0 if since or until else 30)
@@ -65,13 +65,13 @@ def _midnight(day: date) -> datetime:
 
 
 def _around(span: DaySpan, today: date) -> dict[str, Any]:
-    """Name the spans that one goes on to: as many days before and behind, and the next wider one."""
+    """Return the neighbouring spans: the same number of days before and after, and the next wider one."""
     places = {"earlier": span.before(), "later": span.behind(today), "wider": span.around(today)}
     return {"span": span, "places": {said: place for said, place in places.items() if place is not None}}
 
 
 class Zone(NamedTuple):
-    """A part of the chart that leads to its days: where it begins and how wide it is, in percent of the chart's width."""
+    """A clickable part of the chart that leads to its days. Start and width are percentages of the chart's width."""
 
     span: DaySpan
     name: str
@@ -79,7 +79,7 @@ class Zone(NamedTuple):
     middle: str
     width: str
     cost: int
-    # What is shown while the pointer is on it or it has the focus.
+    # The tooltip for hover and focus.
     tip: list[str]
     is_right: bool
 
@@ -93,7 +93,7 @@ def _zones(span: DaySpan, money: Any, chart: Chart) -> list[Zone]:
     zones = []
     for number, (name, part) in enumerate(parts):
         start, width = (part.first - span.first).days * step, part.days * step
-        # What is cut off at an end is too narrow for its name, beside that of the next.
+        # A cut part at either end is too narrow for its label next to the following one.
         name = "" if part.days < _NAMED and len(parts) < span.days else name
         middle = start + (step * 0.4 if part.days == 1 else width / 2)
         tip = [f"{part.said}: {dollars(costs[number])}"]
@@ -105,7 +105,7 @@ def _zones(span: DaySpan, money: Any, chart: Chart) -> list[Zone]:
 
 
 def _rows(span: DaySpan, money: Any) -> list[dict[str, Any]]:
-    """Add up the parts of the table that have anything, the newest first."""
+    """Sum up the parts of the table that are not empty, newest first."""
     parts = span.parts(TABLE_PARTS)
     sums: list[dict[str, Any]] = [{"span": part, **dict.fromkeys(_SHOWN, 0)} for _, part in parts]
     part_of = finder(parts)
@@ -117,7 +117,7 @@ def _rows(span: DaySpan, money: Any) -> list[dict[str, Any]]:
 
 
 def shares(parts: Sequence[int]) -> list[int]:
-    """Return the parts of a whole in percent that add up to a hundred: what is cut off goes to those that lose most by it."""
+    """Return percentages that add up to 100. The rounding remainder goes to the parts that lose most by it."""
     whole = sum(parts)
     if whole <= 0:
         return [0] * len(parts)
@@ -135,12 +135,12 @@ def _chart(money: Any) -> Chart:
 
 
 def _names(money: Any) -> dict[str, str]:
-    """Name runs by their goals, and what has no agent or run."""
+    """Return the names of runs (their goals), and of what has no agent or run."""
     names = {run.id: run.goal[:_GOAL] for run in money.runs} if money.key == "run_id" else {}
     return {"": "none", **names}
 
 
-# A page that is open is read again and again, mostly with the same chart.
+# Cached, because an open page reloads often, mostly with the same chart.
 @lru_cache(maxsize=16)
 def _drawn(since: str, until: str, spent: tuple[tuple[str, str, int], ...], ceiling: int | None) -> Chart:
     first, last = date.fromisoformat(since), date.fromisoformat(until)
@@ -158,7 +158,7 @@ def _day_budget(money: Any) -> Any:
 
 
 def _pace(money: Any, now: Any) -> str | None:
-    """Return where the month ends on a straight line through what there is of it."""
+    """Return the projected cost of the month by linear extrapolation."""
     moment = now.astimezone(UTC)
     start = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     passed, spent = (moment - start).total_seconds() / 3600, money.month["cost_microdollars"]

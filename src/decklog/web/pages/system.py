@@ -1,4 +1,4 @@
-"""System: whether the log is whole, the engine and the file, who is logged in, and, when it is asked for, what ails the log."""
+"""System: verification of the log, database facts, sessions, and a health check on demand."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from decklog.transfer.doctor import check_up
 from decklog.web.site import PageView, SiteRequest
 from decklog.web.tending import END, VERIFY
 
-# What is told of a database; where it lies is not.
+# Database facts that are shown; its location is not.
 _TOLD = ("engine", "engine_version", "schema", "bytes", "wal_bytes", "journal_mode", "synchronous", "mode", "read_only")
 _MOST_SESSIONS = 50
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read the facts of the log and of this server; with `look`, also what a doctor finds."""
+    """Load the facts of the log and this server; with `look`, also the findings of the health check."""
     facts, site = asked.log.db.facts(), asked.site
     told = {name: value for name, value in facts.items() if name in _TOLD}
     told["not_indexed"] = asked.log.db.read(asked.log.db.not_indexed)
@@ -31,7 +31,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _sessions(asked: SiteRequest) -> list[dict[str, Any]]:
-    """List who is logged in: whoever asks first, then whoever was seen last."""
+    """List the sessions: the reader's own first, then the most recently seen."""
     known = [{**one.as_dict(), "is_mine": one is asked.session} for one in asked.site.sessions.open()]
     return sorted(known, key=lambda one: not one["is_mine"])
 

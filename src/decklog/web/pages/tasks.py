@@ -1,19 +1,19 @@
-"""Tasks: what is under way and what is held over all runs, and one task with everything that belongs to it."""
+"""Tasks: running, waiting, blocked and paused tasks of all runs, and the page of one task."""
 
 from typing import Any
 
 from decklog import TaskState
 from decklog.core.errors import Invalid
-from decklog.web.pages.rows import folded, lines_of
+from decklog.web.pages.entries.rows import folded, lines_of
 from decklog.web.site import PageView, SiteRequest, command
 
 PAGE, ENTRIES = 50, 40
-# What can be listed over all runs: what is pending or over is looked at in its run.
+# States that can be listed over all runs. Pending and finished tasks are listed in their run.
 STATES = ("running", "waiting", "blocked", "paused")
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read the tasks of all runs that are in a state, the latest change first."""
+    """Load the tasks of all runs with a state, the latest change first."""
     state, worker = asked.word("state") or "running", asked.word("worker")
     if state not in STATES:
         raise Invalid(f"state is one of {', '.join(STATES)}", field="state", hint="What is pending or over is listed in its run.")
@@ -33,7 +33,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def one(asked: SiteRequest) -> PageView:
-    """Read one task: how it stands and why, what it waits for, its attempts, and what was written of it."""
+    """Load one task: its status and reason, dependencies, attempts and entries."""
     log, task_id = asked.log, asked.path["task_id"]
     found = log.tasks.details(task_id)
     entries = log.journal.find(found["task"]["run_id"], task_id=task_id, limit=ENTRIES)

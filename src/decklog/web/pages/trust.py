@@ -6,7 +6,7 @@ from typing import Any
 from decklog.web.site import PageView, SiteRequest
 
 PAGE, LEVELS = 50, range(6)
-# What agents may do, in words, with the actions that the policy knows it by. All actions of a line are permitted together.
+# Permissions of agents in words, with their policy actions. All actions of a line are permitted together.
 PERMISSIONS: dict[str, tuple[str, ...]] = {
     "Read files, history and processes": (
         *("read_file", "list_files", "glob", "grep", "find_symbol", "search_code", "semantic_search", "generate_diff"),
@@ -35,7 +35,7 @@ YES, ASKS, NO = "yes", "asks", "no"
 
 @dataclass(frozen=True)
 class PermissionRow:
-    """A line of the matrix: one word for each level, `yes`, `asks` (needs an approval each time) or `no`."""
+    """A row of the permission matrix: for each level `yes`, `asks` (needs an approval each time) or `no`."""
 
     words: str
     actions: tuple[str, ...]
@@ -43,7 +43,7 @@ class PermissionRow:
 
 
 def matrix(log: Any) -> tuple[list[Any], list[PermissionRow]]:
-    """Build the matrix of autonomy levels and permissions from the levels' own data."""
+    """Build the matrix of autonomy levels and permissions from the levels' data."""
     levels = [log.trust.explain(level) for level in LEVELS]
 
     def cell(action: str, level: Any) -> str:
@@ -59,7 +59,7 @@ def matrix(log: Any) -> tuple[list[Any], list[PermissionRow]]:
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read the contract, its history and the latest signatures."""
+    """Load the trust contract, its history and the latest signatures."""
     log = asked.log
     contract, history, proofs = log.trust.show(), log.trust.history(limit=PAGE), log.proofs.find(limit=PAGE)
     levels, rows = matrix(log)

@@ -1,4 +1,4 @@
-"""Workflow: who comes next after each report and what stands with whom, as a picture and as tables; and its versions."""
+"""Workflow: the transitions between roles and the work at each role, as a picture and as tables; and its versions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ from typing import Any
 from decklog import WorkflowDrawing
 from decklog.web.site import PageView, SiteRequest
 
-# What is counted with each agent: its word, and its sign in the picture.
+# Counts of each agent: label, and symbol in the picture.
 COUNTED = {"to_do": ("to do", "○"), "working": ("at work", "▶"), "held": ("held", "‖"), "failed": ("failed", "⊗")}
 _FIELDS = (*COUNTED, "groups", "failed_groups")
 _PERSON = "a person"
-# So many of a kind are counted, and no more.
+# Counts stop at this number.
 _MOST = 1000
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read the workflow that is in force, and what stands where in it."""
+    """Load the active workflow, and the work at each of its roles."""
     workflow = asked.log.workflow
     steps, versions = workflow.transitions(), workflow.versions(limit=20)
     by_agent: dict[str, list[object]] = {}
@@ -35,19 +35,19 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _roles(by_agent: dict[str, list[object]], stations: Sequence[Mapping[str, Any]], *, is_all: bool) -> dict[str, Any]:
-    """Choose the roles whose steps are shown: those with work, unless all are asked for or none has any."""
+    """Select the roles whose steps are shown: those with work, or all if requested or if none has work."""
     used = {one["who"] for one in stations if one["has_any"] and one["is_known"]}
     shown = {agent: steps for agent, steps in by_agent.items() if is_all or not used or agent in used}
     return {"by_agent": shown, "is_all": is_all, "unused": len(by_agent) - len(shown)}
 
 
 def stations_of(agents: list[str], found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add up what stands with each agent of the workflow, and below these with whoever is none of it."""
+    """Sum up the work at each role of the workflow, followed by agents that are not part of it."""
     known = {agent: {"who": agent, "is_known": True, **dict.fromkeys(_FIELDS, 0)} for agent in agents}
     others: dict[str | None, dict[str, Any]] = {}
     for one in found:
         who = one["who"]
-        # Several of one role are told apart by a number: developer-2 is a developer.
+        # Agents of one role differ by a number: developer-2 is a developer.
         agent = "" if who is None else re.sub(r"[-_ ]?\d+$", "", who.lower())
         whole = known.get(agent) or others.setdefault(who, {"who": who, "is_known": False, **dict.fromkeys(_FIELDS, 0)})
         for name in _FIELDS:
@@ -56,7 +56,7 @@ def stations_of(agents: list[str], found: Sequence[Mapping[str, Any]]) -> list[d
 
 
 def notes_of(stations: list[dict[str, Any]], decisions: int) -> dict[str, str]:
-    """Write what stands with each agent as the picture has it: a sign and a number for each kind."""
+    """Format the work at each role for the picture: a symbol and a number for each kind."""
     notes = {}
     for one in stations:
         signs = [f"{sign} {_many(one[name])}" for name, (_, sign) in COUNTED.items() if one[name]]
@@ -70,7 +70,7 @@ def _many(count: int) -> str:
 
 
 def picture(asked: SiteRequest) -> str:
-    """Draw it."""
+    """Draw the workflow with its counts as SVG."""
     workflow, overview = asked.log.workflow, asked.log.overview
     agents = dict.fromkeys(step.agent for step in workflow.transitions())
     notes = notes_of(stations_of(list(agents), overview.stations()), overview.decisions())

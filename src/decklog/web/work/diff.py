@@ -13,7 +13,7 @@ from decklog.conductor.git.patches import ChangedFile, NumberedLine, files_of
 from decklog.core.characters import revealed
 from decklog.web.rendering import name_of
 
-# Of a longer change a page shows the beginning; the terminal shows all of it.
+# A longer change is cut; the terminal shows all of it.
 MOST_CHARACTERS, MOST_LINES = 600_000, 3000
 UNIFIED, SPLIT = "unified", "split"
 _PLAIN = re.compile("[ !#-%(-;=?-~]*")
@@ -23,9 +23,9 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class DiffOptions:
-    """How a change is shown. `comment` is the address to which `path:line` is added, None if nobody can comment.
+    """How a change is shown. `comment` is the address to which `path:line` is added; None if comments are not possible.
 
-    `below` has what is written below lines: comments, and the form for one.
+    `below` has the HTML below each line: its comments, and the form for a new one.
     """
 
     is_split: bool = False
@@ -50,7 +50,7 @@ class FileView:
 
 @dataclass(frozen=True)
 class DiffView:
-    """A whole change; `left_out` counts the files that are not shown, and `is_cut` is whether the last one is a part."""
+    """A whole change. `left_out` counts the files that are not shown; `is_cut` is whether the last file is cut."""
 
     files: list[FileView]
     left_out: int = 0
@@ -125,7 +125,7 @@ def _split_rows(number: int, path: str, lines: Sequence[NumberedLine], options: 
 
 
 def _pairs(lines: Sequence[NumberedLine]) -> Iterable[tuple[NumberedLine | None, NumberedLine | None]]:
-    """Put removed lines next to those that are added in their place."""
+    """Pair removed lines with the added lines that replace them."""
     gone: list[NumberedLine] = []
     come: list[NumberedLine] = []
     for line in lines:
@@ -159,7 +159,7 @@ def _below(path: str, line: NumberedLine, options: DiffOptions) -> Iterable[str]
 
 
 def _signed(line: NumberedLine) -> str:
-    """Write a line with its sign, which is read where colours are not seen."""
+    """Write a line with a hidden word for its sign, for readers who don't see colours."""
     sign = {"+": "added: ", "-": "removed: "}.get(line.sign)
     return (f'<span class="unseen">{sign}</span>' if sign else "") + _code(line.text)
 

@@ -1,4 +1,4 @@
-"""A work item of a conductor's run, and the whole change of a run: what its agent does now, the diff, comments and landing."""
+"""A work item of a conductor's run, and the whole change of a run: current activity, diff, comments and landing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from decklog.core.errors import DecklogError, NotFound
 from decklog.web.actions import items as acts
 from decklog.web.actions.forms import token_of
 from decklog.web.answers import told
+from decklog.web.pages.entries.rows import lines_of, row_of
 from decklog.web.pages.pieces import STAGES, pieces_of
-from decklog.web.pages.rows import lines_of, row_of
 from decklog.web.rendering import environment, segment
 from decklog.web.site import PageView, SiteRequest, command
 from decklog.web.work.diff import SPLIT, UNIFIED, DiffOptions, DiffView, Place, view_of
@@ -26,7 +26,7 @@ STEPS, _MOST_OPEN = 40, 200
 
 @dataclass(frozen=True)
 class ShownChange:
-    """A change with its view; `problem` is why this machine can't show it."""
+    """A change with its view; `problem` is why it can't be shown on this machine."""
 
     change: ItemChange | None = None
     diff: DiffView | None = None
@@ -34,7 +34,7 @@ class ShownChange:
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read a work item: its state, its newest steps, its change so far, and what people wrote to it."""
+    """Load a work item: its state, newest steps, current change and messages."""
     log, run_id = asked.log, asked.path["run_id"]
     item = find_item(log, run_id, asked.path["item"])
     tasks = {task.id for task in item.tasks}
@@ -62,7 +62,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def changes(asked: SiteRequest) -> PageView:
-    """Read everything that a run has landed, as one change."""
+    """Load everything that a run has landed, as one change."""
     run = asked.log.runs.get(asked.path["run_id"])
     if "conductor" not in run.metadata:
         raise NotFound(f"run {run.id} was not started by decklog run, so its commits are not known")
@@ -83,7 +83,7 @@ def _files(change: ShownChange) -> list[dict[str, object]]:
 
 
 def _forms(asked: SiteRequest, item: Item) -> dict[str, Any]:
-    """Return the tokens of the forms on the page; none where nothing may be written."""
+    """Return the form tokens of the page; none if the log is read-only."""
     subject = acts.subject_of(item)
     tokens = {verb: asked.session.form_token(token_of(verb), subject) for verb in (acts.COMMENT, acts.MESSAGE)}
     return {"subject": subject, "tokens": {} if asked.site.is_read_only else tokens}
@@ -114,12 +114,12 @@ def _run_change(asked: SiteRequest, run: Any) -> ShownChange:
 
 
 def _told(problem: DecklogError | OSError) -> DecklogError:
-    # Who looks at the dashboard has to know which folder of which machine is meant.
+    # Show the message: the reader has to know which folder of which machine is meant.
     return problem if isinstance(problem, DecklogError) else told(problem)
 
 
 def _below(asked: SiteRequest, item: Item, messages: Iterable[Any]) -> dict[Place, Markup]:
-    """Write what is shown below lines: comments that no round has answered, and the form of the line that is asked for."""
+    """Render what is shown below lines: unanswered comments, and the comment form at the selected line."""
     module: Any = environment().get_template("work/parts.html").module
     found: dict[Place, Markup] = {}
     for one in messages:

@@ -1,4 +1,4 @@
-"""The palette: pages, runs, tasks and actions that fit what was typed, on one page that a dialog shows too."""
+"""Command palette: pages, runs, tasks and actions that match the typed words, as a page and in a dialog."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ _VERBS = {
 
 @dataclass(frozen=True)
 class PaletteRow:
-    """One thing to go to, or to do. `kind` is a word for what it is; an action opens its form."""
+    """One destination or action. `kind` is its type; an action opens its form."""
 
     kind: str
     label: str
@@ -34,7 +34,7 @@ class PaletteRow:
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read what fits the words; without any, what is likely to be wanted on the page that it was opened on."""
+    """Find what matches the words. Without words, list what is useful on the current page."""
     words = (asked.word("q") or "")[:200].lower().split()
     run_id = asked.word("on")
     found = [*_here(asked, run_id), *_views(asked), *_pages(), *_runs(asked), *(_tasks(asked) if words else ())]
@@ -45,7 +45,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _fitting(rows: Iterable[PaletteRow], words: list[str]) -> list[PaletteRow]:
-    """Keep the rows that have all words, a few of each kind; those that begin with the first word come first."""
+    """Keep the rows that contain all words, a few of each kind. Rows that start with the first word come first."""
     fitting = [row for row in dict.fromkeys(rows) if all(word in f"{row.kind} {row.label}".lower() for word in words)]
     if words:
         fitting.sort(key=lambda row: not row.label.lower().startswith(words[0]))
@@ -67,7 +67,7 @@ def _views(asked: SiteRequest) -> list[PaletteRow]:
 
 
 def _here(asked: SiteRequest, run_id: str | None) -> list[PaletteRow]:
-    """List what can be done with the run whose page is open, and its tabs."""
+    """List the actions and tabs of the run whose page is open."""
     if run_id is None:
         return []
     try:
@@ -95,7 +95,7 @@ def _runs(asked: SiteRequest) -> Iterable[PaletteRow]:
 
 
 def _tasks(asked: SiteRequest) -> Iterable[PaletteRow]:
-    """List the tasks that are under way or held: what is over is found by a search."""
+    """List tasks that are running, blocked, waiting or paused. Finished tasks are found by a search."""
     for state in (TaskState.RUNNING, TaskState.BLOCKED, TaskState.WAITING, TaskState.PAUSED):
         for task in asked.log.tasks.find(state=state, limit=MOST_TASKS // 4):
             yield PaletteRow("task", task.title, f"/tasks/{segment(task.id)}")

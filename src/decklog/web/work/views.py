@@ -1,4 +1,4 @@
-"""Saved views: addresses of lists with their filters, under a name that everybody who uses the log finds."""
+"""Saved views: addresses of filtered lists under a name, shared by everybody who uses the log."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from decklog.web.actions.forms import actor_of, check_token, signed, token_of
 from decklog.web.site import PageView, SiteRequest, command
 
 SAVE, REMOVE = "save-view", "remove-view"
-# The stream of what belongs to no run, and what the entries are called there.
+# The stream for entries without a run, and the subtypes of the entries.
 STREAM, SAVED, REMOVED = "@desk", "view.saved", "view.removed"
 PLACES = ("/now", "/inbox", "/runs", "/tasks", "/spend", "/search", "/memory")
 MOST, LONGEST_NAME, LONGEST_ADDRESS = 200, 80, 1000
@@ -18,7 +18,7 @@ MOST, LONGEST_NAME, LONGEST_ADDRESS = 200, 80, 1000
 
 @dataclass(frozen=True)
 class SavedView:
-    """A view: what it is called, its address, and who saved it when."""
+    """A saved view: its name, address, author and time."""
 
     name: str
     path: str
@@ -30,7 +30,7 @@ class SavedView:
 
 
 def read(asked: SiteRequest, **answer: Any) -> PageView:
-    """Read all views, with the form for a new one."""
+    """Load all views, with the form for a new one."""
     views = saved_views(asked)
     shown: dict[str, Any] = {
         "views": views,
@@ -44,7 +44,7 @@ def read(asked: SiteRequest, **answer: Any) -> PageView:
 
 
 def saved_views(asked: SiteRequest) -> list[SavedView]:
-    """List the views that were saved and not removed since, by name. What is no view of ours is left out."""
+    """List the saved views that were not removed, by name. Entries with an invalid address are left out."""
     journal = asked.log.journal
     entries = [*journal.find(STREAM, subtype=SAVED, limit=MOST), *journal.find(STREAM, subtype=REMOVED, limit=MOST)]
     known: dict[str, SavedView | None] = {}
@@ -58,7 +58,7 @@ def saved_views(asked: SiteRequest) -> list[SavedView]:
 
 
 def checked_address(text: object) -> str | None:
-    """Return the address of a list of this dashboard, written anew; None for any other."""
+    """Return the normalized address of a list of this dashboard; None for any other address."""
     if not isinstance(text, str) or len(text) > LONGEST_ADDRESS or not text.isprintable():
         return None
     try:
@@ -76,7 +76,7 @@ def _is_name(name: str) -> bool:
 
 
 def save(asked: SiteRequest) -> PageView | str:
-    """Save a view under the name of the form; one of that name is replaced."""
+    """Save a view under the name of the form. It replaces a view with the same name."""
     check_token(asked, SAVE, "")
     name, given = asked.form.get("name", "").strip(), asked.form.get("path", "").strip()
     path = checked_address(given)

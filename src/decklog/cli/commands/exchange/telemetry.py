@@ -99,7 +99,7 @@ def _headers(given: "tuple[str, ...]") -> dict[str, str]:
 
 
 def _show(call: Invocation, done: "dict[str, Any]") -> int:
-    """Show what was sent; a span that a collector did not want is a failure, what it says of others is not."""
+    """Show what was sent. Rejected spans are a failure; other messages of the collector are warnings."""
     warnings = [f"the collector says: {text}" for text in done.get("messages", ())]
     if done["waiting"]:
         warnings.append(f"{done['waiting']} spans have not ended yet: send the run again when it has")

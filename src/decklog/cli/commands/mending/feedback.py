@@ -31,7 +31,7 @@ class Sentences(SuggestingGroup):
 def said(
     call: Invocation, body: str, severity: str, context_url: str | None, from_handle: str | None, feedback_id: str | None
 ) -> int:
-    """File what went wrong, in the words of whoever says it."""
+    """Record feedback about something that went wrong."""
     given = {"severity": severity, "context_url": context_url, "feedback_id": feedback_id}
     with call.open() as log:
         filed = log.feedback.file(from_handle or getpass.getuser(), body, **given)  # type: ignore[arg-type]

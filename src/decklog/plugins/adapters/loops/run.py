@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
 _MOST_SUMMARY = 2000
-# So many of the newest runs are looked at by each run that begins: what died is seldom long ago.
+# Each new run checks this number of the newest runs for dead processes, which are seldom older.
 _LOOKED_AT = 100
 
 
 class Recorded(LoopSpan):
-    """One run of a loop. Inside of another one of the same log it is a part of that."""
+    """One run of a loop. Inside another run of the same log it is a part of that run."""
 
     def __init__(self, log: "Decklog | AsyncDecklog", goal: str, settings: "dict[str, Any]") -> None:
         super().__init__()
@@ -122,20 +122,20 @@ def recorded(
 ) -> Recorded:
     """Record a loop as a run: `with recorded(log, "Fix it") as run:`, `async with`, or as a decorator of its function.
 
-    Leaving the block completes the run, an error fails it, and being cancelled cancels it. With an id or a key that is known,
-    that run is taken up again. What processes that died had begun is closed as interrupted when the next run begins.
+    Leaving the block completes the run, an error fails it, and a cancellation cancels it. A known id or key continues that run.
+    Runs of dead processes are closed as interrupted when the next run begins.
     """
     given = {"agent": agent, "run_id": run_id, "key": key, "task_id": task_id, "metadata": metadata}
     return Recorded(log, goal, given)
 
 
 def charge(model: str, **given: "Any") -> "Charge":
-    """Write down what a call to a model took, in the run around it: the arguments of `ledger.charge`."""
+    """Record a charge for a model call in the surrounding run, with the arguments of `ledger.charge`."""
     return innermost().charge(model, **given)
 
 
 async def acharge(model: str, **given: "Any") -> "Charge":
-    """Write down what a call to a model took, in the run around it, without holding the loop up."""
+    """Record a charge for a model call in the surrounding run, without blocking the event loop."""
     return await innermost().acharge(model, **given)
 
 

@@ -1,1 +1,1 @@
-"""Trust: one manager, capability tiers, and the signatures under every step up."""
+"""Trust: one owner, autonomy levels, and a signature for every promotion."""

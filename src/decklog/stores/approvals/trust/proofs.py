@@ -1,4 +1,4 @@
-"""Proofs: the manager's signature under exactly what an act of the manager changed, and the replay of all of them."""
+"""Signatures of the owner over the exact changes of an owner-only action, and their verification."""
 
 import json
 import os
@@ -68,10 +68,10 @@ class Proofs(Store):
         where = Where(Proof, operation=operation)
         return self._page(Proof, where, order=("proved_at", "nonce"), limit=limit, after=after, descending=True)
 
-    # Proving
+    # Signing
 
     def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
-        """Do what only the manager may. Where one is bound, sign what it changed, in the same transaction."""
+        """Run an owner-only action. If an owner is registered, sign its changes in the same transaction."""
         contract = self._contracts.present(for_update=True)
         if contract is None:
             return act()
@@ -110,7 +110,7 @@ class Proofs(Store):
             }
         )
         signature = sign(statement)
-        # Digests, ids and random letters, which may look like a secret by chance: what is kept must be what was signed.
+        # Digests, ids and random letters may look like a secret, but the stored text must be the signed text.
         for made in (done.nonce, statement, signature):
             self._db.values.vouch(made)
         self._add(
@@ -124,19 +124,19 @@ class Proofs(Store):
             proved_at=now,
         )
 
-    # Replaying
+    # Verifying
 
     @property
     def is_needed(self) -> bool:
-        """Whether a manager is bound, so that only what is proven counts."""
+        """Whether an owner is registered, so that only signed decisions count."""
         return self._contracts.present() is not None
 
     def counts(self, record_class: type[Record], record_id: str) -> bool:
-        """Return whether a decision counts: the owner signed it, or no owner is bound. All that only the owner does asks here."""
+        """Return whether a decision counts: the owner signed it, or no owner is registered. All owner-only decisions use this."""
         return not self.is_needed or self.covers(record_class, record_id)
 
     def covers(self, record_class: type[Record], record_id: str) -> bool:
-        """Return whether the newest decision on a record carries a proof that holds."""
+        """Return whether the newest decision on a record has a valid signature."""
         sql = "select stream, seq, refs, payload from entries where record_table = :table and record_id = :id order by seq"
         entries = self._db.rows(sql, {"table": record_class.table, "id": record_id})[1]
         check, before, is_proven = _Check(self), None, False
@@ -150,7 +150,7 @@ class Proofs(Store):
         return is_proven
 
     def checked(self, record: P) -> P:
-        """Return a record as it is shown: without its `proof` where that does not hold, or can't be checked here."""
+        """Return a record for display: without its `proof` if that is invalid, or can't be checked here."""
         if record.proof is None:
             return record
         try:
@@ -160,7 +160,7 @@ class Proofs(Store):
         return record if holds else replace(record, proof=None)
 
     def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        """Name each thing that the manager did not do: steps of trust without a signature, changes without a proof."""
+        """Yield the changes that the owner did not sign: steps of trust without a signature, and changes without a proof."""
         replay = self._contracts.replayed()
         if replay.problem is not None:
             yield {"what": replay.problem, "stream": TrustContract.home, "seq": replay.seq, "table": TrustContract.table}
@@ -194,7 +194,7 @@ class Proofs(Store):
 
 
 class _Check:
-    """Checks entries against their proofs. Each change that a proof names counts once."""
+    """Checks entries against their signatures. Each signed change counts once."""
 
     def __init__(self, proofs: Proofs) -> None:
         self._db = proofs._db
@@ -202,7 +202,7 @@ class _Check:
         self._left: dict[str, Counter[str]] = {}
 
     def objection(self, record_class: type[Record], record_id: str, refs: str | None, payload: str) -> str | None:
-        """Return what is wrong with the proof of a change; None when it holds."""
+        """Return the problem of a change's signature; None if it is valid."""
         nonces = [ref[6:] for ref in json.loads(refs or "[]") if ref.startswith("proof:")]
         if not nonces:
             return "without a proof of the manager"
@@ -215,7 +215,7 @@ class _Check:
         return None
 
     def _changes(self, nonce: str) -> list[str]:
-        """List the changes that a proof records; none when it does not hold."""
+        """List the changes that a signature covers; none if it is invalid."""
         row = self._db.one(
             """
             select seq, payload
@@ -233,19 +233,19 @@ class _Check:
         key = self._told.key_at(said.get("revision"), row[0])
         if key is None or not is_signed(image["statement"], image["signature"], key):
             return []
-        # From here on it is what the owner signed, for this log or another.
+        # The rest was signed by the owner, for this log or another.
         meant = (_PURPOSE, nonce, image["operation"], self._told.images[0][1]["id"])
         is_meant = tuple(map(said.get, ("purpose", "nonce", "operation", "log"))) == meant
         return list(said["changes"]) if is_meant else []
 
 
 def _is_astray(record_class: type[Record], stream: str, image: Image) -> bool:
-    """Return whether an entry about a record is in another stream than the record's own."""
+    """Return whether an entry about a record is in the wrong stream."""
     return record_class.stream_of(record_class.upcast(image)) != stream
 
 
 def signer_for(contract: TrustContract, operation: str) -> Callable[[str], str]:
-    """Return what signs for the manager in this context, or refuse."""
+    """Return the signing function of the owner in this context. Raise Unproven without one."""
     given = prover.get()
     if given is None:
         raise Unproven(

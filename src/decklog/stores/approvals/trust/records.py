@@ -1,4 +1,4 @@
-"""What the log keeps of trust: the contract with the manager, proposals to change it, and the changes that were made."""
+"""Records of trust: the contract with the owner, proposals to change it, and its changes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +9,7 @@ from decklog.records.record import Record
 
 
 class SignedChange(StrEnum):
-    """The changes that need the manager's signature."""
+    """The changes that need the owner's signature."""
 
     PROMOTE = "promote"
     HAND_OVER = "hand-over"
@@ -54,7 +54,7 @@ class TrustContract(Record):
     auto_merge: list[str] = field(default_factory=list)
     reviewers: list[str] = field(default_factory=list)
     revision: int = 1
-    # How the key is made of the manager's password, where it is: the parameters and the salt of scrypt.
+    # How the key is derived from the owner's password, if it is: the parameters and the salt of scrypt.
     phrase: str | None = None
 
 

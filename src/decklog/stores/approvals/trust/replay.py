@@ -1,11 +1,11 @@
-"""Replay of trust: whether each step of the contract, from the binding on, was signed by the owner or needs no signature.
+"""Verification of trust: whether each step of the contract, from the registration on, was signed or needs no signature.
 
 Invariants:
 
 1. Only entries in the stream @desk count, in the order of that stream.
-2. A step up needs a statement signed by the owner's key of the revision before, in the entry just before the step.
+2. A promotion needs a statement signed by the owner's key of the revision before, in the entry just before the step.
 3. Each revision of the contract is followed at once by the one `trust_changes` entry that describes it. No other is valid.
-4. The binding's heads are those in the `trust_changes` entry that follows the contract's own first entry.
+4. The registration's heads are those in the `trust_changes` entry that follows the contract's own first entry.
 """
 
 import json
@@ -22,7 +22,7 @@ Image = dict[str, Any]
 
 _TOLD_OF = f"record_table in ('{TrustContract.table}', '{TrustChange.table}', '{TrustProposal.table}')"
 _ENTRIES = f"select stream, seq, at, record_table, record_id, payload from entries where {_TOLD_OF} order by seq"
-# What every change moves, and what one without a signature may lower besides.
+# Fields that every change sets, and fields that a change without a signature may lower.
 _MOVES = {"revision", "updated_at"}
 _LOWERED = {"tier", "is_dev_mode", "auto_merge"}
 _BEGINNING = {"revision": 1, "tier": 0, "is_dev_mode": 0, "auto_merge": "[]", "reviewers": "[]"}
@@ -42,13 +42,13 @@ class TrustStep:
 
 @dataclass
 class Replay:
-    """The contract as its entries describe it: one image for each revision, and the first invalid step, if there is one."""
+    """The contract by its entries: one snapshot for each revision, and the first invalid step, if any."""
 
     images: "list[tuple[int, Image]]" = field(default_factory=list)
     problem: str | None = None
     # The number of the entry that the problem is about.
     seq: int | None = None
-    # How far each stream had come when the owner was bound. Older changes need no signature.
+    # The last entry of each stream when the owner was registered. Older changes need no signature.
     heads: "dict[str, int]" = field(default_factory=dict)
     # Entries about trust that no valid step accounts for. Nothing relies on them; `verify` reports them.
     strays: "list[dict[str, Any]]" = field(default_factory=list)
@@ -63,7 +63,7 @@ class Replay:
 
 
 def replay(db: Database) -> Replay:
-    """Replay the signatures from the binding on; stop at the first step that nobody could have made."""
+    """Verify the signatures from the registration on, up to the first invalid step."""
     rows = db.rows(_ENTRIES, {})[1]
     steps = [TrustStep(stream, seq, at, table, record_id, json.loads(image)) for stream, seq, at, table, record_id, image in rows]
     astray = [step for step in steps if step.stream != TrustContract.home]
@@ -84,7 +84,7 @@ def replay(db: Database) -> Replay:
 
 
 def _objection(found: Replay, step: TrustStep, proposal: TrustStep | None) -> tuple[str | None, str | None]:
-    """Return what is wrong with a step of the contract, and the nonce of the statement that permits it."""
+    """Return the problem of a step of the contract, and the nonce of the statement that permits it."""
     after = step.image
     if not found.images:
         is_first = all(after.get(name) == value for name, value in _BEGINNING.items())
@@ -115,7 +115,7 @@ def _permits(said: dict[str, Any], before: Image, after: Image, changed: set[str
 
 
 def _replay_changes(found: Replay, changes: list[TrustStep], nonces: dict[int, str | None]) -> None:
-    """Match each revision with the change that follows it, and take the heads from that of the binding."""
+    """Match each revision with the change that follows it, and take the heads from the first change."""
     expected: dict[int, Image] = {}
     tier = 0
     for seq, image in found.images:
@@ -146,7 +146,7 @@ def _changed(before: Image, after: Image) -> set[str]:
 
 
 def _is_lower(before: Image, after: Image) -> bool:
-    """Return whether a step only takes trust away, which needs no signature."""
+    """Return whether a step only lowers trust, which needs no signature."""
     return (
         _changed(before, after) <= _LOWERED
         and after["tier"] <= before["tier"]
@@ -156,7 +156,7 @@ def _is_lower(before: Image, after: Image) -> bool:
 
 
 def _columns(said: dict[str, Any]) -> Image:
-    """Return the terms of a statement as the contract's columns hold them."""
+    """Return the terms of a statement in the form of the contract's columns."""
     terms = {
         name: int(value) if isinstance(value, bool) else to_json(value) if isinstance(value, list) else value
         for name, value in said["terms"].items()
@@ -165,22 +165,22 @@ def _columns(said: dict[str, Any]) -> Image:
 
 
 class Contracts:
-    """Reads the contract, and vouches that it is what its signatures make of it."""
+    """Loads the contract, and verifies it against its signatures."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        # The last replay, with the number of entries that it read: most calls find nothing new.
+        # The last verification, with the number of entries: most calls find nothing new.
         self._seen: tuple[int, Replay] | None = None
 
     def replayed(self) -> Replay:
-        """Replay the contract's entries, unless nothing was added since the last time."""
+        """Verify the contract's entries, unless nothing was added since the last time."""
         count = (self._db.one(f"select count(*) from entries where {_TOLD_OF}", {}) or (0,))[0]
         if self._seen is None or self._seen[0] != count:
             self._seen = count, replay(self._db)
         return self._seen[1]
 
     def present(self, *, for_update: bool = False) -> TrustContract | None:
-        """Return the contract; raise `Damaged` where it is not what was signed."""
+        """Return the contract. Raise `Damaged` if it differs from what was signed."""
         if for_update and self._db.locks_rows:
             self._db.lock_stream(TrustContract.home or "")
         row, problem = self.look(for_update=for_update)
@@ -189,11 +189,11 @@ class Contracts:
         return row
 
     def look(self, *, for_update: bool = False) -> tuple[TrustContract | None, str | None]:
-        """Return the contract's row, and what is wrong with it."""
+        """Return the contract's row, and its problem, if any."""
         while True:
             replay = self.replayed()
             row, problem = self._held_against(replay, for_update)
-            # Who reads what is committed may read an older contract's entries and a newer one's row.
+            # A reader may see the entries of an older contract and the row of a newer one.
             if problem is None or self.replayed() is replay:
                 return row, problem
 

@@ -1,4 +1,4 @@
-"""Ed25519 signatures with OpenSSH keys: the one place that knows the `cryptography` package."""
+"""Ed25519 signatures with OpenSSH keys: the only module that uses the `cryptography` package."""
 
 import base64
 import binascii
@@ -13,11 +13,11 @@ from decklog.core.extras import install_hint
 from decklog.records.values import to_json
 
 _KIND = b"ssh-ed25519"
-# What is signed starts with these words, so that nothing signed for another purpose can be passed off as a statement.
+# Prefix of signed texts, so that no signature for another purpose is accepted.
 _PURPOSE = b"decklog trust statement\n"
 
 
-# What scrypt costs for each password that is tried: 32 MiB and about a tenth of a second each.
+# Cost of scrypt for each tried password: 32 MiB and about 0.1 seconds.
 _SCRYPT = (2**15, 8, 1)
 SHORTEST_PASSWORD = 12
 
@@ -30,17 +30,17 @@ class Signer:
 
     @property
     def public_key(self) -> str:
-        """The public key, written as OpenSSH does."""
+        """The public key in OpenSSH format."""
         raw = self._key.public_key().public_bytes_raw()
         return f"{_KIND.decode()} {base64.b64encode(_head() + raw).decode()}"
 
     def sign(self, statement: str) -> str:
-        """Sign a statement; give the signature as base64 text."""
+        """Sign a statement; return the signature as base64 text."""
         return base64.b64encode(self._key.sign(_PURPOSE + statement.encode())).decode()
 
 
 class Prover:
-    """Who can sign for the manager: by a key file, or by the password that the key is made of."""
+    """Signs for the owner, with a key file or a password."""
 
     def __init__(self, *, key: str | None = None, passphrase: str | None = None, password: str | None = None) -> None:
         if (key is None) == (password is None):
@@ -51,7 +51,7 @@ class Prover:
         self._made: dict[str | None, Signer] = {}
 
     def signer(self, phrase: str | None) -> Signer:
-        """Return the key that signs; `phrase` shows how the manager's password is made into one."""
+        """Return the signing key; `phrase` is how it is derived from the owner's password."""
         if phrase not in self._made:
             if self._path is not None:
                 made = signer_of_file(self._path, self._passphrase)
@@ -64,12 +64,12 @@ class Prover:
 
 
 def new_phrase() -> str:
-    """Return how a new password is made into a key: the parameters of scrypt and a separate salt."""
+    """Return how a new password is converted to a key: the parameters of scrypt and a random salt."""
     return " ".join(map(str, ("scrypt", *_SCRYPT, os.urandom(16).hex())))
 
 
 def signer_of_password(password: str, phrase: str) -> Signer:
-    """Make the key of a password: Ed25519 from what scrypt makes of it. The log keeps the public half and the salt."""
+    """Derive the Ed25519 key of a password with scrypt. The log stores the public key and the salt."""
     ed25519 = _cryptography("hazmat.primitives.asymmetric.ed25519")
     _, n, r, p, salt = phrase.split()
     cost = {"n": int(n), "r": int(r), "p": int(p)}
@@ -78,7 +78,7 @@ def signer_of_password(password: str, phrase: str) -> Signer:
 
 
 def signer_of_file(private_key_path: str, passphrase: str | None = None) -> Signer:
-    """Read an OpenSSH private key file of kind ed25519."""
+    """Load an OpenSSH private key file of type ed25519."""
     try:
         with open(private_key_path, "rb") as file:
             content = file.read()
@@ -88,7 +88,7 @@ def signer_of_file(private_key_path: str, passphrase: str | None = None) -> Sign
 
 
 def make_key_file(path: str, passphrase: str | None) -> str:
-    """Make an Ed25519 key as ssh-keygen would, in a file that only its user can read; never over one that is there."""
+    """Create an Ed25519 key file as ssh-keygen does, readable only by its user. An existing file is never overwritten."""
     serialization = _cryptography("hazmat.primitives.serialization")
     key = _cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate()
     locked = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
@@ -105,7 +105,7 @@ def make_key_file(path: str, passphrase: str | None) -> str:
 
 
 def sign(statement: str | Mapping[str, Any], private_key_path: str, passphrase: str | None = None) -> str:
-    """Sign a statement with an OpenSSH private key file of kind ed25519; give the signature as base64 text."""
+    """Sign a statement with an OpenSSH private key file of type ed25519; return the signature as base64 text."""
     text = statement if isinstance(statement, str) else to_json(dict(statement))
     return signer_of_file(private_key_path, passphrase).sign(text)
 
@@ -146,7 +146,7 @@ def is_signed(statement: str, signature: str, public_key: str) -> bool:
 
 
 def public_key_of(text: str) -> str:
-    """Read a public key line, such as an `id_ed25519.pub` holds, and give it without its comment."""
+    """Parse a public key line, as in `id_ed25519.pub`, and return it without its comment."""
     return f"{_KIND.decode()} {base64.b64encode(_blob(text)).decode()}"
 
 
@@ -156,7 +156,7 @@ def fingerprint(public_key: str) -> str:
 
 
 def _blob(text: str) -> bytes:
-    """Decode the key's own bytes: its kind, then 32 bytes of key, each after its length."""
+    """Decode the bytes of a key: its type, then 32 bytes of key, each with its length."""
     parts = text.split()
     try:
         blob = base64.b64decode(parts[1], validate=True) if len(parts) > 1 else b""
@@ -173,12 +173,12 @@ def _blob(text: str) -> bytes:
 
 
 def _head() -> bytes:
-    """Return what is before the 32 bytes of a key."""
+    """Return the bytes before the 32 bytes of a key."""
     return len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
 
 
 def _cryptography(name: str) -> ModuleType:
-    """Import a part of the package only when somebody signs or checks: it costs more than all of ours."""
+    """Import a part of the package on demand: it takes longer than all other imports."""
     from importlib import import_module
 
     try:

@@ -1,4 +1,4 @@
-"""The terms of a signed change: what may be proposed, how it is worded, and when it no longer holds. Pure functions."""
+"""The terms of a signed change: what can be proposed, its statement, and its validity. Pure functions."""
 
 import re
 from datetime import datetime
@@ -13,12 +13,12 @@ from decklog.stores.approvals.trust.records import SignedChange, TrustContract, 
 from decklog.stores.approvals.trust.signatures import fingerprint, public_key_of
 
 _PURPOSE = "decklog-trust-1"
-# Plain ASCII: two handles that look the same must be the same.
+# ASCII only: handles that look equal must be equal.
 _HANDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
 class _Given(StrEnum):
-    """The argument each change takes."""
+    """The argument of each change."""
 
     TO_TIER = "to_tier"
     HANDLE = "handle"
@@ -39,7 +39,7 @@ _TAKES = {
 
 
 def handle_of(text: str) -> str:
-    """Check a handle: letters, digits and . _ @ + - in plain ASCII, without a leading @."""
+    """Check a handle: ASCII letters, digits and . _ @ + -, without a leading @."""
     handle = text.strip().removeprefix("@")
     if not _HANDLE.fullmatch(handle):
         raise Invalid(f"{text[:50]!r} is not a handle: 1 to 100 of A-Z a-z 0-9 . _ @ + -", field="handle")
@@ -47,13 +47,13 @@ def handle_of(text: str) -> str:
 
 
 def is_same_handle(one: str, other: str) -> bool:
-    """Compare handles in any case; text outside of ASCII is never the same as a handle."""
+    """Compare handles, ignoring case; a text with non-ASCII characters never matches."""
     one = one.strip().removeprefix("@")
     return one.isascii() and one.lower() == other.lower()
 
 
 def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any]) -> dict[str, Any]:
-    """Check what a change was given and write its terms, or refuse what no signature could permit."""
+    """Check the arguments of a change and return its terms. Raise an error for what no signature can permit."""
     known = {name: value for name, value in given.items() if value is not None}
     unknown = [name for name in known if name not in _TAKES[change]]
     if unknown:
@@ -75,7 +75,7 @@ def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any
 
 
 def _next_tier(present: int, wanted: int | None) -> int:
-    """Promotion goes one tier at a time: each step is a separate decision."""
+    """Return the next level. A promotion raises one level at a time, each with a separate decision."""
     wanted = present + 1 if wanted is None else wanted
     if wanted != present + 1 or wanted > tiers.HIGHEST:
         raise Denied(
@@ -109,7 +109,7 @@ def _new_manager(contract: TrustContract, known: dict[str, Any]) -> dict[str, An
 def statement_of(
     change: SignedChange, contract: TrustContract, terms: dict[str, Any], *, reason: str, nonce: str, expires_at: datetime
 ) -> dict[str, Any]:
-    """Word a change so that its signature holds for this log, this contract and this change alone."""
+    """Build the statement of a change, so that its signature is valid only for this log, contract and change."""
     return {
         "purpose": _PURPOSE,
         "log": contract.id,
@@ -127,7 +127,7 @@ def statement_of(
 
 
 def check(contract: TrustContract, proposal: TrustProposal, said: dict[str, Any], now: datetime) -> None:
-    """Refuse a statement that was used, is too old, or was written for another contract than the present one."""
+    """Raise Denied for a statement that was used, is expired, or is for another contract."""
     if proposal.applied_at is not None:
         raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)
     # The signed text decides, not its row.
@@ -144,6 +144,6 @@ def check(contract: TrustContract, proposal: TrustProposal, said: dict[str, Any]
 
 
 def excerpt(value: object) -> str:
-    """Return what was asked in a form that any column takes, however hostile it was."""
+    """Return an excerpt of a request that any column can store, even for hostile input."""
     text = value if isinstance(value, str) else to_json(value)
     return "".join(char if char.isascii() and char.isprintable() and char != "\\" else "?" for char in text[:600])

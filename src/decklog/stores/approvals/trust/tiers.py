@@ -1,4 +1,4 @@
-"""Capability tiers: what each one permits, read from data. Nothing here knows a log."""
+"""Autonomy levels: what each permits, loaded from data, independent of a log."""
 
 import json
 import os
@@ -21,17 +21,17 @@ def _data() -> "dict[str, Any]":
 
 
 def name_of(tier: int) -> str:
-    """Return a tier's name."""
+    """Return a level's name."""
     return str(_tier(tier)["name"])
 
 
 def listable_classes() -> list[str]:
-    """Name the fix classes that a manager may let merge by themselves."""
+    """Return the fix classes that an owner may allow to merge automatically."""
     return list(_data()["auto_merge_classes"])
 
 
 def explain(tier: int) -> TierExplanation:
-    """Return what a tier permits, what it adds to the one below, and what it does not permit yet."""
+    """Return what a level permits, what it adds to the one below, and what it does not permit yet."""
     found, actions = _tier(tier), _data()["actions"]
     return {
         "tier": tier,
@@ -53,7 +53,7 @@ def decide(
     listed: Collection[str] = (),
     fix_class: str | None = None,
 ) -> ActionPermission:
-    """Answer whether an action is permitted, with the reason; what is not known is not permitted."""
+    """Return whether an action is permitted, with the reason. Unknown actions are not permitted."""
     rule = _data()["actions"].get(action)
     needed = rule and rule["tier"]
     why = _objection(action, rule, tier, is_approved, is_dev_mode, fix_class in listed)

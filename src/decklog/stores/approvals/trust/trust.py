@@ -1,4 +1,4 @@
-"""Trust: who the manager is, how far the agents are trusted, and the manager's signature under every step up."""
+"""Trust: the owner, the autonomy level of agents, and the owner's signature for every promotion."""
 
 import os
 from collections.abc import Callable
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class ApprovalReader(Protocol):
-    """Uses up what was granted for an action; the approvals store does."""
+    """Uses granted approvals; implemented by the approvals store."""
 
     def use_for(self, approval_id: str, action: str) -> bool: ...
 
@@ -192,7 +192,7 @@ class Trust(Store):
             "phrase": asked["phrase"],
             "persona_name": persona_name,
         }
-        self._db.values.vouch(fields["public_key"])  # whose random letters may look like a token by chance
+        self._db.values.vouch(fields["public_key"])  # random letters that may look like a token
         now = self._now()
         note = f"bound to {fields['handle']}"
         try:
@@ -204,7 +204,7 @@ class Trust(Store):
         return contract
 
     def _heads(self) -> dict[str, int]:
-        """Return how far each stream has come with what only the manager may change: from here on that takes a proof."""
+        """Return the last entries of owner-only records by stream: later changes need a signature."""
         managed = [table for table, record_class in self._journal.record_classes().items() if record_class.is_managed]
         bound = {f"t{place}": table for place, table in enumerate(managed)}
         sql = f"""
@@ -268,7 +268,7 @@ class Trust(Store):
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
         stored_reason, _ = self._db.values.text("reason", reason)
         text = to_json(statements.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
-        # What others wrote is redacted by now. The rest is random letters of ours, and the text must be kept as it is signed.
+        # Texts of others are redacted already. The rest is random, and the text must be stored as it is signed.
         for made in (nonce, text):
             self._db.values.vouch(made)
         return self._add(
@@ -296,11 +296,11 @@ class Trust(Store):
         return {name: redacted(name, term) for name, term in terms.items()}
 
     def sign(self, statement: str, private_key_path: str, passphrase: str | None = None) -> str:
-        """Sign a proposed statement with the manager's own key; it writes nothing."""
+        """Sign a proposed statement with the owner's key. It writes nothing."""
         return signatures.sign(statement, private_key_path, passphrase)
 
     def make_key(self, path: str, passphrase: str | None) -> str:
-        """Make a key file for a manager, which only its user can read, and its public half next to it; give the public key."""
+        """Create a private key file that only its user can read, with the public key next to it. Return the public key."""
         return signatures.make_key_file(path, passphrase)
 
     @writes_in_steps(manager_only=True)
@@ -331,7 +331,7 @@ class Trust(Store):
             condition="applied_at is null",
             note=f"signed by {contract.handle}",
         )
-        # Who takes over has a key of their own, no matter how the former key was made.
+        # A new owner has a separate key, independent of how the former key was created.
         terms = {**said["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else said["terms"]
         changed = self._set(contract, terms, f"{said['change']}: {said['reason']}")
         self._remember(
@@ -346,7 +346,7 @@ class Trust(Store):
         return changed
 
     def _proposal(self, statement: str) -> tuple[TrustProposal, dict[str, Any]]:
-        """Find the proposal a statement was written for."""
+        """Find the proposal of a statement."""
         try:
             said = from_json(statement)
         except (ValueError, RecursionError):
@@ -422,7 +422,7 @@ class Trust(Store):
         )
 
     def _last_moves(self) -> dict[ChangeKind, dict[str, Any]]:
-        """Return the last step up and the last step down."""
+        """Return the last promotion and the last demotion."""
         sql = """
             select *
               from trust_changes
@@ -432,7 +432,7 @@ class Trust(Store):
         return {change.kind: change.as_dict() for change in found}
 
     def _attempt(self, verb: str, asked: dict[str, Any], job: Callable[[], T]) -> T:
-        """Do the job, all or nothing; a refusal goes on record in a separate transaction."""
+        """Run the job in a transaction. A refusal is recorded in a separate transaction."""
         try:
             return self._db.write(job)
         except Denied as refusal:
@@ -446,7 +446,7 @@ class Trust(Store):
 
 
 def _key_of(password: str) -> dict[str, Any]:
-    """Make a manager's key of a password, which is nowhere kept."""
+    """Derive an owner's key from a password, which is not stored."""
     if len(password) < signatures.SHORTEST_PASSWORD:
         raise Invalid(f"a password has at least {signatures.SHORTEST_PASSWORD} characters", field="password")
     phrase = signatures.new_phrase()
@@ -463,7 +463,7 @@ def _status(contract: TrustContract | None, problem: str | None) -> TrustStatus:
 
 
 def _unbound(problem: str | None) -> TrustDetails:
-    """Show tier 0: nobody is the manager, or the contract does not count."""
+    """Return level 0: no owner is registered, or the contract is invalid."""
     tier = tiers.explain(0)
     name, may, may_not_yet = tier["name"], tier["may"], tier["may_not_yet"]
     if problem:

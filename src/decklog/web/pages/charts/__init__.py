@@ -1,1 +1,1 @@
-"""Charts that the server draws: plain shapes, which need no script and can be printed."""
+"""Charts as server-rendered SVG. They need no script and can be printed."""

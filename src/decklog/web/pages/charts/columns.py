@@ -1,19 +1,19 @@
-"""A chart of columns, drawn by the server: each day's values on top of each other, the largest kinds in colours of their own."""
+"""Stacked column chart: one column per day, with separate colours for the largest kinds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-# The plot, and below it the ticks; pages draw it 220 px high with the names of days.
+# Size of the plot, and of the ticks below it. Pages add the names of days and show it 220 px high.
 WIDTH, HEIGHT, TICK = 900, 190, 5
-# Kinds with a colour of their own; the rest is one.
+# Kinds with a separate colour; all others share one.
 SHADES = 4
 _GRIDLINES = 4
 
 
 @dataclass(frozen=True)
 class ChartColumn:
-    """One column: what it is called, its sum, and each kind in it from above."""
+    """One column: its name, its total, and the value of each kind from top to bottom."""
 
     place: str
     whole: str
@@ -26,10 +26,10 @@ class ChartColumn:
 
 @dataclass(frozen=True)
 class Chart:
-    """`bars` is a path for each shade, and `places` the columns that have anything.
+    """A drawn chart: `bars` is a path for each colour, and `places` the columns that are not empty.
 
-    `kinds` names the shades from below, `width` is that of a column in percent of all, `grid` has the heights of gridlines with
-    their labels, `ticks` is a path of a line below each column, and `ceiling` the height of a budget.
+    `kinds` names the colours from the bottom up. `width` is the width of a column in percent. `grid` has the heights of gridlines
+    with their labels. `ticks` is a path of a line below each column, and `ceiling` the height of the budget line.
     """
 
     bars: list[str]
@@ -46,12 +46,12 @@ class Chart:
 def chart_of(
     places: Sequence[str], values: Mapping[str, Mapping[str, int]], said: Callable[[int], str], *, ceiling: int | None = None
 ) -> Chart:
-    """Draw the values of some kinds over places, the largest kind at the bottom."""
+    """Build the chart of values by kind and place, with the largest kind at the bottom."""
     order = sorted(values, key=lambda kind: (-sum(values[kind].values()), kind))
     kinds, rest = order[:SHADES], order[SHADES:]
     columns = [_column(place, kinds, rest, values) for place in places]
     most = max((sum(column) for column in columns), default=0)
-    # A ceiling far above everything would leave nothing to see.
+    # Leave out a ceiling far above all values, which would flatten the columns.
     is_near = ceiling is not None and 0 < ceiling <= 2 * most
     step = _step(max(most, ceiling if is_near and ceiling else 0) or 1)
     top = step * max(1, ceil(max(most, ceiling if is_near and ceiling else 0) / step))
@@ -66,14 +66,14 @@ def chart_of(
 
 
 def _step(most: int) -> int:
-    """Return the distance of gridlines: 1, 2 or 5 times a power of ten, so that there are at most four."""
+    """Return the distance between gridlines: 1, 2 or 5 times a power of ten, for at most four lines."""
     least = most / _GRIDLINES
     power = 10 ** max(0, floor(log10(max(1.0, least))))
     return next(int(factor * power) for factor in (1, 2, 5, 10) if factor * power >= least)
 
 
 def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int) -> list[str]:
-    """Write the rectangles of each shade as one path."""
+    """Draw the rectangles of each colour as one path."""
     paths = [""] * shades
     for number, column in enumerate(columns):
         below = 0.0

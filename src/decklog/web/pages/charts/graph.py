@@ -1,4 +1,4 @@
-"""The dependency graph of a run: tasks from left to right, what each waits for, and the longest chain that is left."""
+"""Dependency graph of a run: tasks from left to right, their dependencies, and the longest unfinished chain."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,16 +13,16 @@ NODE_WIDTH, NODE_HEIGHT = 200, 46
 _GAP_X, _GAP_Y, _MARGIN = 64, 18, 12
 _BEND_HEIGHT = 10
 _LONGEST_TITLE, _SWEEPS = 26, 4
-# A node by its id, or a bend of a line: where it comes from, where it goes, and the column that it passes.
+# A node id, or a bend of an edge: its source, its target and the column that it crosses.
 Point = str | tuple[str, str, int]
 _OVER = ("done", "abandoned")
-# Of an item's tasks the first state found here is the item's.
+# An item has the first of these states that one of its tasks has.
 _ITEM_STATES = ("running", "blocked", "waiting", "paused")
 
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A task, or a work item with all its tasks. `needs` are the ids of what it waits for."""
+    """A task, or a work item with all its tasks. `needs` has the ids of its dependencies."""
 
     id: str
     title: str
@@ -37,7 +37,7 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class DrawnNode:
-    """A node with its place; `said` is its accessible name."""
+    """A node with its position; `said` is its accessible name."""
 
     node: GraphNode
     x: int
@@ -48,14 +48,14 @@ class DrawnNode:
     said: str
     is_critical: bool
     worker: str = ""
-    # The numbers of the nodes before and behind it, for the arrow keys.
+    # The numbers of its predecessors and successors, for the arrow keys.
     before: tuple[int, ...] = ()
     behind: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class DependencyGraph:
-    """All nodes with edges as paths; `critical` is the longest chain of nodes that are not over, in its order."""
+    """All nodes, with edges as paths. `critical` is the longest chain of unfinished nodes, in order."""
 
     nodes: list[DrawnNode] = field(default_factory=list)
     edges: list[tuple[str, bool]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class DependencyGraph:
 
 
 def nodes_of(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]], run_id: str) -> list[GraphNode]:
-    """Build the nodes of a run: one for each task, but one for all tasks of a work item."""
+    """Build the nodes of a run: one per task, and one for all tasks of a work item."""
     items = {str(task["id"]): item for task in tasks if (item := item_of(task)) is not None}
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for task in tasks:
@@ -81,7 +81,7 @@ def nodes_of(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]
 
 
 def item_of(task: Mapping[str, Any]) -> str | None:
-    """Return the name of the work item that a task belongs to, by its tags."""
+    """Return the name of a task's work item, by its tags."""
     tags = json.loads(task["tags"]) if isinstance(task["tags"], str) else task["tags"] or ()
     return next((str(tag).removeprefix("piece:") for tag in tags if str(tag).startswith("piece:")), None)
 
@@ -102,7 +102,7 @@ def _node(key: str, tasks: Sequence[Mapping[str, Any]], needs: tuple[str, ...], 
 
 
 def draw_graph(nodes: Sequence[GraphNode]) -> DependencyGraph:
-    """Lay nodes out in columns: each to the right of everything that it waits for."""
+    """Arrange nodes in columns: each to the right of all its dependencies."""
     by_id = {node.id: node for node in nodes}
     levels = _levels(by_id)
     if not levels:
@@ -131,7 +131,7 @@ def _height(column: Sequence[Point]) -> int:
 
 
 def _routes(nodes: Mapping[str, GraphNode], levels: Mapping[str, int]) -> list[list[Point]]:
-    """List the points that each line goes through: a bend in every column between its ends, so that no node hides it."""
+    """List the points of each edge, with a bend in every column between its ends, so that no node hides it."""
     found: list[list[Point]] = []
     for node in nodes.values():
         for needed in node.needs:
@@ -153,7 +153,7 @@ def _columns(nodes: Mapping[str, GraphNode], levels: Mapping[str, int], routes: 
 
 
 def _levels(nodes: Mapping[str, GraphNode]) -> dict[str, int]:
-    """Return the column of each node: one more than the highest of what it waits for. Circles are cut where they close."""
+    """Return the column of each node: one more than the highest of its dependencies. Cycles are cut where they close."""
     levels: dict[str, int] = {}
     for start in nodes:
         stack = [(start, iter(nodes[start].needs))]
@@ -171,7 +171,7 @@ def _levels(nodes: Mapping[str, GraphNode]) -> dict[str, int]:
 
 
 def _ordered(columns: list[list[Point]], routes: Sequence[list[Point]]) -> list[list[Point]]:
-    """Order each column so that lines cross less: by the middle of what comes before each point, and of what follows it."""
+    """Order each column to reduce crossings: by the mean position of predecessors, then of successors."""
     before: dict[Point, list[Point]] = {}
     behind: dict[Point, list[Point]] = {}
     for route in routes:
@@ -192,7 +192,7 @@ def _middle(places: Sequence[int], otherwise: int) -> float:
 
 
 def _critical(nodes: Mapping[str, GraphNode], levels: Mapping[str, int]) -> list[GraphNode]:
-    """Find the longest chain of nodes that are not over: the work that can't be done at the same time."""
+    """Find the longest chain of unfinished nodes: the work that can't run in parallel."""
     best: dict[str, tuple[int, str | None]] = {}
     for node_id in sorted(nodes, key=lambda one: levels[one]):
         node = nodes[node_id]
@@ -223,7 +223,7 @@ def _drawn(nodes: Mapping[str, GraphNode], places: Mapping[Point, tuple[int, int
         title = revealed(node.title)
         label = _short(title)
         waits = ", ".join(revealed(nodes[one].title) for one in node.needs if one in nodes)
-        # It begins with what is seen: who speaks to a browser names that.
+        # The accessible name begins with the visible text, which voice control needs.
         seen = f"{label} {node.state}" + (f" · {_short(revealed(node.worker))}" if node.worker else "")
         said = seen + (f"; {title}" if title != label else "") + (f"; waits for {waits}" if waits else "")
         before = tuple(numbers[one] for one in node.needs if one in numbers)
@@ -255,12 +255,12 @@ def _edges(
 ) -> list[tuple[str, bool]]:
     chain = {(one.id, other.id) for one, other in pairwise(critical)}
     found = [(_path(route, places), (route[0], route[-1]) in chain) for route in routes]
-    # The critical ones last, so that they are drawn over the others.
+    # Critical edges last, so that they are drawn above the others.
     return sorted(found, key=lambda edge: edge[1])
 
 
 def _path(route: Sequence[Point], places: Mapping[Point, tuple[int, int]]) -> str:
-    """Draw a line through its points: curved between columns, straight within one."""
+    """Draw an edge through its points: curved between columns, straight within one."""
     x, y = places[route[0]]
     path = f"M{x + NODE_WIDTH} {y + _size(route[0]) // 2}"
     for one, other in pairwise(route):

@@ -1,4 +1,4 @@
-"""Timeline: who worked on which task from when to when, on a time axis in which hours without work are folded."""
+"""Timeline: who worked on which task and when. Hours without work are folded on the time axis."""
 
 import json
 from bisect import bisect_left
@@ -14,11 +14,11 @@ from decklog.core.clock import from_text
 from decklog.core.figures import span
 from decklog.web.rendering import segment
 
-# Places are percentages of the axis.
+# Positions are percentages of the axis.
 WIDTH = 100.0
-# A stretch in which nobody worked is drawn so wide, once it would take more than this share of the whole.
+# Width of an idle interval that is folded, and the share of the axis from which on it is folded.
 _FOLDED, _LEAST_SHARE = 2.8, 0.1
-# An attempt is never drawn narrower than this: it could not be seen.
+# Smallest visible width of an attempt.
 _NARROWEST = 0.4
 _SHADES = {None: "run", "done": "done", "failed": "fail", "expired": "fail", "blocked": "hold"}
 MOST_TICKS, _LEAST_TICKS, _TICK_DISTANCE = 6, 4, 9.0
@@ -27,7 +27,7 @@ _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 
 
 @dataclass(frozen=True)
 class TimelineBar:
-    """One attempt: its place and width in percent, the agent, and what is shown when it is pointed at."""
+    """One attempt: its position and width in percent, the agent, and the tooltip."""
 
     x: float
     width: float
@@ -38,9 +38,9 @@ class TimelineBar:
 
 @dataclass(frozen=True)
 class TimelineLane:
-    """One task; `word` is how its latest attempt stands, and `item` the work item that it belongs to.
+    """One task. `word` is the status of its latest attempt, and `item` its work item.
 
-    `path` is the task's id as part of an address. Everything is written as a page shows it: there are hundreds of them.
+    `path` is the task's id, quoted for a URL. All values are formatted already, because there are hundreds of lanes.
     """
 
     path: str
@@ -53,7 +53,7 @@ class TimelineLane:
 
 @dataclass(frozen=True)
 class TimeTick:
-    """A mark of the axis; `at` is its time for an address."""
+    """A tick of the axis; `at` is its time for an address."""
 
     x: float
     label: str
@@ -62,9 +62,9 @@ class TimeTick:
 
 @dataclass(frozen=True)
 class Gantt:
-    """The lanes, those of one item together, in the order in which they began.
+    """The lanes by start time, with those of one item together.
 
-    `folds` are the places of folded stretches, and how long each was. `scale` maps places to times, for a drag.
+    `folds` has the positions and durations of folded intervals. `scale` maps positions to times, for dragging.
     """
 
     lanes: list[TimelineLane]
@@ -81,7 +81,7 @@ Window = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True)
 class TaskLabel:
-    """What a timeline shows of a task beside its attempts: its work item, and the agent that the conductor let work on it."""
+    """Labels of a task: its work item, and the agent that the conductor assigned."""
 
     item: str | None = None
     agent: str | None = None
@@ -90,9 +90,9 @@ class TaskLabel:
 def gantt_of(
     lanes: dict[str, Any], moment: datetime, labels: Mapping[str, TaskLabel] | None = None, window: Window = (None, None)
 ) -> Gantt:
-    """Draw attempts over time; those under way go on to the moment that is shown.
+    """Build the timeline of attempts. Unfinished attempts extend to `moment`.
 
-    `labels` has what else is known of tasks. Of a window, what lies in it is drawn.
+    `labels` has the work items and agents of tasks. With a window, only attempts inside it are drawn, clipped to it.
     """
     found = [(one, from_text(one["started_at"]), _end(one, moment)) for one in lanes["attempts"]]
     attempts = [clipped for one in found if (clipped := _clipped(one, window)) is not None]
@@ -120,7 +120,7 @@ def _clipped(attempt: Attempt, window: Window) -> Attempt | None:
 
 
 def _together(lanes: Sequence[TimelineLane]) -> list[TimelineLane]:
-    """Put the lanes of an item below each other, where the first of them is."""
+    """Group the lanes of an item at the position of its first lane."""
     order: dict[str, int] = {}
     for number, lane in enumerate(lanes):
         order.setdefault(lane.item or f"task {number}", number)
@@ -136,7 +136,7 @@ Piece = tuple[datetime, datetime, float, float, bool]
 
 
 def _pieces(spans: list[tuple[datetime, datetime]]) -> list[Piece]:
-    """Part the time into stretches with and without work, each with its place and width, the long silent ones folded."""
+    """Split the time into intervals with and without work, each with position and width. Long idle intervals are folded."""
     parts: list[tuple[datetime, datetime, bool]] = []
     for began, ended in sorted(spans):
         if parts and began <= parts[-1][1]:
@@ -148,7 +148,7 @@ def _pieces(spans: list[tuple[datetime, datetime]]) -> list[Piece]:
     worked = sum((ended - began for began, ended, is_work in parts if is_work), timedelta()) or timedelta(seconds=1)
     is_folded = [not is_work and (ended - began) > _LEAST_SHARE * worked for began, ended, is_work in parts]
     open_time = sum((part[1] - part[0] for part, fold in zip(parts, is_folded, strict=True) if not fold), timedelta())
-    # Many folds share a half of the axis at most.
+    # All folds together take at most half of the axis.
     folded = min(_FOLDED, WIDTH / 2 / max(1, sum(is_folded)))
     scale = (WIDTH - folded * sum(is_folded)) / max(1e-6, open_time.total_seconds())
     found: list[Piece] = []
@@ -169,7 +169,7 @@ def _x(at: datetime, pieces: list[Piece]) -> float:
 
 
 def _ticks(pieces: list[Piece]) -> list[TimeTick]:
-    """Find four to six times for the axis: round ones, and where those are too few the beginnings of work."""
+    """Choose four to six times for the axis: round ones, or else the starts of work."""
     worked = [piece for piece in pieces if not piece[4]]
     step = next((step for step in _STEPS if sum(len(_multiples(piece, step)) for piece in worked) <= MOST_TICKS), _STEPS[-1])
     times = [datetime.fromtimestamp(at, UTC) for piece in worked for at in _multiples(piece, step)][:MOST_TICKS]
@@ -187,19 +187,19 @@ def _ticks(pieces: list[Piece]) -> list[TimeTick]:
 
 
 def _clock(at: datetime, lasted: timedelta) -> str:
-    """Write a time as exactly as the axis needs it."""
+    """Format a time with the precision that the axis needs."""
     if lasted < timedelta(seconds=5):
         return f"{at:%H:%M:%S.%f}"[:-4]
     return f"{at:%H:%M:%S}" if lasted < timedelta(minutes=5) else f"{at:%H:%M}"
 
 
 def _multiples(piece: Piece, step: int) -> range:
-    """Return the multiples of so many seconds within a stretch."""
+    """Return the multiples of `step` seconds inside an interval."""
     return range(ceil(piece[0].timestamp() / step) * step, int(piece[1].timestamp()) + 1, step)
 
 
 def _apart(times: list[datetime], pieces: list[Piece]) -> list[datetime]:
-    """Leave out times whose labels would be written over each other."""
+    """Drop times whose labels would overlap."""
     kept: list[datetime] = []
     for at in times:
         if not kept or _x(at, pieces) - _x(kept[-1], pieces) >= _TICK_DISTANCE:
@@ -208,7 +208,7 @@ def _apart(times: list[datetime], pieces: list[Piece]) -> list[datetime]:
 
 
 def _scale(pieces: list[Piece]) -> str:
-    """Write the stretches as numbers: place, width, and the seconds at which each begins and ends."""
+    """Encode the intervals as JSON numbers: position, width, start and end in seconds."""
     return json.dumps([[round(x, 3), round(width, 3), began.timestamp(), end.timestamp()] for began, end, x, width, _ in pieces])
 
 
@@ -225,7 +225,7 @@ def _lane(task_id: str, attempts: list[Attempt], pieces: list[Piece], label: Tas
 
 
 def _agent(worker: str, label: TaskLabel) -> str:
-    """Name who worked. A conductor claims tasks under a name for machines, and lets an agent work on them."""
+    """Return who worked. A conductor claims tasks under a machine name and assigns them to an agent."""
     return label.agent or "conductor" if worker.startswith("conductor-") else worker
 
 

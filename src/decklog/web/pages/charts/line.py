@@ -1,4 +1,4 @@
-"""A line over the entries of a run, drawn by the server: how far something had come at each of them, and its ceiling."""
+"""Line chart over the entries of a run: a growing value at each entry, and its ceiling."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ WIDTH, HEIGHT = 900, 120
 
 @dataclass(frozen=True)
 class ChartLine:
-    """`edge` is the line, `area` what is beneath it; `ceiling` the height of the ceiling, where it is near enough to be seen."""
+    """A drawn line: `edge` is the line, `area` the area below it, `ceiling` the height of the ceiling if it is near enough."""
 
     edge: str
     area: str
@@ -20,7 +20,7 @@ class ChartLine:
 def line_of(
     points: list[tuple[int, int]], last: int, value: int, said: Callable[[int], str], ceiling: int | None = None
 ) -> ChartLine | None:
-    """Draw values that only grow, in steps; they end at the last entry with a value. None where there is nothing to draw."""
+    """Draw a growing value as steps that end at the last entry. Return None if there is nothing to draw."""
     if not value:
         return None
     is_near = ceiling is not None and value <= ceiling <= 4 * value

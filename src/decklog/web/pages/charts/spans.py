@@ -1,4 +1,4 @@
-"""Spans of days: how one is told in an address, what lies before, behind and around it, and which parts it has."""
+"""Spans of days: parsing them from an address, neighbouring spans, and their division into parts."""
 
 from bisect import bisect_right
 from calendar import monthrange
@@ -10,13 +10,13 @@ from decklog.core.errors import Invalid
 
 LONGEST = 400
 _DAY = timedelta(days=1)
-# Up to so many days the parts of a chart are days, up to so many weeks; beyond that they are months. A table has more room.
+# Up to the first number of days a part is a day, up to the second a week, beyond it a month.
 CHART_PARTS, TABLE_PARTS = (31, 100), (31, 100)
 
 
 @dataclass(frozen=True)
 class DaySpan:
-    """The days from one to another, both of them included."""
+    """A span of days, including the first and the last."""
 
     first: date
     last: date
@@ -34,18 +34,18 @@ class DaySpan:
         return f"since={self.first}&until={self.last}"
 
     def before(self) -> "DaySpan | None":
-        """Give as many days that end where it begins."""
+        """Return the span of the same length that ends just before this one."""
         try:
             return DaySpan(self.first - self.days * _DAY, self.first - _DAY)
         except OverflowError:
             return None
 
     def behind(self, today: date) -> "DaySpan | None":
-        """Give as many days that begin where it ends, but none that is still to come."""
+        """Return the span of the same length just after this one, up to today."""
         return DaySpan(self.last + _DAY, min(self.last + self.days * _DAY, today)) if self.last < today else None
 
     def around(self, today: date) -> "DaySpan | None":
-        """Return the week, month or year that it lies in: the next that is wider."""
+        """Return the next wider span around this one: its week, month or year."""
         monday = self.first - self.first.weekday() * _DAY
         month = DaySpan(self.first.replace(day=1), _end_of_month(self.first))
         year = DaySpan(date(self.first.year, 1, 1), date(self.first.year, 12, 31))
@@ -56,7 +56,7 @@ class DaySpan:
         return None
 
     def parts(self, most: tuple[int, int]) -> "list[tuple[str, DaySpan]]":
-        """Part it into days, weeks or months, so that there are not too many, each with what it is called."""
+        """Split the span into days, weeks or months with their labels, so that the number stays small."""
         days, weeks = most
         if self.days <= days:
             return [(_day_of(one, self.first), DaySpan(one, one)) for one in self.each()]
@@ -70,7 +70,7 @@ class DaySpan:
 
 
 def span_of(since: str | None, until: str | None, days: int, today: date) -> DaySpan:
-    """Read a span from an address: so many days up to today, or those from one to another."""
+    """Parse a span from an address: a number of days until today, or the days from one to another."""
     last = _read(until, "until") if until else today
     first = _read(since, "since") if since else last - (days - 1) * _DAY
     if not 1 <= (last - first).days + 1 <= LONGEST:
@@ -79,7 +79,7 @@ def span_of(since: str | None, until: str | None, days: int, today: date) -> Day
 
 
 def finder(parts: "Sequence[tuple[str, DaySpan]]") -> "Callable[[str], int]":
-    """Return what says which part a day lies in."""
+    """Return a function that finds the part of a day."""
     begins = [span.first.isoformat() for _, span in parts]
     return lambda day: bisect_right(begins, day) - 1
 
@@ -100,7 +100,7 @@ def _day_and_month(day: date) -> str:
 
 
 def _day_of(day: date, first: date) -> str:
-    """Call a day by its number, with its month where that is not known from the day before."""
+    """Return the label of a day: its number, with the month on the first day and at each start of a month."""
     return _day_and_month(day) if day == first or day.day == 1 else str(day.day)
 
 

@@ -1,4 +1,4 @@
-"""The strip above a run's slider: how fast its entries came, where it was silent, and the entries that a person looks for."""
+"""The activity strip above a run's slider: the rate of entries, pauses, and marks for important entries."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,17 +14,17 @@ STEPS = 120
 WIDTH, HEIGHT = 600, 40
 _LOWEST = 3
 _WIDEST = 6
-# A pause as long as this, and so many times as long as is usual between two steps, is drawn as one, and named; so many of them.
+# A pause is labelled from this length on and this many times the median; at most this number of pauses.
 _SILENCE_SECONDS, _UNUSUAL, _MOST_SILENCES = 10 * 60, 8, 12
 _SHAPES = {"failure": "✕", "question": "▲", "checkpoint": "◆", "pivot": "↷"}
 _LISTED = 6
-# So many parts of the strip have a text of their own when they are pointed at.
+# The strip is divided into this number of zones, each with a tooltip.
 _ZONES = 24
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Bars are one path of upright lines, and the marks of each kind one of rectangles; the newest marks say what they are."""
+    """Bars are one path of vertical lines, and the marks of each kind one of rectangles. Only the newest marks have labels."""
 
     bars: str
     width: float
@@ -36,15 +36,15 @@ class Strip:
 
 
 def strip_of(pulse: dict[str, Any]) -> Strip:
-    """Draw a run's pulse over the numbers of its entries: the same places that the slider has."""
+    """Draw a run's activity over its entry numbers, at the same positions as the slider."""
     steps = tuple([(one["seq"], one["at"]) for one in pulse["steps"]])
     marks = tuple([(one["what"], one["seq"]) for one in pulse["marks"]])
-    # A long run is read at steps up to its last mark: what came after that is narrower than a line.
+    # The activity of a long run is sampled up to its last mark. Later entries would be narrower than a line.
     last = steps[-1][0] if steps else pulse["last"]
     return _drawn(pulse["first"], last, steps, marks, pulse["left_out"])
 
 
-# The same strip is drawn for every tab of a run, and again and again while its page is open.
+# Cached, because every tab and every reload of a run draws the same strip.
 @lru_cache(maxsize=64)
 def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tuple[tuple[str, int], ...], left_out: int) -> Strip:
     steps = [(seq, from_text(at).timestamp()) for seq, at in given]
@@ -52,7 +52,7 @@ def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tupl
     rates = [count / (max(0.0, seconds) + 1) for _, seconds, count in pauses]
     width = WIDTH / max(1, len(steps))
     tops = (HEIGHT - height for height in (_LOWEST, *_heights(rates)))
-    # A line each is a third of the bytes of a rectangle each.
+    # Lines need a third of the bytes of rectangles.
     bars = "".join([f"M{int((place + 0.5) * width)} {HEIGHT}V{top}" for place, top in enumerate(tops)])
     scale = WIDTH / max(1, last - first + 1)
     silences = [(_x(seq - first, scale), span(timedelta(seconds=seconds))) for seconds, seq in _silences(pauses)]
@@ -64,7 +64,7 @@ def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tupl
 
 
 def _zones(steps: tuple[tuple[int, str], ...], width: float) -> list[tuple[float, float, str]]:
-    """Part the strip for pointing at it: place, width, and which entries of which time are there."""
+    """Divide the strip for tooltips: position, width, and the entries and times in it."""
     size = max(1, -(-len(steps) // _ZONES))
     found = []
     for start in range(0, len(steps), size):
@@ -76,7 +76,7 @@ def _zones(steps: tuple[tuple[int, str], ...], width: float) -> list[tuple[float
 
 
 def _silences(pauses: list[tuple[int, float, int]]) -> list[tuple[float, int]]:
-    """Find the longest pauses. In a long run many entries lie between two steps: that they took their time is no silence."""
+    """Find the longest pauses. In long runs steps contain many entries, so a pause must exceed the median by a factor."""
     usual = sorted(seconds for _, seconds, _ in pauses)[len(pauses) // 2] if pauses else 0.0
     least = max(_SILENCE_SECONDS, _UNUSUAL * usual)
     return sorted(((seconds, seq) for seq, seconds, _ in pauses if seconds >= least), reverse=True)[:_MOST_SILENCES]
@@ -87,7 +87,7 @@ def _x(distance: int, scale: float) -> float:
 
 
 def _heights(rates: list[float]) -> list[int]:
-    """Return the height of each bar, between the slowest and the fastest, as a share of their logarithms."""
+    """Return the height of each bar, scaled by logarithm between the slowest and the fastest rate."""
     logs = [log(rate) for rate in rates]
     slowest, fastest = min(logs, default=0.0), max(logs, default=0.0)
     scale = (HEIGHT - _LOWEST) / (fastest - slowest) if fastest > slowest else 0.0

@@ -18,7 +18,7 @@ from decklog.provenance.opening import git_failures
 from decklog.web.site import PageView, SiteRequest, command
 
 _COMMITS = 30
-# Lines of a file on one page, and of a commit's file.
+# Lines per page of a file, and of a file in a commit.
 LINES = 500
 _MOST_FILES = 50
 
@@ -42,7 +42,7 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _repository() -> GitRepository:
-    """Return the repository that the dashboard was started in. A page does not name its folder."""
+    """Return the repository that the dashboard was started in. Pages do not show its path."""
     found = GitRepository.find(os.getcwd())
     if found is None:
         raise NotFound("the dashboard was started in no git repository", hint="Start it in one: decklog serve")
@@ -50,7 +50,7 @@ def _repository() -> GitRepository:
 
 
 def shares_of(lines: "dict[str, int]") -> list[dict[str, Any]]:
-    """Return the lines of each kind of origin with their share in percent, those that have any."""
+    """Return the lines of each kind of origin that has any, with their share in percent."""
     whole = sum(lines.values())
     return [{"kind": kind, "lines": lines[kind], "percent": lines[kind] * 100 // whole} for kind in KINDS if lines.get(kind)]
 
@@ -111,7 +111,7 @@ def why(asked: SiteRequest) -> PageView:
 
 
 def address(place: str, path: str, rev: str | None = None, number: int | None = None) -> str:
-    """Return the address of a file from a line on, or of a line."""
+    """Return the address of a file from a line on, or of one line."""
     name = "line" if place == "why" else "from"
     query = {"path": path, "rev": rev, name: number}
     return f"/lines/{place}?{urlencode({key: value for key, value in query.items() if value is not None})}"
@@ -131,8 +131,8 @@ def _revision(text: str) -> str:
 
 
 def _blame(repo: GitRepository, log: Decklog, path: str, rev: str | None, first: int) -> list[BlamedLine]:
-    """Blame a part of a file; git refuses a range that begins behind the last line, and cuts one that ends there."""
-    # Without a revision the last commit counts: a page shows no file that is not committed.
+    """Blame a part of a file. Git rejects a range that starts after the last line, and clips one that ends there."""
+    # Without a revision use the last commit: a page shows no uncommitted file.
     try:
         return blame_file(repo, log, path, rev or "HEAD", lines=(first, first + LINES - 1))
     except GitFailed:
@@ -157,5 +157,5 @@ def _line_data(log: Decklog, line: BlamedLine) -> dict[str, Any]:
 
 
 def _run_of(log: Decklog, edits: tuple[str, ...]) -> str | None:
-    """Return the run behind an origin; None where no run is recorded."""
+    """Return the run of an origin; None if no run is recorded."""
     return next((log.edits.get(edit).run_id for edit in edits), None)

@@ -1,26 +1,26 @@
-"""One entry of the journal on its own page: everything that it has, and the entries around it."""
+"""One journal entry as a page: all its fields, and links to its neighbours."""
 
 from typing import Any
 
 from decklog import Entry
 from decklog.core.characters import revealed
 from decklog.web.pages import run_moment
-from decklog.web.pages.rows import row_of
-from decklog.web.pages.tool_calls import ToolCall, paired, plain
+from decklog.web.pages.entries.rows import row_of
+from decklog.web.pages.entries.tool_calls import ShownCall, paired, plain
 from decklog.web.rendering import as_json, laid_out, segment
 from decklog.web.site import PageView, SiteRequest, command
 
-# The result of a call is looked for among the entries after it; a longer text is handed out as JSON.
+# How many following entries are searched for a call's result, and the text length from which on only JSON has all of it.
 _NEAR, _LONGEST = 50, 400_000
 _PAGES = {"tasks": "/tasks/{}", "approvals": "/inbox/approval/{}", "runs": "/runs/{}/overview", "reviews": "/reviews/{}"}
 
 
 def read(asked: SiteRequest) -> PageView:
-    """Read an entry with the number of the newest, and what a call wrote."""
+    """Load an entry, the newest entry number, and the output of a tool call."""
     log, stream = asked.log, asked.path["run_id"]
     entry = log.journal.get(stream, int(asked.path["seq"]))
     newest = log.journal.find(stream, limit=1)[0].seq
-    # Records that belong to no run are in streams of their own.
+    # Records without a run have streams that start with `@`.
     run = None if stream.startswith("@") else log.runs.get(stream)
     call = _call(asked, entry)
     text = plain(entry.body or "") if call is None or call.command != entry.body else ""
@@ -42,7 +42,7 @@ def read(asked: SiteRequest) -> PageView:
     return PageView("entry.html", title, command("journal", "get", f"{stream}:{entry.seq}"), entry, shown, place="runs")
 
 
-def _call(asked: SiteRequest, entry: Entry) -> ToolCall | None:
+def _call(asked: SiteRequest, entry: Entry) -> ShownCall | None:
     near: list[Any] = []
     if entry.kind.value == "tool":
         near = run_moment.entries(asked.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
@@ -50,7 +50,7 @@ def _call(asked: SiteRequest, entry: Entry) -> ToolCall | None:
 
 
 def _cut(text: str) -> tuple[str, int]:
-    """Return a text as it is shown, and how many characters are left out."""
+    """Return the shown part of a text, and how many characters are left out."""
     return revealed(text[:_LONGEST], tabs=True), max(0, len(text) - _LONGEST)
 
 

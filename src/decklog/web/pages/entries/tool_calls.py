@@ -1,4 +1,4 @@
-"""Tool calls as a person reads them: the command, how it ended, how long it took, and what it wrote."""
+"""Tool calls as a person reads them: the command, its result, its duration and its output."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from decklog.core.figures import took
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CALLS, _RESULTS = ("call", "agent.tool"), ("result", "agent.result")
-# What results call the text that a tool wrote.
+# Names of the output text in results.
 _OUTPUTS = ("output", "stdout", "stderr", "text", "content")
 
 
 @dataclass(frozen=True)
-class ToolCall:
-    """One call. `end` is how it ended ("exit 1", "failed"); empty while that is unknown. `id` pairs a call with its result."""
+class ShownCall:
+    """One call. `end` is its result ("exit 1", "failed"), empty if unknown. `id` pairs a call with its result."""
 
     command: str
     end: str = ""
@@ -36,8 +36,8 @@ class ToolCall:
         return "" if self.seconds is None else took(timedelta(seconds=self.seconds))
 
 
-def call_of(entry: Any) -> ToolCall | None:
-    """Read a tool call, or the result of one, from an entry; None where the entry is neither."""
+def call_of(entry: Any) -> ShownCall | None:
+    """Parse a tool call, or the result of one, from an entry; None if the entry is neither."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.kind.value != "tool" or not image:
         return None
@@ -47,7 +47,7 @@ def call_of(entry: Any) -> ToolCall | None:
     result = image.get("result", image if is_result else None)
     end, is_failed = _end(image, result)
     output = (entry.body or "") if is_result else _output(image, result)
-    return ToolCall(
+    return ShownCall(
         command=str(image.get("tool") or "result") if is_result else _command(entry, image),
         end=end,
         is_failed=is_failed,
@@ -58,10 +58,10 @@ def call_of(entry: Any) -> ToolCall | None:
     )
 
 
-def paired(entries: Sequence[Any]) -> list[tuple[Any, ToolCall]]:
-    """Return the calls among entries, newest first, each with the result that another of the entries has."""
+def paired(entries: Sequence[Any]) -> list[tuple[Any, ShownCall]]:
+    """Return the calls among entries, newest first, each with its result if another of the entries has it."""
     found = [(entry, call) for entry in entries if (call := call_of(entry)) is not None]
-    results: dict[tuple[str, str | None], ToolCall] = {
+    results: dict[tuple[str, str | None], ShownCall] = {
         (entry.stream, call.id): call for entry, call in found if call.is_result and call.id
     }
     calls = {(entry.stream, call.id) for entry, call in found if not call.is_result and call.id}
@@ -72,10 +72,10 @@ def paired(entries: Sequence[Any]) -> list[tuple[Any, ToolCall]]:
     ]
 
 
-def _with(call: ToolCall, result: ToolCall | None) -> ToolCall:
+def _with(call: ShownCall, result: ShownCall | None) -> ShownCall:
     if result is None or call.is_result:
         return call
-    return ToolCall(call.command, result.end, result.is_failed, result.seconds, result.output, call.id)
+    return ShownCall(call.command, result.end, result.is_failed, result.seconds, result.output, call.id)
 
 
 def _command(entry: Any, image: dict[str, Any]) -> str:
@@ -89,7 +89,7 @@ def _command(entry: Any, image: dict[str, Any]) -> str:
 
 
 def _end(image: dict[str, Any], result: Any) -> tuple[str, bool]:
-    """Return how a call ended, and whether that is a failure."""
+    """Return the result of a call, and whether it is a failure."""
     facts = result if isinstance(result, dict) else image
     code, signal = facts.get("exit_code"), facts.get("signal")
     if isinstance(code, int) and not isinstance(code, bool):
@@ -123,7 +123,7 @@ def _output(image: dict[str, Any], result: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Return what a terminal would show in the end: no colours, and of an overwritten line its last state."""
+    """Return the text that a terminal would finally show: without colours, and overwritten lines in their last state."""
     if text.isascii() and text.isprintable():
         return text
     lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")

@@ -1,4 +1,4 @@
-"""Entries as rows of a page: who said what, unfolded on demand, with the many small changes folded."""
+"""Entries as rows of a page: author and text, expandable, with runs of small changes folded."""
 
 import json
 from collections.abc import Mapping
@@ -10,21 +10,21 @@ from markupsafe import Markup
 
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars
-from decklog.web.pages.tool_calls import call_of, plain
+from decklog.web.pages.entries.tool_calls import call_of, plain
 from decklog.web.rendering import name_of, segment, text_of, when
 
 LONGEST = 2000
-# From so many changes in a row on they are folded into one line.
+# At least this number of consecutive changes is folded into one line.
 _FOLDED = 2
-# A text of one line up to this length needs no unfolding.
+# A single line up to this length is shown in full.
 SHORT = 240
 
 
 @dataclass(frozen=True)
 class EntryRow:
-    """An entry as a page shows it, in words alone; `time` is a text of UTC, and `rest` how much of its text is not shown.
+    """An entry as a page shows it. `time` is UTC, and `rest` the number of characters that are not shown.
 
-    Of a tool call `text` is the command, `facts` how it ended and how long it took, and `output` what it wrote.
+    For a tool call `text` is the command, `facts` its result and duration, and `output` its output.
     """
 
     seq: int
@@ -40,7 +40,7 @@ class EntryRow:
 
 
 def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
-    """Make a row of an entry; `texts` has how those begin that it names by a digest."""
+    """Build the row of an entry. `texts` has the beginnings of texts that entries refer to by digest."""
     who, time = revealed(entry.agent or "–"), entry.at.isoformat()[:19]
     given = (entry.seq, time, entry.kind.value, who, revealed(_what(entry)))
     call = call_of(entry)
@@ -57,7 +57,7 @@ def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
 
 
 def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[EntryRow]]]:
-    """Part entries into stretches that are shown, and stretches of changes that are folded."""
+    """Split entries into ranges that are shown and ranges of changes that are folded."""
     parts: list[tuple[bool, list[EntryRow]]] = []
     for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_telling(entry)):
         rows = [row_of(entry, texts) for entry in found]
@@ -66,7 +66,7 @@ def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[t
 
 
 def lines_of(parts: list[tuple[bool, list[EntryRow]]], run_id: str) -> Markup:
-    """Write the rows of a list, here and not by a template: that takes as long for every word as this does for a row."""
+    """Render the rows of a list. Direct string formatting is much faster here than a template."""
     base, found = name_of(f"/runs/{segment(run_id)}/entries/"), list[str]()
     for is_folded, rows in parts:
         if is_folded:
@@ -88,13 +88,13 @@ def _line(row: EntryRow, base: str) -> str:
 
 
 def _said(row: EntryRow, base: str) -> str:
-    """Write a row's text: all of it where it is short, else its first line, which unfolds the rest."""
+    """Render a row's text: in full if it is short, otherwise as its first line, which expands to the rest."""
     what = f'<span class="what">{name_of(row.what)}</span> ' if row.what else ""
     facts = f' <span class="{"ended bad" if row.is_failed else "ended"}">{text_of(row.facts)}</span>' if row.facts else ""
     first, _, below = row.text.partition("\n")
     if not (below or row.output or row.rest or len(first) > SHORT):
         return f"{what}{name_of(row.text)}{facts}"
-    # What the summary has already is not written twice.
+    # Leave out what the summary line shows already.
     rest = row.text if len(first) > SHORT else below
     parts = [f'<pre class="output" tabindex="0">{name_of(text)}</pre>' for text in (rest, row.output) if text]
     more = f"Show all: {counted(row.rest, 'more character')}" if row.rest else "Open this entry"
@@ -106,7 +106,7 @@ def _said(row: EntryRow, base: str) -> str:
 
 
 def is_telling(entry: Any) -> bool:
-    """Return whether a change is one that people look for: a question, an answer, an end, a failure."""
+    """Return whether people look for this change: a question, an answer, an end or a failure."""
     return entry.record_table in ("approvals", "runs", "criteria", "checkpoints") or entry.subtype in _TELLING
 
 
@@ -121,7 +121,7 @@ def _what(entry: Any) -> str:
 
 
 def _untold(entry: Any) -> str:
-    """Return what an entry without words is about: a charge by its amount, a record by its name."""
+    """Describe an entry without text: a charge by its amount, a record by its name."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.record_table == "charges" and "model" in image:
         cost = image.get("cost_microdollars")

@@ -1,0 +1,1 @@
+"""Entries of a run: rows of lists, one entry on its page, and tool calls with their results."""
