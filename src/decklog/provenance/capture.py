@@ -71,6 +71,11 @@ class Capture:
             return None
         return {**self._place(overlap.begun.get("head")), "edits": edits, "skipped": self._skipped}
 
+    def forget(self, call: str) -> None:
+        """Forget that a call began: it begins later, or not at all."""
+        with self._calls.locked() as lines:
+            lines.append({"end": call, "session": self._session, "paths": []})
+
     def end_turn(self) -> None:
         """Forget calls of this session of which no end was reported."""
         self._calls.end_all(self._session)
