@@ -1,4 +1,4 @@
-"""Edits of an agent that had a worktree of its own: everything between the commit it started from and what it left."""
+"""Edits of an agent that had a worktree to itself: everything between the commit it started from and what it left."""
 
 import os
 from typing import TYPE_CHECKING

@@ -26,7 +26,7 @@ class BlamedLine:
     final_line: int
     text: str
     origin: Origin
-    # What git says of the commit: author, author-mail, author-time, summary and others.
+    # Git's facts about the commit: author, author-mail, author-time, summary and others.
     facts: dict[str, str] = field(default_factory=dict, compare=False)
 
 

@@ -75,7 +75,7 @@ class CommitChanges:
 
 
 def read_changes(repo: GitRepository, *revisions: str, oldest_first: bool = False) -> Iterator[CommitChanges]:
-    """Yield the commits that `git log` has for some revisions, the newest first unless told otherwise."""
+    """Yield the commits that `git log` has for some revisions, the newest first by default."""
     order = ("--reverse", "--topo-order") if oldest_first else ()
     words = (*_SETTINGS, "log", _FORM, *_LOG, *_PATCH, *order)
     commits = list(_parse_log(repo.call(*words, *revisions, "--")))

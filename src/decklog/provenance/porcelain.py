@@ -16,7 +16,7 @@ class BlameEntry:
     line: int
     final_line: int
     text: bytes
-    # What git says of the commit: author, author-mail, author-time, summary and others.
+    # Git's facts about the commit: author, author-mail, author-time, summary and others.
     facts: dict[str, str]
 
 

@@ -1,6 +1,6 @@
 """Which lines that commits added are still there at the end of a range, from the diffs of one `git log`.
 
-Each file of a commit is a list of runs: so many lines with one label. A label is what the caller gives to an added line; lines
+Each file of a commit is a list of runs: a count of lines with one label. A label is what the caller gives to an added line; lines
 from before the range have none. This takes one pass, where `git blame` walks the history again for every file.
 """
 

@@ -26,7 +26,7 @@ class FileCall:
 
     @property
     def has_content(self) -> bool:
-        """Whether the call tells the content that it writes, for one file."""
+        """Whether the call has the content that it writes, for one file."""
         names = self.arguments.keys()
         return len(self.paths) == 1 and ("content" in names or "edits" in names or any(name in names for name in _NEW))
 
