@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.fake_model import FakeModel, Step, Use
-from tests.agents.real.programs import CLAUDE, CODEX, Claude, Codex, Desk, decklog, needs
+from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, OPENCODE, Claude, Codex, Desk, Gemini, Opencode, decklog, needs
 from tests.provenance.repositories import GitFolder
 
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -24,7 +24,13 @@ PATCH = """*** Begin Patch
 *** End Patch
 """
 COMMAND = f"echo agent 2 >> {FILE}"
-DONE = Step("Done.")
+MORE = """*** Begin Patch
+*** Update File: calc.py
+@@
+ person 3
++agent 2
+*** End Patch
+"""
 
 
 def claude_script(repository: Path) -> dict[str, list[Step]]:
@@ -32,13 +38,37 @@ def claude_script(repository: Path) -> dict[str, list[Step]]:
     edit = {"file_path": path, "old_string": "person 1\n", "new_string": "person 1\nagent 1\n"}
     new = {"file_path": str(repository / "new.py"), "content": "agent 3\n"}
     command = {"command": COMMAND, "description": "add a line"}
-    uses = (Use("Read", {"file_path": path}), Use("Edit", edit), Use("Bash", command), Use("Write", new))
-    return {"edits": [*(Step(uses=(use,)) for use in uses), DONE]}
+    more = {"file_path": path, "old_string": "person 3\n", "new_string": "person 3\nagent 2\n"}
+    read, files = Use("Read", {"file_path": path}), Use("Write", new)
+    return {
+        "edits": steps(read, Use("Edit", edit), Use("Bash", command), files),
+        "files": steps(read, Use("Edit", edit), Use("Edit", more), files),
+    }
 
 
 def codex_script() -> dict[str, list[Step]]:
-    uses = (Use("apply_patch", {"input": PATCH}), Use("exec_command", {"cmd": COMMAND}))
-    return {"edits": [*(Step(uses=(use,)) for use in uses), DONE]}
+    patches = [Use("apply_patch", {"input": patch}) for patch in (PATCH, MORE)]
+    return {"edits": steps(patches[0], Use("exec_command", {"cmd": COMMAND})), "files": steps(*patches)}
+
+
+def gemini_script(repository: Path) -> dict[str, list[Step]]:
+    path = str(repository / FILE)
+    edit = {"file_path": path, "old_string": "person 1\n", "new_string": "person 1\nagent 1\n", "instruction": "add a line"}
+    new = {"file_path": str(repository / "new.py"), "content": "agent 3\n"}
+    return {"edits": steps(Use("replace", edit), Use("run_shell_command", {"command": COMMAND}), Use("write_file", new))}
+
+
+def opencode_script(repository: Path) -> dict[str, list[Step]]:
+    path = str(repository / FILE)
+    edit = {"filePath": path, "oldString": "person 1\n", "newString": "person 1\nagent 1\n"}
+    new = {"filePath": str(repository / "new.py"), "content": "agent 3\n"}
+    command = Use("bash", {"command": COMMAND, "description": "add a line"})
+    return {"edits": steps(Use("read", {"filePath": path}), Use("edit", edit), command, Use("write", new))}
+
+
+def steps(*uses: Use) -> list[Step]:
+    """Have the agent use one tool after the other."""
+    return [*(Step(uses=(use,)) for use in uses), Step("Done.")]
 
 
 def prepare(desk: Desk) -> GitFolder:
@@ -52,16 +82,20 @@ def prepare(desk: Desk) -> GitFolder:
     return folder
 
 
-def who(desk: Desk, path: str = FILE) -> list[tuple[str, str]]:
+def who(desk: Desk, path: str = FILE, *options: str) -> list[tuple[str, str]]:
     """Return each line with the session, or the person, that `decklog blame` names."""
-    lines = json.loads(decklog(desk, "--json", "blame", path))["data"]
+    lines = json.loads(decklog(desk, *options, "--json", "blame", path))["data"]
     return [(line["text"], " ".join(line["origin"].get("sessions", ())) or line["author"]) for line in lines]
+
+
+def lines_of(session: str) -> list[tuple[str, str]]:
+    return [("person 1", "Ana"), ("agent 1", session), ("person 2", "Ana"), ("person 3", "Ana"), ("agent 2", session)]
 
 
 def assert_known(desk: Desk, folder: GitFolder, session: str) -> None:
     """Check blame after a commit, and after a person's commit and a rebase."""
     folder.commit("the agent's work")
-    written = [("person 1", "Ana"), ("agent 1", session), ("person 2", "Ana"), ("person 3", "Ana"), ("agent 2", session)]
+    written = lines_of(session)
     assert who(desk) == written
     assert who(desk, "new.py") == [("agent 3", session)]
     (desk.repository / FILE).write_text("".join(f"{text}\n" for text, _ in written) + "person 4\n")
@@ -76,6 +110,15 @@ def assert_known(desk: Desk, folder: GitFolder, session: str) -> None:
     assert folder.git("rev-parse", "HEAD") != before
     assert who(desk) == [*written, ("person 4", "Ana")]
     assert who(desk, "new.py") == [("agent 3", session)]
+
+
+def assert_reconstructed(desk: Desk, folder: GitFolder, program: str, history: Path, session: str) -> None:
+    """Check blame in a log that has only what the agent's own files have."""
+    folder.commit("the agent's work")
+    other = ("--db", str(desk.folder / "other.db"))
+    decklog(desk, *other, "import", program, str(history))
+    assert who(desk, FILE, *other) == lines_of(session)
+    assert who(desk, "new.py", *other) == [("agent 3", session)]
 
 
 @pytest.fixture
@@ -102,3 +145,39 @@ def test_blame_names_codex_for_its_lines_and_the_person_for_others(codex: Codex)
     folder = prepare(codex)
     thread = codex.run("lane=edits go")[0]["thread_id"]
     assert_known(codex, folder, f"codex:{thread}")
+
+
+@needs(CLAUDE)
+def test_blame_names_claude_code_by_its_transcript_alone(claude: Claude) -> None:
+    folder = prepare(claude)
+    claude.run("lane=files go", "--session-id", SESSION)
+    assert_reconstructed(claude, folder, "claude", claude.home / ".claude" / "projects", f"claude:{SESSION}")
+
+
+@needs(CODEX)
+def test_blame_names_codex_by_its_transcript_alone(codex: Codex) -> None:
+    folder = prepare(codex)
+    thread = codex.run("lane=files go")[0]["thread_id"]
+    assert_reconstructed(codex, folder, "codex", codex.home / ".codex" / "sessions", f"codex:{thread}")
+
+
+@needs(GEMINI)
+def test_blame_names_gemini_cli_for_its_lines_and_the_person_for_others(tmp_path: Path) -> None:
+    with FakeModel(gemini_script(tmp_path / "repo")) as model:
+        gemini = Gemini(tmp_path, model)
+        folder = prepare(gemini)
+        gemini.configure()
+        decklog(gemini, "setup", "gemini")
+        session = gemini.run("lane=edits go")[0]["session_id"]
+        assert_known(gemini, folder, f"gemini:{session}")
+
+
+@needs(OPENCODE)
+def test_blame_names_opencode_for_its_lines_and_the_person_for_others(tmp_path: Path) -> None:
+    with FakeModel(opencode_script(tmp_path / "repo")) as model:
+        opencode = Opencode(tmp_path, model)
+        folder = prepare(opencode)
+        opencode.configure()
+        decklog(opencode, "setup", "opencode", "--project")
+        session = opencode.run("lane=edits go")[0]["sessionID"]
+        assert_known(opencode, folder, f"opencode:{session}")
