@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.fake_model import FakeModel, Step, Use
+from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE, ClaudeInEditor, CodexInEditor, Connection, settled
 from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, OPENCODE, Claude, Codex, Desk, Gemini, Opencode, decklog, needs
 from tests.provenance.repositories import GitFolder
 
@@ -181,3 +182,32 @@ def test_blame_names_opencode_for_its_lines_and_the_person_for_others(tmp_path: 
         decklog(opencode, "setup", "opencode", "--project")
         session = opencode.run("lane=edits go")[0]["sessionID"]
         assert_known(opencode, folder, f"opencode:{session}")
+
+
+@needs(CLAUDE_ADAPTER)
+@needs(NODE)
+def test_blame_names_claude_code_in_an_editor(tmp_path: Path) -> None:
+    with FakeModel(claude_script(tmp_path / "repo")) as model:
+        desk = ClaudeInEditor(tmp_path, model)
+        folder = prepare(desk)
+        assert_known_in_editor(desk, folder, desk.connect(), "claude")
+
+
+@needs(CODEX_ADAPTER)
+@needs(NODE)
+def test_blame_names_codex_in_an_editor(tmp_path: Path) -> None:
+    with FakeModel(codex_script()) as model:
+        desk = CodexInEditor(tmp_path, model)
+        folder = prepare(desk)
+        # In the mode in which it asks, its sandbox holds commands back.
+        assert_known_in_editor(desk, folder, desk.connect(), "codex", lane="files")
+
+
+def assert_known_in_editor(desk: Desk, folder: GitFolder, connection: Connection, program: str, lane: str = "edits") -> None:
+    """Check blame after a session behind the proxy, without hooks."""
+    with connection as editor:
+        session = editor.begin()
+        assert editor.prompt(session, f"lane={lane} go")["result"]["stopReason"] == "end_turn"
+        assert editor.asked
+    settled(desk)
+    assert_known(desk, folder, f"{program}:{session}")
