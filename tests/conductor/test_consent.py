@@ -94,7 +94,12 @@ def found(folder: Path) -> Repository:
 def test_every_setting_is_classified() -> None:
     known = {f"{section}.{name}" for section, names in settings._SECTIONS.items() for name in names}
     tables = {"agents.*": Description, "checks.*": Check, "models.*": ModelChoice, "review": Rules, "mend": MendSettings}
-    for section, table in {**tables, "critique": CritiqueSettings, "prompt": PromptSettings, "provenance": ProvenanceSettings}.items():
+    for section, table in {
+        **tables,
+        "critique": CritiqueSettings,
+        "prompt": PromptSettings,
+        "provenance": ProvenanceSettings,
+    }.items():
         known |= {f"{section}.{one.name}" for one in fields(table)}
     known = known - {"agents.*.name", "models.*.name"} | {"agents.*.extends", "redaction.rule", "redaction.allow"}
     assert known == set(RULES)

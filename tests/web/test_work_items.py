@@ -176,7 +176,7 @@ def test_what_an_agent_writes_into_files_is_text_on_the_page(log: Decklog, brows
     names = ["a<img src=x onerror=alert(1)>.py", 'b" onmouseover="alert(1).py', "c\u202egnp.py", "d?x=1&on=e#f.py"]
     texts = [text for text in PAYLOADS if "\n" not in text]
     steps = [["write", name, "\n".join(texts) + "\n"] for name in names]
-    plain = conduct(log, folder, piece("triple", *[["write", f"p{n}.py", "text\n"] for n in range(4)], ["print", "text"]))
+    plain = conduct(log, folder, piece("triple", *[["write", f"p{n}.py", "text\n"] for n in range(4)], ["print", "text " * 200]))
     known = shape(browser.get(page(plain)).text) | shape(browser.get(f"{page(plain)}?on=p0.py:1").text)
     hostile = conduct(log, folder, piece("triple", *steps, ["print", " ".join(texts[:20])]), piece("more", GOOD))
     for view in ("", "?view=split", f"?on={names[0]}:3"):

@@ -85,6 +85,8 @@ class Returned(SessionEvent):
     tool: str | None = None
     output: str = ""
     facts: "dict[str, Any]" = field(default_factory=dict)
+    # What the file held that the tool changed, empty for a new file; None where that is not known. It is not recorded.
+    original: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

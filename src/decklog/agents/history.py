@@ -14,6 +14,7 @@ from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.provenance.reconstructing import Reconstruction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +41,8 @@ class HistorySummary:
     unread: int = 0
     events: Counter[str] = field(default_factory=Counter)
     new: int = 0
+    # Reconstructed edits of files.
+    edits: int = 0
     # Sessions that were read.
     sessions: set[str] = field(default_factory=set)
     # Number of redacted secrets by kind.
@@ -64,8 +67,10 @@ class HistorySummary:
     def as_dict(self) -> dict[str, Any]:
         events = dict(sorted(self.events.items()))
         rest = {"files": self.files, "unchanged": self.unchanged, "unread": self.unread, "new": self.new}
-        found = {"sessions": len(self.sessions), "redacted": dict(self.redacted.most_common())} if not self.dry_run else {}
-        return {"path": self.path, "dry_run": self.dry_run, **rest, "events": events, **found}
+        if self.dry_run:
+            return {"path": self.path, "dry_run": True, **rest, "events": events}
+        found = {"sessions": len(self.sessions), "edits": self.edits, "redacted": dict(self.redacted.most_common())}
+        return {"path": self.path, "dry_run": False, **rest, "events": events, **found}
 
 
 class HistoryImport:
@@ -94,6 +99,7 @@ class HistoryImport:
         self._age = age_of(log, spool)
         self._last_run: str | None = None
         self._charged: dict[str, bool] = {}
+        self._reconstruction = Reconstruction(log)
         self.result = HistorySummary(source, dry_run)
 
     def run(self) -> HistorySummary:
@@ -105,6 +111,9 @@ class HistoryImport:
         size = size_of(asked)
         for part in read_files(asked):
             self._take(part, size)
+        self._reconstruction.finish()
+        self.result.edits = self._reconstruction.count
+        self.result.troubles += self._reconstruction.troubles
         if self.result.troubles and not self.result.files + self.result.unchanged:
             raise Unavailable(f"nothing could be read below {self.result.path}: {self.result.troubles[0]}", path=self.result.path)
         return self.result
@@ -130,6 +139,7 @@ class HistoryImport:
         own = [one for one in part.told if not self._is_charged(_session_of(one))]
         for named, told in groupby(own, lambda one: part.named.get(_session_of(one))):
             self._write(named, [*told])
+        self._reconstruction.take([edit for edit in part.edits if not self._is_charged(edit.session.partition(":")[2])])
         # Set the marks after the last commit. A killed import reads the file again and duplicates nothing.
         for path, mark in part.marks.items():
             self._spool.set_mark(path, mark)

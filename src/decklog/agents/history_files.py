@@ -9,13 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
-from decklog.agents.events import IMPORTED, STOPPED, Answered, CallOutcome, Compacted, Ended, Prompted, Rested
+from decklog.agents.events import (
+    IMPORTED,
+    STOPPED,
+    Answered,
+    Called,
+    CallOutcome,
+    Compacted,
+    Ended,
+    Prompted,
+    Rested,
+    Returned,
+)
 from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
 from decklog.agents.marks import OF_A_RUN, ReadMarks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
+from decklog.provenance.reconstructing import EditCall, is_edit
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -65,6 +77,8 @@ class EventBatch:
     # Errors of unreadable files.
     troubles: list[str] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
+    # Calls that changed files.
+    edits: list[EditCall] = field(default_factory=list)
     # Sessions that hooks recorded in a named run, each with that run and its task.
     named: dict[str, "Named"] = field(default_factory=dict)
 
@@ -131,6 +145,8 @@ class _Files:
         self._known_lines = KnownLines()
         self._known_folders: set[str] = set()
         self._named: dict[str, Named] = {}
+        # The calls of the file that is read, of which no end was read.
+        self._calls: dict[str, Called] = {}
         self._bytes_done = 0
 
     def parts(self) -> "Iterator[EventBatch]":
@@ -157,8 +173,11 @@ class _Files:
                 self._remember_folder(os.path.dirname(path))
             events = self._events(path, mark, marks)
         told: set[tuple[str, str, str]] = set()
+        folder = head_of(path).cwd
+        self._calls.clear()
         for event in events:
             self._kinds[type(event)] += 1
+            self._see_edit(event, folder)
             described = self._described(event)
             if _is_told(described, told):
                 continue
@@ -167,6 +186,32 @@ class _Files:
                 yield self._handed_on()
         self._part.files += 1
         self._part.marks.update(marks)
+
+    def _see_edit(self, event: "SessionEvent", folder: str | None) -> None:
+        """Keep a call that changed files, once it is known to have succeeded."""
+        if isinstance(event, Called):
+            self._calls[event.call_id] = event
+            return
+        call = self._calls.pop(event.call_id, None) if isinstance(event, Returned) else None
+        if call is not None and folder is not None and is_edit(call.tool, call.arguments):
+            assert isinstance(event, Returned)
+            self._part.edits += self._edit_call(call, event, folder) if event.outcome is CallOutcome.OK else ()
+
+    def _edit_call(self, call: Called, result: Returned, folder: str) -> "Iterator[EditCall]":
+        at, own = result.at or call.at, call.arguments.get("workdir")
+        run_id, task_id = self._named.get(call.session_id) or (run_of(self._name, call), None)
+        if at is not None:
+            yield EditCall(
+                session=f"{self._name}:{call.session_id}",
+                run_id=run_id,
+                task_id=task_id,
+                call_id=call.call_id,
+                at=at,
+                folder=os.path.join(folder, own) if isinstance(own, str) else folder,
+                tool=call.tool,
+                arguments=call.arguments,
+                original=result.original,
+            )
 
     def _handed_on(self) -> EventBatch:
         part, read = self._part, self._read

@@ -137,16 +137,17 @@ class _File:
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
         if isinstance(facts.get("acp"), dict) and isinstance(told, dict):
-            return self._recorded(facts, self._on_the_wire(facts, told))
-        if not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
+            count = self._recorded(facts, self._on_the_wire(facts, told))
+        elif not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
-        count = self._recorded(facts, self._events(facts, told))
+        else:
+            count = self._recorded(facts, self._events(facts, told))
         if isinstance(captured := facts.get("provenance"), dict):
             count += self._record_captured(facts, told, captured)
         return count
 
     def _record_captured(self, facts: "dict[str, Any]", told: "dict[str, Any]", captured: "dict[str, Any]") -> int:
-        """Record the edits that a hook captured around a call."""
+        """Record the edits that a hook or the proxy captured around a call."""
         name, session, agent = str(facts.get("program") or "agent"), told["session_id"], text_or_none(told.get("agent_id"))
         if "failed" in captured:
             return self._note_failure(facts, session, str(captured["failed"]))

@@ -73,7 +73,7 @@ def _captured(told: "dict[str, Any]", root: str, session: str, process: "Callabl
     if event in _TURN_ENDS:
         capture.end_turn()
         return capture.snapshot("end", _turn(told))
-    target = _target(repo, paths, renamed, told["tool_input"]) if kind == "tool" else None
+    target = file_call(repo, paths, renamed, told["tool_input"]) if kind == "tool" else None
     if target is not None and not target.paths:
         return None
     if event in _BEFORE:
@@ -102,7 +102,7 @@ def _paths(told: "dict[str, Any]", folder: str) -> tuple[list[str], dict[str, st
     return [whole[path] for path in paths], {whole[new]: whole[old] for new, old in renamed.items()}
 
 
-def _target(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: "dict[str, Any]") -> FileCall:
+def file_call(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: "dict[str, Any]") -> FileCall:
     """Return a call with the repository's files only, as paths relative to it."""
     named = {path: repo.relative(path) for path in [*paths, *renamed, *renamed.values()]}
     inside = list(dict.fromkeys(name for path in paths if (name := named[path]) is not None))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from decklog.provenance.calls import CallOverlap, CallsUnderWay, is_shell_under_way
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.tool_calls import expected_content
+from decklog.provenance.tool_calls import expected_content, stated_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +37,11 @@ class Capture:
 
     # Around a tool call
 
-    def begin(self, call: str, target: "FileCall | None") -> None:
-        """Store what a call may change, before it does; without a target it may change any file."""
+    def begin(self, call: str, target: "FileCall | None", stated: "dict[str, list[tuple[bytes, bytes]]] | None" = None) -> None:
+        """Store what a call may change, before it does; without a target it may change any file.
+
+        `stated` has the texts that the call replaces in each path. It is needed where the call may have changed files already.
+        """
         line: dict[str, Any] = {"begin": call, "session": self._session, "paths": None, "head": self._repo.head()}
         if self._process is not None:
             line["process"] = self._process
@@ -53,7 +56,9 @@ class Capture:
             ignored = self._ignored(paths)
             self._skipped.update(dict.fromkeys(ignored, _IGNORED))
             paths = [path for path in paths if path not in ignored]
-            line["paths"], line["blobs"] = paths, self._store(paths)
+            changed = self._changed_already(paths, stated) if stated else {}
+            rest = [path for path in paths if path not in changed]
+            line["paths"], line["blobs"] = paths, {**changed, **self._store(rest)}
         line["skipped"] = self._skipped
         self._calls.begin(line)
 
@@ -70,6 +75,11 @@ class Capture:
         if overlap.begun is None or not (edits or self._skipped):
             return None
         return {**self._place(overlap.begun.get("head")), "edits": edits, "skipped": self._skipped}
+
+    def forget(self, call: str) -> None:
+        """Forget that a call began: it begins later, or not at all."""
+        with self._calls.locked() as lines:
+            lines.append({"end": call, "session": self._session, "paths": []})
 
     def end_turn(self) -> None:
         """Forget calls of this session of which no end was reported."""
@@ -129,6 +139,31 @@ class Capture:
             self._repo.call("hash-object", "-w", "--stdin", f"--path={edit['path']}", given=expected)
             edit["is_new"] = True
         edit["new"] = blob
+
+    def _changed_already(self, paths: "Sequence[str]", stated: "dict[str, list[tuple[bytes, bytes]]]") -> dict[str, str | None]:
+        """Return the former blobs of files that a call has changed already.
+
+        The private index has what a file held last. If that with the stated changes is exactly what the file holds, nobody else
+        changed it.
+        """
+        present = [path for path in paths if path in stated and os.path.isfile(os.path.join(self._repo.top, path))]
+        if not present or not os.path.exists(self._index):
+            return {}
+        olds, found = self._indexed(present), dict[str, str | None]()
+        for path, blob in zip(present, self._hash(present), strict=True):
+            old = olds.get(path)
+            if blob == old or self._repo.existing([blob])[0] is not None:
+                continue
+            after = stated_content(self._repo.call("cat-file", "blob", old) if old else b"", stated[path])
+            words = ("hash-object", "--stdin", f"--path={path}")
+            if after is not None and self._repo.call(*words, given=after).decode().strip() == blob:
+                found[path] = old
+        return found
+
+    def note(self, paths: "Sequence[str]") -> None:
+        """Bring files of the private index to what the worktree holds."""
+        if os.path.exists(self._index):
+            self._update(paths)
 
     def _is_captured(self, path: str) -> bool:
         """Return whether a file is one that is captured: a regular one, not too large, or none yet."""

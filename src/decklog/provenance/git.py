@@ -128,6 +128,11 @@ class GitRepository:
         found = self.text("rev-list", "--first-parent", "--max-parents=0", "HEAD", "--", accepted=(0, 128)).split()
         return found[0] if found else self.unborn_identity
 
+    @cached_property
+    def is_sha256(self) -> bool:
+        """Whether the names of objects are SHA-256 digests."""
+        return self.text("rev-parse", "--show-object-format") == "sha256"
+
     def keep_identity(self) -> None:
         """Remember the identity for the next process: a long history takes long to walk."""
         if self.identity != self.unborn_identity and not os.path.exists(self._kept_identity):

@@ -69,6 +69,19 @@ def expected_content(before: bytes, call: FileCall) -> bytes | None:
     return text
 
 
+def stated_content(before: bytes, changes: "Sequence[tuple[bytes, bytes]]") -> bytes | None:
+    """Return what a file holds after texts were replaced by others; None if a text is not there, or more than once."""
+    text = before
+    for old, new in changes:
+        if not old and not text:
+            text = new
+        elif not old or text.count(old) != 1:
+            return None
+        else:
+            text = text.replace(old, new)
+    return text
+
+
 def _replaced(text: bytes, change: "Any") -> bytes | None:
     if not isinstance(change, dict):
         return None

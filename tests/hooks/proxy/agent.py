@@ -27,6 +27,11 @@ def update(told):
     say({"method": "session/update", "params": {"sessionId": NOW["session"], "update": told}})
 
 
+def put(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
 class Agent:
     def __init__(self):
         self.numbers = iter(range(1000))
@@ -43,6 +48,7 @@ class Agent:
             "ask": self.ask,
             "request": self.request,
             "do": self.do,
+            "put": put,
             "wait": time.sleep,
             "exit": sys.exit,
             "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),

@@ -270,4 +270,13 @@ def _result(line: "Line", block: "Line", place: "dict[str, Any]") -> Returned:
     else:
         outcome = CallOutcome.FAILED if block.get("is_error") else CallOutcome.OK
     output = output_of(result) if isinstance(result, dict) and outcome is CallOutcome.OK else as_text(block.get("content"))
-    return Returned(**place, call_id=str(block["tool_use_id"]), outcome=outcome, output=output)
+    original = _original(result) if isinstance(result, dict) else None
+    return Returned(**place, call_id=str(block["tool_use_id"]), outcome=outcome, output=output, original=original)
+
+
+def _original(result: "Line") -> str | None:
+    """Return what a file held before a tool changed it."""
+    if result.get("type") == "create":
+        return ""
+    found = result.get("originalFile", result.get("originalFileContents"))
+    return found if isinstance(found, str) else None

@@ -134,8 +134,8 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
 
 
 def _program() -> str:
-    """Name the program as it can be typed: who came here by `make demo` has it in an environment that is not on the path."""
-    return "decklog" if shutil.which("decklog") else os.path.relpath(sys.argv[0])
+    """Name the program as it can be typed in any folder: after `make demo` it is in an environment that is not on the path."""
+    return "decklog" if shutil.which("decklog") else os.path.abspath(sys.argv[0])
 
 
 def _what_next(target: str, run_id: str) -> None:

@@ -226,6 +226,8 @@ def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], 
         found, facts = f"Nothing new of {title}", ""
     unchanged = f", {counted(done.unchanged, 'file')} unchanged" if done.unchanged else ""
     lines: list[Line] = [[Piece(found, STRONG), Piece(f"{facts}{unchanged}")], *_redacted(done)]
+    if done.edits:
+        lines += [[Piece(f"{counted(done.edits, 'edit')} of files found again in git: decklog blame FILE")]]
     known = spent["spent"]
     if known["total"]["calls"]:
         lines += [[], *head_lines(known), *row_lines(known, width(_UNLESS_TERMINAL), _MODELS)]

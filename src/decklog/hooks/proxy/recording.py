@@ -44,7 +44,21 @@ class Recording:
         # Fork before any thread starts: forking a process with threads is unsafe.
         self._taker = taking.start(environment, db)
 
-    def put(self, program: str, session: str, folder: str, facts: "dict[str, Any]", line: bytes) -> None:
+    def has_log(self, folder: str) -> bool:
+        """Return whether sessions of a folder are recorded."""
+        with self._lock:
+            return self._place(folder) is not None
+
+    def put(
+        self,
+        program: str,
+        session: str,
+        folder: str,
+        facts: "dict[str, Any]",
+        line: bytes,
+        *,
+        captured: "dict[str, Any] | None" = None,
+    ) -> None:
         """Store a line of a session; do nothing if its folder has no log."""
         with self._lock:
             place = self._place(folder)
@@ -52,7 +66,8 @@ class Recording:
                 return
             self._number += 1
             own = {"c": self.name, "n": self._number, "cwd": folder, "home": home_of(program, self._environment)}
-            place.put(program, session, {**self._named(session), "acp": {**own, **facts}}, line)
+            more = {"provenance": captured} if captured else {}
+            place.put(program, session, {**self._named(session), "acp": {**own, **facts}, **more}, line)
             self._taker.wake()
 
     def _place(self, folder: str) -> "_Beside | None":

@@ -28,6 +28,8 @@ from decklog.agents.acp.messages import (
     refusal,
     written,
 )
+from decklog.core.processes import Identity
+from decklog.hooks.proxy.capturing import ProxyCapture
 from decklog.hooks.proxy.guarding import JUDGED, ProxyGuard, denial
 from decklog.hooks.proxy.pipes import Outlet, lines
 from decklog.hooks.proxy.recording import Complaints, Recording
@@ -70,17 +72,22 @@ class Relay:
         self._outlets = {EDITOR: Outlet(1), AGENT: Outlet(os.dup(self._child.stdin.fileno()))}
         self._child.stdin.close()
         self._heard = self._child.stdout.fileno()
+        process = Identity.of(self._child.pid)
+        agent = None if process is None else process.as_text()
+        self._capture = ProxyCapture(self._put_captured, self._recording.has_log, agent)
 
     def run(self) -> int:
         """Relay all lines until the agent has ended; return its exit code."""
         # Block signals in every thread, after the agent started. One thread waits for them: a handler could run too early.
         signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        self._capture.start()
         threading.Thread(target=self._pass_signals, daemon=True).start()
         threading.Thread(target=self._from_editor, daemon=True).start()
         agent = threading.Thread(target=self._pump, args=(AGENT, self._heard), daemon=True)
         agent.start()
         code = self._child.wait()
         self._drain(agent)
+        self._capture.close()
         self._answer_for_the_agent(code)
         return code if code >= 0 else 128 - code
 
@@ -153,12 +160,14 @@ class Relay:
         if not seen.is_answer:
             self._guard.see(message)
         self._record(AGENT, seen, line)
-        if seen.is_answer or seen.method not in JUDGED:
+        if not seen.is_answer and seen.method in JUDGED:
+            reason = self._guard.held(message, self._root(seen))
+            if reason is not None:
+                self._hold(AGENT, message, seen, reason)
+                return None
+        self._captures(AGENT, message, seen)
+        if seen.is_answer:
             return line
-        reason = self._guard.held(message, self._root(seen))
-        if reason is not None:
-            self._hold(AGENT, message, seen, reason)
-            return None
         fewer = asking.without_standing_yes(message) if self._is_enforced and seen.method == PERMISSION else None
         return line if fewer is None else written(fewer)
 
@@ -166,6 +175,7 @@ class Relay:
 
     def _from_the_editor(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
         self._record(EDITOR, seen, line)
+        self._captures(EDITOR, message, seen)
         if not self._is_enforced or seen.is_answer:
             return line
         reason = asking.refused_mode(self._exchange.program, message)
@@ -201,13 +211,24 @@ class Relay:
                     facts["enforced"] = asking.told(self._exchange.program)
         self._put(seen.session, facts, line)
 
-    def _put(self, session: str, facts: "dict[str, Any]", line: bytes) -> None:
+    def _put(self, session: str, facts: "dict[str, Any]", line: bytes, captured: "dict[str, Any] | None" = None) -> None:
         try:
             folder = self._exchange.folders.get(session) or os.getcwd()
-            self._recording.put(self._exchange.program, session, folder, facts, line)
+            self._recording.put(self._exchange.program, session, folder, facts, line, captured=captured)
         except Exception as problem:  # noqa: BLE001
             # The policy still decides, and the conversation continues.
             self._complaints.say(problem)
+
+    def _captures(self, sender: str, message: "Message", seen: AcpMessage) -> None:
+        """Have the files stored that a message may change."""
+        try:
+            self._capture.see(sender, message, seen, self._exchange.program, self._root(seen))
+        except Exception as problem:  # noqa: BLE001
+            self._complaints.say(problem)
+
+    def _put_captured(self, session: str, captured: "dict[str, Any]", call: str | None) -> None:
+        line = written({"session_id": session, "tool_use_id": call})
+        self._put(session, {"from": OURS, "re": "capture"}, line, captured)
 
     def _answer_for_the_agent(self, code: int) -> None:
         """Answer requests that the agent left open when it ended; the editor would wait for ever."""

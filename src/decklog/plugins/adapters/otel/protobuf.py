@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 from decklog.core.errors import Invalid, TooLarge, Unavailable
+from decklog.core.extras import install_hint
 
 REQUEST, RESPONSE, STATUS = "ExportTraceServiceRequest", "ExportTraceServiceResponse", "Status"
 # OTLP's JSON writes these in hexadecimal; protobuf's own JSON, as all other bytes, in base64.
@@ -17,7 +18,7 @@ def _message(name: str) -> Any:
         from google.rpc import status_pb2
         from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
     except ImportError:
-        hint = "Install it: pip install 'decklog[otel]'. JSON needs no library."
+        hint = f"{install_hint('otel')} JSON needs no library."
         raise Unavailable("the protobuf encoding of OTLP needs a library", hint=hint) from None
     return getattr(status_pb2 if name == STATUS else trace_service_pb2, name)()
 

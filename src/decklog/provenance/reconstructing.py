@@ -1,0 +1,243 @@
+"""Edits reconstructed from transcripts. A transcript has what a tool was given; the evidence is in git.
+
+An edit counts only if applying it gives, byte for byte, a content that was committed after the edit, and not before. Edits
+whose results were not committed are joined with those that follow them in the same session.
+"""
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from decklog.provenance.committed import CommittedContents
+from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.patches import PatchSection, parse_patch
+from decklog.provenance.recording import keep_objects
+from decklog.provenance.settings import read_settings
+from decklog.provenance.tool_calls import FileCall, expected_content
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from decklog.log import Decklog
+
+_EDITS = frozenset(["Edit", "MultiEdit", "Write"])
+_PATCH_MARK = "*** Begin Patch"
+# The most committed contents of a file that an edit is applied to, and the most results that are kept.
+_MOST_STARTS = 20
+_MOST_STATES = 40
+# The most contents that are remembered.
+_MOST_TEXTS = 500
+
+
+@dataclass(frozen=True)
+class EditCall:
+    """A call that changed files, as a transcript has it. `original` is the file before, where that is known.
+
+    `session` is PROGRAM:ID.
+    """
+
+    session: str
+    run_id: str
+    task_id: str | None
+    call_id: str
+    at: "datetime"
+    folder: str
+    tool: str
+    arguments: dict[str, Any]
+    original: str | None
+
+
+def is_edit(tool: str, arguments: dict[str, Any]) -> bool:
+    """Return whether a call has the content that it writes: an edit of a file, a whole file, or a patch."""
+    return tool in _EDITS or _patch_of(arguments) is not None
+
+
+@dataclass(frozen=True)
+class _FileEdit:
+    """What an edit does to one file: a content before gives a content after, or None where it does not fit."""
+
+    path: str
+    apply: Callable[[bytes], bytes | None]
+    original: bytes | None
+    former: str | None = None
+
+
+# Contents that a session may have left: where it started, and what it has made of that.
+_State = tuple[bytes, bytes]
+
+
+@dataclass
+class _Place:
+    """A repository that sessions worked in."""
+
+    repo: GitRepository
+    committed: CommittedContents
+    states: "dict[tuple[str, str], list[_State]]" = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+
+
+class Reconstruction:
+    """Records edits of imported sessions. `count` is how many were recorded."""
+
+    def __init__(self, log: "Decklog") -> None:
+        self._log = log
+        self._places: dict[str, _Place | None] = {}
+        self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.count = 0
+        # Why edits of a repository could not be looked at.
+        self.troubles: list[str] = []
+
+    def take(self, edits: Sequence[EditCall]) -> None:
+        """Record those of some edits that are proven."""
+        # A long history takes long to read, so it is read before the transaction.
+        placed = [(place, edit) for edit in edits if (place := self._place(edit.folder)) is not None]
+        if not placed:
+            return
+        with self._log.transaction():
+            for place, edit in placed:
+                try:
+                    self._take(place, edit)
+                except GitFailed as problem:
+                    self.troubles.append(f"{edit.call_id}: {problem}")
+
+    def finish(self) -> None:
+        """Keep the objects of what was recorded."""
+        for session, captured in self._kept.items():
+            try:
+                keep_objects(session, captured)
+            except (GitFailed, OSError) as problem:
+                self.troubles.append(f"objects of {session} are not kept: {problem}")
+        self._kept.clear()
+
+    def _place(self, folder: str) -> _Place | None:
+        repo = GitRepository.find(folder)
+        if repo is None:
+            return None
+        if repo.top not in self._places:
+            self._places[repo.top] = None
+            try:
+                if _is_captured(repo):
+                    self._places[repo.top] = _Place(repo, CommittedContents.of(repo))
+            except GitFailed as problem:
+                self.troubles.append(f"no edits in {repo.top} were reconstructed: {problem}")
+        return self._places[repo.top]
+
+    def _take(self, place: _Place, call: EditCall) -> None:
+        for edit in _file_edits(call):
+            path = place.repo.relative(os.path.join(call.folder, edit.path))
+            former = place.repo.relative(os.path.join(call.folder, edit.former)) if edit.former else None
+            if path is None or (edit.former and former is None):
+                continue
+            at = int(call.at.timestamp())
+            states = [
+                (start, after)
+                for start, before in _starts(place, call.session, former or path, edit, at)
+                if (after := edit.apply(before)) is not None
+            ]
+            place.states[call.session, path] = self._settled(place, call, (path, former), states)
+
+    def _settled(self, place: _Place, call: EditCall, paths: tuple[str, str | None], states: list[_State]) -> list[_State]:
+        """Record the first of some states whose content is committed; return what the session may have left."""
+        at = int(call.at.timestamp())
+        for start, after in states:
+            blob = _blob(place.repo, after)
+            committed_at = place.committed.first.get(blob)
+            if committed_at is None:
+                continue
+            if committed_at >= at and start != after:
+                self._record(place, call, paths, (start, after))
+            return [(after, after)]
+        return states[:_MOST_STATES]
+
+    def _record(self, place: _Place, call: EditCall, paths: tuple[str, str | None], state: _State) -> None:
+        (path, former), (start, after) = paths, state
+        repo = place.repo
+        new = _blob(repo, after)
+        if any(one.repository in repo.identities for one in self._log.edits.of_blobs([new])):
+            # Hooks have captured it, or another session wrote it first.
+            return
+        old = None
+        if start:
+            old = _blob(repo, start)
+            if old not in place.committed.first:
+                repo.call("hash-object", "-w", "--stdin", given=start)
+        below = (one.commit for one in place.committed.by_path.get(former or path, ()) if one.blob == old)
+        self._log.edits.record(
+            repo.identity,
+            path,
+            old_path=former,
+            old_blob=old,
+            new_blob=new,
+            kind="reconstructed",
+            session=call.session,
+            run_id=call.run_id,
+            task_id=call.task_id,
+            call_id=call.call_id,
+            head=next(below, None),
+            edited_at=call.at,
+        )
+        self.count += 1
+        self._kept[call.session].append({"top": repo.top, "edits": [{"old": old, "new": new}]})
+
+
+def _starts(place: _Place, session: str, path: str, edit: _FileEdit, at: int) -> list[_State]:
+    """Return the contents that an edit may have been applied to, each with where its session started."""
+    known = place.states.get((session, path), [])
+    if edit.original is not None:
+        return [one for one in known if one[1] == edit.original] or [(edit.original, edit.original)]
+    earlier = [one.blob for one in place.committed.by_path.get(path, ()) if one.at <= at]
+    texts = (_text(place, blob) for blob in list(dict.fromkeys(earlier))[:_MOST_STARTS])
+    return [*known, *((text, text) for text in texts)]
+
+
+def _text(place: _Place, blob: str) -> bytes:
+    if blob not in place.texts:
+        if len(place.texts) >= _MOST_TEXTS:
+            place.texts.clear()
+        place.texts[blob] = place.repo.call("cat-file", "blob", blob)
+    return place.texts[blob]
+
+
+def _file_edits(call: EditCall) -> Iterator[_FileEdit]:
+    """Yield what a call does to each of its files."""
+    if patch := _patch_of(call.arguments):
+        for file in parse_patch(patch):
+            before = b"" if file.is_new else None
+            yield _FileEdit(file.path, partial(_patched, file), before, file.former)
+        return
+    path = call.arguments.get("file_path")
+    original = None if call.original is None else call.original.encode(errors="surrogatepass")
+    # What a tool writes does not depend on what was there: without that nobody knows which lines are new.
+    if isinstance(path, str) and (call.tool != "Write" or original is not None):
+        yield _FileEdit(path, lambda text: expected_content(text, FileCall([path], call.arguments)), original)
+
+
+def _patch_of(arguments: dict[str, Any]) -> str | None:
+    texts = (arguments.get(name) for name in ("command", "input", "patch", "cmd"))
+    return next((text for text in texts if isinstance(text, str) and _PATCH_MARK in text), None)
+
+
+def _patched(file: PatchSection, before: bytes) -> bytes | None:
+    after = file.applied(before.decode(errors="surrogateescape"))
+    return None if after is None else after.encode(errors="surrogateescape")
+
+
+def _blob(repo: GitRepository, content: bytes) -> str:
+    """Return the name that git gives to a content."""
+    made = hashlib.sha256() if repo.is_sha256 else hashlib.sha1(usedforsecurity=False)
+    made.update(b"blob %d\0" % len(content))
+    made.update(content)
+    return made.hexdigest()
+
+
+def _is_captured(repo: GitRepository) -> bool:
+    """Return whether the settings of a repository allow to record edits."""
+    try:
+        with open(os.path.join(repo.top, "decklog.toml"), "rb") as file:
+            return read_settings(file.read()).capture
+    except OSError:
+        return True
