@@ -176,6 +176,8 @@ def test_the_menu_is_opened_and_closed_by_keys(tab: Tab) -> None:
 
 def test_a_view_is_saved_from_a_list_and_found_again(tab: Tab) -> None:
     tab.go("/runs?status=running").page.click("text=save view")
+    tab.page.wait_for_selector("#view-name")
+    tab.until(f"{FOCUSED}.id === 'view-name'")
     tab.page.keyboard.type("At work")
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_selector("text=At work")

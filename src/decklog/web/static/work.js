@@ -63,8 +63,12 @@ let asked = 0
 async function find() {
   const mine = ++asked, run = $('[data-run]')?.dataset.run, query = new URLSearchParams({ q: typed.value, ...(run && { on: run }) })
   const fresh = await fetched(`/palette?${query}`)
-  // The last one counts, in whichever order they come.
-  if (mine === asked && fresh) $('#palette-found').replaceChildren($('#found-rows', fresh))
+  // Only the last request counts, in any order of answers.
+  if (mine !== asked || !fresh) return
+  const chosen = document.activeElement.closest('#palette-found a')?.getAttribute('href')
+  $('#palette-found').replaceChildren($('#found-rows', fresh))
+  // A late answer keeps the chosen row.
+  if (chosen) ($$('#palette-found a').find(link => link.getAttribute('href') === chosen) || typed).focus()
 }
 function openPalette() {
   if (palette.open) return
