@@ -143,7 +143,7 @@ class Decklog(Blocks):
 
     @once
     def tasks(self) -> "Tasks":
-        """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+        """Plans tasks, gives them to workers one at a time, and records the result of each attempt."""
         from decklog.stores.tasks.tasks import Tasks
 
         return Tasks(
@@ -155,21 +155,21 @@ class Decklog(Blocks):
 
     @once
     def templates(self) -> "Templates":
-        """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
+        """Stores reusable sets of tasks, and creates tasks from them."""
         from decklog.stores.tasks.templates import Templates
 
         return Templates(self.parts, tasks=lambda: self.tasks)
 
     @once
     def schedules(self) -> "Schedules":
-        """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
+        """Stores recurring tasks. They are added when they are due and somebody claims a task or reads an overview."""
         from decklog.stores.tasks.schedules import Schedules
 
         return Schedules(self.parts, tasks=lambda: self.tasks, templates=lambda: self.templates)
 
     @once
     def plans(self) -> "Plans":
-        """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
+        """Stores one plan per run. Phases are separate rows, so concurrent changes of different phases do not conflict."""
         from decklog.stores.tasks.plans import Plans
 
         return Plans(self.parts)
@@ -239,7 +239,7 @@ class Decklog(Blocks):
 
     @once
     def memory(self) -> "Memory":
-        """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+        """Learns lessons, recalls those that fit a question, and records which of them helped."""
         from decklog.stores.memory.memory import Memory
         from decklog.stores.memory.semantic.model import kept_model
 
@@ -261,7 +261,7 @@ class Decklog(Blocks):
 
     @once
     def learnings(self) -> "Learnings":
-        """Notes what tasks taught, and what was made of it."""
+        """Records observations from tasks, and their use."""
         from decklog.stores.memory.learnings import Learnings
 
         return Learnings(self.parts)
@@ -380,7 +380,7 @@ class Decklog(Blocks):
 
     @once
     def overview(self) -> "Overview":
-        """Shows how runs and tasks stand, what waits for a person, and what it costs."""
+        """Shows the status of runs and tasks, what waits for a person, and the cost."""
         from decklog.stores.overview.overview import Overview
 
         return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules, past=lambda: self.runs)
