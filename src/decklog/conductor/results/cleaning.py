@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 _OPEN = ("planning", "active", "paused")
+# Refs with snapshots of sessions and imported attribution; `decklog prune` releases them.
+_NOT_RUNS = ("sessions", "imports")
 _FORMAT = "%(refname)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:subject)"
 
 
@@ -53,6 +55,8 @@ def _read(repository: Repository, beneath: str) -> Iterator[KeptRef]:
     for line in sorted(lines, key=_order):
         ref, commit, at, subject = line.split("\0")
         run, _, rest = ref.removeprefix(f"{HOME}/").partition("/")
+        if run in _NOT_RUNS:
+            continue
         parts = rest.split("/")
         if parts[0] == "tasks" and len(parts) >= 4:
             yield KeptRef(run, parts[1], parts[2], "/".join(parts[3:]), commit, at, subject, ref)
