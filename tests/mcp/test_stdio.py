@@ -20,7 +20,7 @@ def test_a_client_shares_its_task_with_the_commands_of_its_session_and_with_no_o
     others = decklog("next", "--json", **{SESSION: "s-1"}).data["task"]
 
     async def work(client: Any) -> Any:
-        assert len((await client.list_tools()).tools) == 14
+        assert len((await client.list_tools()).tools) == 15
         return (await client.call_tool("next", {})).structured_content["task"]
 
     mine = over_stdio(log_folder, work, **{SESSION: "s-2"})
