@@ -133,6 +133,12 @@ def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool 
 
 
 @pytest.mark.slow
+def run_refs(site: RunContext) -> dict[str, str]:
+    """Return the refs of runs. `decklog prune` releases those of sessions."""
+    refs = site.repository.refs("refs/decklog")
+    return {name: commit for name, commit in refs.items() if not name.startswith("refs/decklog/sessions/")}
+
+
 def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
@@ -149,14 +155,14 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     assert clean(log, checked, is_trial=True).refs == []
     landed(site, checked)
     trial = clean(log, checked, is_trial=True)
-    refs = site.repository.refs("refs/decklog")
+    refs = run_refs(site)
     assert set(trial.refs) | set(trial.stays) == set(refs), "a trial removes nothing"
     assert {ref.split("/")[4] for ref in trial.stays} == {f"{site.run_id}.half.w1"}
     assert clean(log, checked).refs == trial.refs
-    assert set(site.repository.refs("refs/decklog")) == set(trial.stays)
+    assert set(run_refs(site)) == set(trial.stays)
     assert not site.folder.exists()
     assert set(clean(log, checked, unlanded=True).refs) == set(trial.stays)
-    assert site.repository.refs("refs/decklog") == {}
+    assert run_refs(site) == {}
 
 
 @pytest.mark.slow
@@ -176,6 +182,6 @@ def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
     clock.advance(days=15)
     cleaned = clean(log, checked)
     assert (len(cleaned.folders), cleaned.stays) == (2, {})
-    assert site.repository.refs("refs/decklog") == {}
+    assert run_refs(site) == {}
     assert [path.name for path in site.repository.state.iterdir() if path.name.startswith("run_")] == []
     assert clean(log, checked) == Cleaned()
