@@ -132,13 +132,13 @@ def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool 
     return Cleaner(log, folder, state, days=14, is_trial=is_trial, unlanded=unlanded).clean()
 
 
-@pytest.mark.slow
 def run_refs(site: RunContext) -> dict[str, str]:
     """Return the refs of runs. `decklog prune` releases those of sessions."""
     refs = site.repository.refs("refs/decklog")
     return {name: commit for name, commit in refs.items() if not name.startswith("refs/decklog/sessions/")}
 
 
+@pytest.mark.slow
 def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
