@@ -34,6 +34,9 @@ SCREENS = {
     "/system": "/system",
     # In a repository of their own: tests/web/test_lines.py.
     **dict.fromkeys(("/lines", "/lines/commit", "/lines/file", "/lines/why"), ""),
+    # Forms, the palette, views and work items: tests/web/test_actions.py, test_palette.py, test_views.py, test_work_items.py.
+    **dict.fromkeys(("/act/{verb}/{id:path}", "/palette", "/views"), ""),
+    **dict.fromkeys(("/runs/{run_id:path}/items/{item}", "/runs/{run_id:path}/changes"), ""),
     "/tasks": "/tasks?state=blocked",
     "/tasks/{task_id:path}/change": "/tasks/docs/change",
     "/tasks/{task_id:path}": "/tasks/lexer",
