@@ -12,7 +12,6 @@ import psycopg
 import pytest
 
 from decklog import Decklog, ManualClock
-from tests.connections import kept_for
 from tests.databases import Databases, named
 from tests.ending import end_with_parent
 from tests.homes import Homes
@@ -148,11 +147,9 @@ def postgres_databases(postgres_server: str) -> Iterator[Databases]:
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("create database decklog_template")
     Decklog.open(named(postgres_server, "decklog_template"), migrate=True).close()
-    names: set[str] = set()
-    with kept_for(names, postgres_server) as kept:
-        databases = Databases(postgres_server, "decklog_template", names, kept)
-        yield databases
-        databases.close()
+    databases = Databases(postgres_server, "decklog_template")
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,6 @@ from itertools import count
 
 import psycopg
 
-from tests.connections import Kept
-
 # More than this over an empty log, and scans would read what earlier tests left behind.
 _MOST_BYTES_LEFT = 4_000_000
 # The server looks at each of a thousand files to tell the size, which takes it a quarter of all that emptying does.
@@ -31,7 +29,6 @@ select pg_terminate_backend(pid)
   from pg_stat_activity
  where datname = current_database()
    and pid <> pg_backend_pid()
-   and pid <> all(%s)
 """
 
 
@@ -44,11 +41,9 @@ def named(uri: str, name: str) -> str:
 class Databases:
     """The copies of one migrated, empty database."""
 
-    def __init__(self, server: str, template: str, names: set[str], kept: Kept) -> None:
+    def __init__(self, server: str, template: str) -> None:
         self._server = server
         self._template = template
-        self._names = names
-        self._kept = kept
         self._numbers = count(1)
         self._spare: list[str] = []
         self._uses = count()
@@ -77,17 +72,12 @@ class Databases:
             with psycopg.connect(self._server, autocommit=True) as connection:
                 connection.execute(f"drop database {name} with (force)".encode())
 
-    def forget_connections(self) -> None:
-        """Have the next log open connections that are new."""
-        self._kept.close()
-
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()
 
     def _make(self) -> str:
         name = f"{self._template}_{next(self._numbers)}"
-        self._names.add(name)
         with psycopg.connect(self._server, autocommit=True) as connection:
             # Copied file by file: half the time of writing the copy to the WAL as well, which is the default.
             connection.execute(f"create database {name} template {self._template} strategy file_copy".encode())
@@ -112,13 +102,13 @@ class Databases:
     def _connection(self, name: str) -> "psycopg.Connection[tuple[object, ...]]":
         """Give our own connection to a database, which nobody else has one to any more."""
         try:
-            self._connections[name].execute(_OTHERS, [self._kept.processes()])
+            self._connections[name].execute(_OTHERS)
         except (KeyError, psycopg.OperationalError):
             if name in self._connections:
                 self._connections[name].close()  # a test ended all there were
             connection = self._connections[name] = psycopg.connect(named(self._server, name), autocommit=True)
             connection.execute("set session_replication_role = replica")
-            connection.execute(_OTHERS, [self._kept.processes()])
+            connection.execute(_OTHERS)
         return self._connections[name]
 
 

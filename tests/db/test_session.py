@@ -9,7 +9,6 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Invalid, NotFound, Unreachable
 from decklog.db.postgres import session
-from tests.databases import Databases
 from tests.db.test_kept_connections import connections_of
 
 pytestmark = pytest.mark.parametrize("target", ["postgres"], indirect=True)
@@ -31,9 +30,8 @@ def test_values_come_back_as_they_went(target: str) -> None:
 
 
 def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_have_room(
-    target: str, postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
+    target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    postgres_databases.forget_connections()
     monkeypatch.setattr(session, "_MOST_PREPARED", 3)
     with Decklog.open(target) as log:
         (before,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
