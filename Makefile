@@ -22,14 +22,14 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test tested typed compiled test-full test-all test-slow test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
+.PHONY: demo test tested compiled test-full test-all test-slow test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
 
 demo: $(READY)
 	@$(BIN)/decklog demo
 
 # Types are checked beside all else, which need not wait for them: either fails the command.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory --jobs 2 typed tested
+	@$(MAKE) --no-print-directory --jobs 2 types tested
 
 tested: compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
@@ -80,12 +80,6 @@ coverage: $(STAMP)
 	@$(IN_MEMORY); $(BIN)/python -m pytest -p tests.covered -n 3 --dist worksteal
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
-
-# What the check of types has found out, put aside whole for the test that checks those of users' programs: it then takes a third of its time.
-typed: types
-	@if ls -d .mypy_cache/3.* >/dev/null 2>&1; then \
-	    cd .mypy_cache && rm -rf checked copied && mkdir copied && cp -R 3.* copied && mv copied checked; \
-	fi
 
 lint: style types
 

@@ -1,7 +1,6 @@
 """Whoever writes against `decklog` with mypy in strict mode has nothing to silence, and needs no deep import."""
 
 import ast
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -32,7 +31,7 @@ async def main(log: decklog.AsyncDecklog) -> None:
 KITS = ("agents", "claude_agent_sdk")
 # Libraries of thousands of files, whose types no program of a user sees unless it is made with a kit.
 OF_KITS = ("anthropic.*", "openai.*")
-CACHES = ROOT / ".mypy_cache"
+CACHE = ROOT / ".mypy_cache" / "users"
 # A file of a story that does not use Decklog is the reader's own program.
 EXAMPLES = [
     block
@@ -40,26 +39,6 @@ EXAMPLES = [
     for block in blocks_of(page)
     if block.language == PYTHON and (block.file_name is None or "decklog" in block.text)
 ]
-
-
-@pytest.fixture(scope="module")
-def complaints(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What mypy says of users' programs, each in a file of its own, with no settings but strict."""
-    settings = tmp_path_factory.mktemp("settings") / "mypy.ini"
-    settings.write_text(f"[mypy]\nstrict = true\n[mypy-{','.join(unseen())}]\nfollow_imports = skip\n")
-    folder = tmp_path_factory.mktemp("programs")
-    for sample in (SAMPLE, ASYNC_SAMPLE):
-        (folder / sample.name).write_text(sample.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "not_awaited.py").write_text(NOT_AWAITED)
-    (folder / "misspelt.py").write_text("import decklog\n\nprint(decklog.TaskStatus.DONE)\n")
-    for number, block in enumerate(EXAMPLES):
-        (folder / f"example_{number}.py").write_text(program_of(block), encoding="utf-8")
-    files = sorted(file.name for file in folder.iterdir())
-    words = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(cache())]
-    done = subprocess.run(
-        [*words, "--no-error-summary", *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
-    return (done.stdout + done.stderr).splitlines()
 
 
 def program_of(block: Block) -> str:
@@ -74,36 +53,37 @@ def unseen() -> list[str]:
     return [*others, *(() if any(map(find_spec, KITS)) else OF_KITS)]
 
 
-def cache() -> Path:
-    """Give where mypy keeps what it knows of users' programs: to begin with, what `make typed` has put aside of the package."""
-    kept, found = CACHES / "users", CACHES / "checked"
-    if not kept.exists() and found.exists():
-        shutil.copytree(found, kept)
-    return kept
-
-
 @pytest.mark.slow
-def test_a_program_with_nothing_but_import_decklog_is_well_typed(complaints: list[str]) -> None:
-    assert [line for line in complaints if not line.startswith(("example_", "misspelt", "not_awaited"))] == []
+def test_programs_of_users_are_well_typed(tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for sample in (SAMPLE, ASYNC_SAMPLE):
+        (folder / sample.name).write_text(sample.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "not_awaited.py").write_text(NOT_AWAITED)
+    (folder / "misspelt.py").write_text("import decklog\n\nprint(decklog.TaskStatus.DONE)\n")
+    for number, block in enumerate(EXAMPLES):
+        if all(find_spec(kit) for kit in KITS if f"from {kit} import" in block.text):
+            (folder / f"{block.page.replace('/', '_')}_{number}.py".replace(".md", "")).write_text(
+                program_of(block), encoding="utf-8"
+            )
+    complaints = complaints_of(folder)
+    (misspelt,) = [line for line in complaints if line.startswith("misspelt.py")]
+    assert 'Module has no attribute "TaskStatus"' in misspelt
+    not_awaited = [line for line in complaints if line.startswith("not_awaited.py") and ": error:" in line]
+    expected = ("Coroutine", "priority", "has no attribute")
+    assert len(not_awaited) == 3, not_awaited
+    assert all(word in line for word, line in zip(expected, not_awaited, strict=True)), not_awaited
+    assert [line for line in complaints if not line.startswith(("misspelt", "not_awaited"))] == []
 
 
-@pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda number: f"{EXAMPLES[number].page}:{EXAMPLES[number].line}")
-def test_an_example_of_the_documents_is_well_typed(complaints: list[str], number: int) -> None:
-    used = [name for name in KITS if f"from {name} import" in EXAMPLES[number].text]
-    if missing := [name for name in used if find_spec(name) is None]:
-        pytest.skip(f"{missing[0]} is not installed: make test-agents")
-    assert [line for line in complaints if line.startswith(f"example_{number}.py")] == []
-
-
-def test_a_name_that_is_not_there_is_told_by_the_type_checker(complaints: list[str]) -> None:
-    (told,) = [line for line in complaints if line.startswith("misspelt.py")]
-    assert 'Module has no attribute "TaskStatus"' in told
-
-
-def test_verbs_that_are_awaited_have_the_types_of_the_plain_ones(complaints: list[str]) -> None:
-    told = [line for line in complaints if line.startswith("not_awaited.py") and ": error:" in line]
-    assert len(told) == 3, told
-    assert all(word in line for word, line in zip(("Coroutine", "priority", "has no attribute"), told, strict=True)), told
+def complaints_of(folder: Path) -> list[str]:
+    """Check users' programs with mypy, with no settings but strict."""
+    settings = folder.parent / "mypy.ini"
+    settings.write_text(f"[mypy]\nstrict = true\n[mypy-{','.join(unseen())}]\nfollow_imports = skip\n")
+    words = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(CACHE), "--no-error-summary"]
+    files = sorted(file.name for file in folder.iterdir())
+    done = subprocess.run([*words, *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return (done.stdout + done.stderr).splitlines()
 
 
 @pytest.mark.slow
