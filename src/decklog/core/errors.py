@@ -199,3 +199,9 @@ class OutcomeUnknown(Unavailable):
     """The connection was lost while a transaction was being committed: it may be on record or not."""
 
     code = "outcome_unknown"
+
+
+class LostWrites(Unavailable):
+    """Acknowledged entries are gone: the server that answers now never got them. `details` names them."""
+
+    code = "lost_writes"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from decklog.core.clock import Clock
+    from decklog.core.errors import LostWrites
     from decklog.db.callers import Deputy
     from decklog.db.search.entries import Found, Search
 
@@ -157,6 +158,9 @@ class Database(ABC):
     @abstractmethod
     def announce(self, stream: str) -> None:
         """Wake those who tail the stream, once this transaction is committed."""
+
+    def on_lost_writes(self, record: "Callable[[LostWrites], None]") -> None:  # noqa: B027 - a file can't fail over
+        """Call `record` before LostWrites is raised, so that the loss is written down."""
 
     @abstractmethod
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:

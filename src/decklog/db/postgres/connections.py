@@ -15,6 +15,7 @@ from decklog.core.clock import Clock
 from decklog.core.errors import Closed, ReadOnly
 from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
+from decklog.db.postgres.acknowledged import Head
 from decklog.db.postgres.session import Session
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class LogConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
+        self.written: dict[str, Head] = {}
+        # Whether this server was found to have the acknowledged entries of this process.
+        self.is_compared = False
         self.made_at = time.monotonic()
 
     @cached_property

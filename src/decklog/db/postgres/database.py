@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
     from decklog.core.clock import Clock
+    from decklog.core.errors import LostWrites
     from decklog.db.base import Row, T
     from decklog.db.postgres.session import Statement, Take
     from decklog.db.search.entries import Found, Search
@@ -274,10 +275,30 @@ class PostgresDatabase(Database):
         return None if head[0] is None else head
 
     def announce(self, stream: str) -> None:
+        self._note_written(stream)
         if ("announced", stream) not in self.memo:
             bound = {"channel": CHANNEL, "stream": stream}
             self._queue("select announce(:channel, :stream)", bound)
             self.memo["announced", stream] = True
+
+    def _note_written(self, stream: str) -> None:
+        """Note the new head of a stream, to be acknowledged with the commit."""
+        if ("head", stream) not in self.memo:
+            return
+        written = self._transactions.connection().written
+        before = written.get(stream)
+        written[stream] = self.memo["head", stream][:2]
+
+        def restore() -> None:
+            if before is None:
+                written.pop(stream, None)
+            else:
+                written[stream] = before
+
+        self.if_undone(restore)
+
+    def on_lost_writes(self, record: "Callable[[LostWrites], None]") -> None:
+        self._transactions.acknowledged.record = record
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
         self.connections.check_open()
