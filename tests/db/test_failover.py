@@ -5,11 +5,14 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from decklog import Decklog
+from decklog import Decklog, ManualClock
 from decklog.core.errors import LostWrites, ReadOnly
 from decklog.transfer.doctor import check_up
 from tests.databases import named
 from tests.db.standby import Pair, pair
+from tests.pictures import sample_log, sample_parts
+from tests.web.asking import made
+from tests.web.test_states import addresses, forms
 
 
 class Rewinding:
@@ -116,24 +119,44 @@ def test_reads_work_on_a_standby_and_writes_name_the_reason(servers: Pair) -> No
     with Decklog.open(servers.url) as log:
         log.runs.start("Make the parser faster", run_id="run_read")
         log.journal.append("run_read", "a remark")
+        log.schedules.add("run_read", "often", "* * * * *", title="Look again")
     servers.wait_for_standby()
     with Decklog.open(servers.standby_url) as log:
-        assert log.runs.get("run_read").id == "run_read"
         assert [run.id for run in log.runs.find()] == ["run_read"]
         assert [entry.body for entry in log.journal.find("run_read", kind="interaction")] == ["a remark"]
-        assert log.overview.now().runs
+        assert [entry.body for entry in log.journal.find(text="remark")] == ["a remark"]
+        assert [run.id for run in log.overview.now().runs] == ["run_read"]
+        assert log.journal.verify().ok
         with pytest.raises(ReadOnly, match="standby"):
             log.journal.append("run_read", "next")
+        with pytest.raises(ReadOnly, match="standby"), log.transaction():
+            log.journal.append("run_read", "next")
         facts = log.db.facts()
-        assert (facts["is_standby"], facts["replication_lag_seconds"]) == (True, 0)
+        assert (facts["read_only"], facts["is_standby"], facts["replication_lag_seconds"]) == (True, True, 0)
+
+
+@pytest.mark.slow
+def test_every_page_of_the_dashboard_opens_on_a_standby(servers: Pair) -> None:
+    clock = ManualClock()
+    with Decklog.open(servers.url, clock=clock) as log:
+        sample_log.write(log, clock)
+        sample_parts.write(log, clock)
+    servers.wait_for_standby()
+    with Decklog.open(servers.standby_url, clock=clock) as log:
+        browser = made(log)
+        with browser.runner:
+            browser.log_in()
+            answers = {url: browser.get(url) for url in addresses(log)}
+        assert {url for url, answer in answers.items() if answer.status != 200 or forms(answer.text)} == set()
 
 
 @pytest.mark.slow
 def test_doctor_warns_of_a_standby_without_synchronous_names(servers: Pair) -> None:
     with Decklog.open(servers.url) as log:
-        found = check_up(log, log.db.facts())
-        assert ["standby"] == [finding["about"] for finding in found]
-        assert "synchronous_standby_names" in found[0]["mend"]
+        (found,) = [one for one in check_up(log, log.db.facts()) if one["about"] == "standby"]
+        assert "synchronous_standby_names" in found["mend"]
+    with Decklog.open(servers.standby_url) as log:
+        assert "standby" not in [one["about"] for one in check_up(log, log.db.facts())]
 
 
 # The last one: the old primary is gone after it.
@@ -148,7 +171,10 @@ def test_every_client_that_lost_a_write_in_a_failover_is_told(servers: Pair) -> 
         for number in range(20):
             one.journal.append("run_1", f"lost {number}")
         lost = two.journal.append("run_2", "lost")
+        standby = Decklog.open(servers.standby_url)
         servers.fail_over()
+        assert standby.runs.start("a promoted standby takes writes", run_id="run_4").id == "run_4"
+        standby.close()
         for log, run_id, seq in ((one, "run_1", 21), (two, "run_2", lost.seq)):
             with pytest.raises(LostWrites) as problem:
                 log.journal.append(run_id, "next")

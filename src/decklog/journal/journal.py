@@ -94,7 +94,9 @@ class Journal:
 
     def record_lost_writes(self, problem: LostWrites) -> None:
         """Write down that acknowledged entries were lost; `decklog doctor` shows it."""
-        self.append("@desk", problem.message, kind=EntryKind.EVENT, subtype=LOST_WRITES, payload={"lost": problem.details["lost"]})
+        self.append(
+            "@desk", problem.message, kind=EntryKind.EVENT, subtype=LOST_WRITES, payload={"lost": problem.details["lost"]}
+        )
 
     @prepares_to_write
     def append(

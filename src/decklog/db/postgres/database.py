@@ -52,7 +52,6 @@ class PostgresDatabase(Database):
 
     def __init__(self, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
-        self.read_only = connections.read_only
         self.values = values
         self.clock = clock
         self.connections = connections
@@ -61,6 +60,11 @@ class PostgresDatabase(Database):
         self._listener = NotifyListener(connections)
         self._names: Statements[tuple[str, ...]] = Statements()
         forks.follow(self)
+
+    @property
+    def read_only(self) -> bool:  # type: ignore[override]
+        """Whether this log takes no writes: it was opened so, the role may not write, or the server is a standby."""
+        return self.connections.read_only or self.connections.is_standby
 
     # Transactions
 
@@ -337,8 +341,8 @@ class PostgresDatabase(Database):
 
     def _look_at_schema(self) -> None:
         self._transactions.version = schema.check_version(self)
-        if not self.read_only and not schema.may_append(self):
-            self.read_only = self.connections.read_only = True
+        if not self.connections.read_only and not schema.may_append(self):
+            self.connections.read_only = True
 
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)

@@ -59,8 +59,7 @@ def translate(problem: psycopg.Error) -> DecklogError:
         case "42501":
             return Denied(f"this PostgreSQL role may not do that: {text}")
         case "25006":
-            hint = "A standby takes no writes: give the address of the primary, or add target_session_attrs=read-write to it."
-            return ReadOnly(f"the database takes no writes: {text}", hint=hint)
+            return ReadOnly(f"the database takes no writes: {text}")
         case "53100":
             return DiskFull("the database's disk is full; nothing of this write was kept")
         case "57014":

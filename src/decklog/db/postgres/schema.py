@@ -105,7 +105,9 @@ def facts(database: "Database") -> "dict[str, Any]":
 _REPLICATION = """
 select pg_is_in_recovery(),
        case
-         when not pg_is_in_recovery() then (select extract(epoch from max(coalesce(replay_lag, '0'))) from pg_stat_replication)
+         when not pg_is_in_recovery() then (
+           select extract(epoch from max(coalesce(replay_lag, '0'))) from pg_stat_replication where state is not null
+         )
          when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() and exists (select 1 from pg_stat_wal_receiver) then 0
          else extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())
        end::float8,
