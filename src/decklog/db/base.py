@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from decklog.db.schema import latest
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -233,6 +234,15 @@ class Database(ABC):
     @abstractmethod
     def facts(self) -> "dict[str, Any]":
         """Describe the engine, its version and its settings."""
+
+    def schema_versions(self) -> tuple[int, int]:
+        """Return the schema of the log, and the one that this Decklog needs. In a transaction."""
+        found = self.one("select max(version) from schema_steps", {})
+        return (found[0] if found else 0) or 0, latest(self.engine)
+
+    def server_gauges(self) -> "dict[str, float]":
+        """Measure the connections and the replication of a server; a file has none. In a transaction."""
+        return {}
 
     @abstractmethod
     def close(self) -> None: ...

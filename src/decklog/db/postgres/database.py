@@ -361,6 +361,18 @@ class PostgresDatabase(Database):
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         return schema.differences(self, self.connections.url)
 
+    def server_gauges(self) -> "dict[str, float]":
+        pool = self.connections.pool().get_stats()
+        found = {
+            "pool_connections": pool.get("pool_size", 0),
+            "pool_waiting": pool.get("requests_waiting", 0),
+            "pool_waits_total": pool.get("requests_queued", 0),
+            "pool_wait_seconds_total": pool.get("requests_wait_ms", 0) / 1000,
+        }
+        state = schema.replication(self)
+        lag = state["replication_lag_seconds"]
+        return {**found, "standby": float(state["is_standby"]), **({} if lag is None else {"replication_lag_seconds": lag})}
+
     def facts(self) -> "dict[str, Any]":
         return self.read(lambda: schema.facts(self))
 
