@@ -253,6 +253,17 @@ def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]
     return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
 
 
+def _steps_of(function: "Callable[..., Any]", known: "frozenset[str] | None") -> "Callable[..., Any]":
+    """Return what starts the generator of a stepwise verb."""
+
+    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+        if known is not None and not kwargs.keys() <= known:
+            raise _refuse(function, kwargs, known)
+        return function(store, *args, **kwargs)
+
+    return steps
+
+
 def _operation(
     function: "Callable[..., Any]",
     through: str,
@@ -291,18 +302,13 @@ def _operation(
             if stepwise is None:
                 CALL_SECONDS.observe(call, perf_counter() - started)
 
-    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
-        if known is not None and not kwargs.keys() <= known:
-            raise _refuse(function, kwargs, known)
-        return function(store, *args, **kwargs)
-
     operation.__operation__ = Operation(  # type: ignore[attr-defined]
         name=name,
         writes=writes,
         manager_only=manager_only,
         function=operation,
         through=through,
-        steps=None if stepwise is None else steps,
+        steps=None if stepwise is None else _steps_of(function, known),
         hands_out=hands_out,
     )
     return operation

@@ -30,7 +30,7 @@ async def _live(_: Request) -> Response:
 
 
 class _Readiness:
-    """Checks the log in a thread of its own, one check at a time: a server that hangs takes no thread from the pages."""
+    """Checks the log in a separate thread, one check at a time: a server that hangs takes no thread from the pages."""
 
     def __init__(self, site: DashboardSite) -> None:
         self._site = site

@@ -1,4 +1,4 @@
-"""Projects: several teams on one server, each with a database and roles of its own.
+"""Projects: several teams on one server, each with its database and roles.
 
 A database is chosen when a connection is made, so this also holds behind a pooler, where a search path would not.
 """
