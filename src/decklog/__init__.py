@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         FileReplaced,
         Invalid,
         LeaseLost,
+        LostWrites,
         NetworkFilesystem,
         NotAccepted,
         NotADatabase,
@@ -165,7 +166,7 @@ _NAMES = {
     "core.clock": "Clock ManualClock",
     "core.errors": (
         "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld FileReplaced Invalid "
-        "LeaseLost NetworkFilesystem NotADatabase NotAccepted NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers "
+        "LeaseLost LostWrites NetworkFilesystem NotADatabase NotAccepted NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers "
         "SchemaTooNew SchemaTooOld StillPending TimedOut TooLarge Unavailable Unproven Unreachable"
     ),
     "core.ids": "Ids",
@@ -354,6 +355,7 @@ __all__ = [
     "LeaseLost",
     "Lesson",
     "LinkKind",
+    "LostWrites",
     "ManualClock",
     "MemoryHealth",
     "Mend",

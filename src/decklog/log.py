@@ -117,7 +117,9 @@ class Decklog(Blocks):
             from decklog.db.sqlite.file import path_of
 
             db = open_sqlite(path_of(text), allow_network_fs=allow_network_fs, clock=clock, **common)
-        return cls(db, clock=db.clock, ids=ids or Ids(db.clock))
+        log = cls(db, clock=db.clock, ids=ids or Ids(db.clock))
+        db.on_lost_writes(log.parts.journal.record_lost_writes)
+        return log
 
     # The stores, in an order in which none refers to a later one. A verb that needs another store declares it as a
     # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.

@@ -16,7 +16,7 @@ from tests.db.processes import ROOT
 from tests.registry import arguments, operations
 from tests.stores.approvals.trust.trust_desk import Key, make_keys
 
-LOGINS = {"reads": roles.READER, "works": roles.AGENT, "decides": roles.MANAGER}
+LOGINS = dict(zip(("reads", "works", "decides"), roles.role_names(), strict=True))
 # Agents' verbs that need more than an agent's role, and why: whoever may write the tier down may write it up.
 NEEDS_THE_MANAGER = {"trust.demote", "trust.stop_dev_mode"}
 

@@ -26,6 +26,7 @@ NOT_RUN = {
     "[[agents.mine.events]]": "a part of a file; tests/conductor/test_sessions.py reads such settings",
     "[run]": "a part of a file; tests/conductor/test_machines.py works with such settings",
     "first$  decklog run --plan plan.toml": "it needs several machines; tests/conductor/test_machines.py has them",
+    "scrape_configs:": "settings of Prometheus; tests/web/test_health.py shows such a token",
     "decklog serve": "it serves until it is ended; tests/web/test_serving.py runs it",
     "decklog serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem --password-file ~/.decklog-web": (
         "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"

@@ -62,6 +62,8 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "doctor": ("decklog doctor",),
     "migrate": ("decklog migrate --check",),
     "roles": ("decklog roles > roles.sql",),
+    "projects create": ("decklog --db postgresql://admin@host/postgres projects create parser",),
+    "projects list": ("decklog --db postgresql://admin@host/postgres projects list",),
     "redact": ("env | decklog redact",),
     "completion": ("decklog completion bash",),
     "demo": ("decklog demo",),

@@ -30,6 +30,7 @@ COMMANDS = {
         "setup",
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
+    "projects": ("setup", "Create and list the databases of several teams on one PostgreSQL server."),
     "now": ("overview", "Show what needs a person, what runs, what has stalled and what it costs."),
     "cost": ("ledger", "Show what was spent, by model, day, session or repository."),
     "top": ("overview", "Show `now` live, on the whole terminal: move, open, read, approve or deny, quit."),

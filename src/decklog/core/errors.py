@@ -5,6 +5,8 @@ Every message names the thing, its present state and the next thing to do; the s
 
 from typing import TYPE_CHECKING
 
+from decklog.core.metrics import UNAVAILABLE
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -62,6 +64,10 @@ class Unavailable(DecklogError):
     """Trouble that is not the caller's: something is missing, out of reach, full, damaged, busy or closed."""
 
     code = "unavailable"
+
+    def __init__(self, message: str, *, hint: str | None = None, **details: "Any") -> None:
+        super().__init__(message, hint=hint, **details)
+        UNAVAILABLE.add(self.code)
 
 
 class TooLarge(Invalid):
@@ -199,3 +205,9 @@ class OutcomeUnknown(Unavailable):
     """The connection was lost while a transaction was being committed: it may be on record or not."""
 
     code = "outcome_unknown"
+
+
+class LostWrites(Unavailable):
+    """Acknowledged entries are gone: the server that answers now never got them. `details` names them."""
+
+    code = "lost_writes"

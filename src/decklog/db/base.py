@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from decklog.db.schema import latest
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from decklog.core.clock import Clock
+    from decklog.core.errors import LostWrites
     from decklog.db.callers import Deputy
     from decklog.db.search.entries import Found, Search
 
@@ -158,6 +160,9 @@ class Database(ABC):
     def announce(self, stream: str) -> None:
         """Wake those who tail the stream, once this transaction is committed."""
 
+    def on_lost_writes(self, record: "Callable[[LostWrites], None]") -> None:  # noqa: B027 - a file can't fail over
+        """Call `record` before LostWrites is raised, so that the loss is written down."""
+
     @abstractmethod
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
         """Sleep until something may have been committed to a stream, or to any, or the time is over.
@@ -229,6 +234,15 @@ class Database(ABC):
     @abstractmethod
     def facts(self) -> "dict[str, Any]":
         """Describe the engine, its version and its settings."""
+
+    def schema_versions(self) -> tuple[int, int]:
+        """Return the schema of the log, and the one that this Decklog needs. In a transaction."""
+        found = self.one("select max(version) from schema_steps", {})
+        return (found[0] if found else 0) or 0, latest(self.engine)
+
+    def server_gauges(self) -> "dict[str, float]":
+        """Measure the connections and the replication of a server; a file has none. In a transaction."""
+        return {}
 
     @abstractmethod
     def close(self) -> None: ...

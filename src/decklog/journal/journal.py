@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from decklog.core.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, LostWrites, NotFound
 from decklog.core.fork_safety import once
 from decklog.db.search.entries import Found, Search
 from decklog.db.search.entries import search as search_entries
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
+# The subtype of the events in @desk about acknowledged entries that a failover lost.
+LOST_WRITES = "writes.lost"
 
 
 def writer_of(db: "Database", clock: "Clock") -> "Writer":
@@ -89,6 +91,12 @@ class Journal:
     @once
     def _writer(self) -> "Writer":
         return self._find_writer()
+
+    def record_lost_writes(self, problem: LostWrites) -> None:
+        """Write down that acknowledged entries were lost; `decklog doctor` shows it."""
+        self.append(
+            "@desk", problem.message, kind=EntryKind.EVENT, subtype=LOST_WRITES, payload={"lost": problem.details["lost"]}
+        )
 
     @prepares_to_write
     def append(

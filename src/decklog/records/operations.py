@@ -2,9 +2,11 @@
 
 from contextvars import ContextVar
 from functools import partial, wraps
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Denied, Invalid, LeaseLost
+from decklog.core.metrics import CALL_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterator
@@ -135,19 +137,22 @@ def _taken(db: "Any", step: WaitStep) -> "Any":
     return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
 
 
-def _answer(db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
-    """Run the steps of a verb in this thread and return its result."""
+def _answer(call: str, db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
+    """Run the steps of a verb in this thread and return its result. Steps that don't wait are measured."""
     found: Any = None
     while True:
+        started = perf_counter()
         try:
             step = steps.send(found)
         except StopIteration as over:
             answer: R = over.value
             return answer
         found = _taken(db, step)
+        if step.how != "wait":
+            CALL_SECONDS.observe(call, perf_counter() - started)
 
 
-def _followed(db: "Any", steps: "Generator[WaitStep | list[R], Any, None]") -> "Iterator[R]":
+def _followed(_: str, db: "Any", steps: "Generator[WaitStep | list[R], Any, None]") -> "Iterator[R]":
     """Run the steps of a verb in this thread and yield the items of its lists."""
     found: Any = None
     while True:
@@ -162,7 +167,7 @@ def _followed(db: "Any", steps: "Generator[WaitStep | list[R], Any, None]") -> "
             found = None
 
 
-_STEPWISE: "dict[str, Callable[[Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
+_STEPWISE: "dict[str, Callable[[str, Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
 
 
 def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
@@ -248,6 +253,17 @@ def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]
     return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
 
 
+def _steps_of(function: "Callable[..., Any]", known: "frozenset[str] | None") -> "Callable[..., Any]":
+    """Return what starts the generator of a stepwise verb."""
+
+    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+        if known is not None and not kwargs.keys() <= known:
+            raise _refuse(function, kwargs, known)
+        return function(store, *args, **kwargs)
+
+    return steps
+
+
 def _operation(
     function: "Callable[..., Any]",
     through: str,
@@ -259,7 +275,7 @@ def _operation(
     hands_out: bool = False,
 ) -> "Any":
     known = _keywords_of(function)
-    is_step, is_read, stepwise = prepares or through == "none", through == "read", _STEPWISE.get(through)
+    name, is_step, is_read, stepwise = function.__name__, prepares or through == "none", through == "read", _STEPWISE.get(through)
 
     @wraps(function)
     def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
@@ -267,11 +283,12 @@ def _operation(
             raise _refuse(function, kwargs, known)
         if manager_only and of_an_agent.get():
             raise Denied(f"{function.__qualname__} is for the manager; agents have no such verb", hint="Ask a person for it.")
+        started, call = perf_counter(), f"{type(store).__name__.lower()}.{name}"
         try:
             if is_step:
                 return function(store, *args, **kwargs)
             if stepwise is not None:
-                return stepwise(store._db, function(store, *args, **kwargs))
+                return stepwise(call, store._db, function(store, *args, **kwargs))
             job = partial(_proven, function, store, args, kwargs) if manager_only else partial(function, store, *args, **kwargs)
             if is_read:
                 return store._db.read(job)
@@ -281,19 +298,17 @@ def _operation(
         except OverflowError as problem:
             # Only a number from the caller can exceed the limits of times and columns.
             raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
-
-    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
-        if known is not None and not kwargs.keys() <= known:
-            raise _refuse(function, kwargs, known)
-        return function(store, *args, **kwargs)
+        finally:
+            if stepwise is None:
+                CALL_SECONDS.observe(call, perf_counter() - started)
 
     operation.__operation__ = Operation(  # type: ignore[attr-defined]
-        name=function.__name__,
+        name=name,
         writes=writes,
         manager_only=manager_only,
         function=operation,
         through=through,
-        steps=None if stepwise is None else steps,
+        steps=None if stepwise is None else _steps_of(function, known),
         hands_out=hands_out,
     )
     return operation

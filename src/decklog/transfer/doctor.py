@@ -5,8 +5,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
+from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
+from decklog.journal.journal import LOST_WRITES
 from decklog.transfer.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     Finding = dict[str, str]
 
 _LONG_AGO = timedelta(hours=1)
+# How long doctor shows that writes were lost.
+_RECENT = timedelta(days=30)
 _MOST_PAGES = 10
 _PAGE_SECONDS = 2.5
 _LARGE_WAL = 256 * 1024 * 1024
@@ -30,6 +34,7 @@ def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False, pro
     findings = [*_room(facts), *_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log, facts, deep, progress)]
     if findings and findings[-1]["about"] == "page":
         return findings  # what can't be read can't be asked either
+    findings += [*_standbys(facts), *_lost_writes(log)]
     return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log, progress) if deep else [])]
 
 
@@ -74,6 +79,21 @@ def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
         _finding(
             "wal", f"the WAL has {facts['wal_bytes']:,} bytes{who}", "End readers that have been open for long; it shrinks then."
         )
+    ]
+
+
+def _standbys(facts: "dict[str, Any]") -> "list[Finding]":
+    if not facts.get("standbys") or facts["synchronous_standby_names"]:
+        return []
+    what = f"{counted(facts['standbys'], 'standby')} without synchronous_standby_names: a failover can lose acknowledged writes"
+    return [_finding("standby", what, "alter system set synchronous_standby_names = 'ANY 1 (*)'; select pg_reload_conf();")]
+
+
+def _lost_writes(log: "Decklog") -> "list[Finding]":
+    since = log.clock.now() - _RECENT
+    return [
+        _finding("failover", f"{entry.at:%Y-%m-%d %H:%M} {entry.body}", f"decklog journal get @desk {entry.seq}")
+        for entry in log.journal.find("@desk", subtype=LOST_WRITES, since=since)
     ]
 
 

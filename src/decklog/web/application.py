@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from decklog.core.errors import DecklogError, Denied, Invalid, NotFound
-from decklog.web import answers, changing, deciding, live, tending
+from decklog.web import answers, changing, deciding, health, live, tending
 from decklog.web.actions import registry
 from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed
@@ -112,6 +112,7 @@ def application(site: DashboardSite) -> App:
         Route("/system/verify", _sent(site, tending.verify), methods=["POST"]),
         Route("/static/{edition}/{name:path}", _static),
         Route("/favicon.ico", lambda _: _static_file("icon.svg")),
+        *health.routes(site),
     ]
     if not site.is_read_only:
         decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
@@ -122,7 +123,7 @@ def application(site: DashboardSite) -> App:
         routes.insert(0, Route("/act/{verb}/{id:path}", _sent(site, registry.act), methods=["POST"]))
     handlers: Any = {404: _not_found(site), 405: _not_found(site), BodyTooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan(site), exception_handlers=handlers)
-    return Safety(LoginRequired(made, site.sessions), site.names)
+    return Safety(LoginRequired(made, site.sessions, site.metrics_token), site.names)
 
 
 def _lifespan(site: DashboardSite) -> Any:

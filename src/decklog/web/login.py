@@ -8,8 +8,11 @@ from decklog.web.admission import value_of
 from decklog.web.peer import peer_uid
 from decklog.web.safety import App, Receive, Scope, Send
 from decklog.web.sessions import BrowserSessions
+from decklog.web.site import MetricsToken
 
-_OPEN = ("/login", "/favicon.ico")
+# Monitoring has no session: whether the server lives is no secret, and metrics need a token.
+_OPEN = ("/login", "/favicon.ico", "/livez", "/readyz")
+_METRICS = "/metrics"
 
 
 # A path on this dashboard: printable ASCII, and no address of another host ("//host", "/\\host").
@@ -33,12 +36,20 @@ def login_address(*, wrong: str | None = None, following: str | None = None) -> 
 class LoginRequired:
     """Middleware that passes only requests with a session to the pages."""
 
-    def __init__(self, app: App, sessions: BrowserSessions) -> None:
+    def __init__(self, app: App, sessions: BrowserSessions, metrics_token: MetricsToken | None = None) -> None:
         self._app = app
         self._sessions = sessions
+        self._metrics_token = metrics_token
+
+    def _is_open(self, scope: Scope) -> bool:
+        """Return whether a request needs no session."""
+        path, token = scope["path"], self._metrics_token
+        if path == _METRICS and token is not None:
+            return token.is_shown_by((value_of(scope["headers"], b"authorization") or "").encode("latin-1"))
+        return path in _OPEN or path.startswith("/static/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _OPEN or scope["path"].startswith("/static/"):
+        if scope["type"] != "http" or self._is_open(scope):
             await self._app(scope, receive, send)
             return
         session = self._sessions.known(value_of(scope["headers"], b"cookie"), peer_uid(scope))
@@ -51,7 +62,7 @@ class LoginRequired:
 
 async def _send_away(scope: Scope, send: Send) -> None:
     """Redirect a page request to the login, and answer a program with an error."""
-    is_page = scope["method"] in ("GET", "HEAD") and not scope["path"].endswith((".json", "/events", "/rows"))
+    is_page = scope["method"] in ("GET", "HEAD") and not scope["path"].endswith((".json", "/events", "/rows", _METRICS))
     error = {"code": "not_logged_in", "message": "log in first", "hint": "The terminal of decklog serve shows a link."}
     envelope = {"ok": False, "error": {**error, "retryable": False, "details": {}}, "warnings": []}
     body = b"" if is_page else json.dumps(envelope).encode()

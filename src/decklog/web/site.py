@@ -2,7 +2,7 @@
 
 import shlex
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from decklog.log import Decklog
 from decklog.web.elsewhere import Password
@@ -14,6 +14,12 @@ from decklog.web.verifying import Verifying
 
 # Finished runs are searched for new entries this often. The cost for unfinished runs does not depend on their number.
 _WHOLE_SECONDS = 5.0
+
+
+class MetricsToken(Protocol):
+    """The token that a monitoring system shows for `/metrics`."""
+
+    def is_shown_by(self, authorization: bytes) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class DashboardSite:
     key: str | None = None
     # The password for logins from other machines.
     password: Password | None = None
+    metrics_token: MetricsToken | None = None
     # When a search indexes new entries of all runs.
     whole_searches: NowAndThen = field(default_factory=lambda: NowAndThen(_WHOLE_SECONDS))
     verifying: Verifying = field(default_factory=Verifying)

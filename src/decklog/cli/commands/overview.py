@@ -56,6 +56,7 @@ def top(call: Invocation, seconds: float) -> int:
 @click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
 @click.option("--read-only", is_flag=True, help="show everything and decide nothing")
 @click.option("--key", metavar="FILE", help="the manager's key file; each decision prompts for its passphrase")
+@click.option("--metrics-token", metavar="FILE", help="file with the token for /metrics; created if it is missing")
 @click.option("--host", metavar="ADDRESS", help="listen for other machines: with TLS or behind a proxy, and with a password")
 @click.option("--name", metavar="NAME", help="what other machines call this one, if not by its address")
 @click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
@@ -63,7 +64,9 @@ def top(call: Invocation, seconds: float) -> int:
 @click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
 @click.option("--password-file", metavar="FILE", help="whose first line other machines log in with; nobody else may read it")
 @click.pass_obj
-def serve(call: Invocation, /, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> int:
+def serve(
+    call: Invocation, /, port: int | None, read_only: bool, key: str | None, metrics_token: str | None, **elsewhere: str | None
+) -> int:
     """Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.
 
     It listens on the loopback under its own name, unless --host is given. The link that it prints logs one browser in, once,
@@ -71,5 +74,5 @@ def serve(call: Invocation, /, port: int | None, read_only: bool, key: str | Non
     """
     from decklog.cli.dashboard.serving import run
 
-    run(call, port, read_only, key, **elsewhere)
+    run(call, port, read_only, key, metrics_token, **elsewhere)
     return 0

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,26 @@ if TYPE_CHECKING:
 
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
+    from decklog.mcp.token import Token
     from decklog.web.elsewhere import Elsewhere
     from decklog.web.site import DashboardSite
 
 
-def run(call: Invocation, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> None:
+def run(
+    call: Invocation,
+    port: int | None,
+    read_only: bool,
+    key: str | None,
+    metrics_token: str | None = None,
+    **elsewhere: str | None,
+) -> None:
     """Serve the selected log until a signal ends it. `elsewhere` has the options for access from other machines."""
     server = _server()
     far = _far(elsewhere)
     place = call.place()
     place.must_exist()
     with place.open(read_only=read_only or place.is_read_only) as log:
-        site = _site(log, place, port, key, far)
+        site = replace(_site(log, place, port, key, far), metrics_token=_token(metrics_token))
         sockets = server.listening(site.names.port, None if far is None or far.is_near else far.host)
         with server.ready(site, far) as answer:
             _tell(site, as_json=call.json)
@@ -45,6 +54,12 @@ def _server() -> "ModuleType":
             f"the dashboard needs a package that is not installed: {problem.name}", hint=install_hint("web")
         ) from None
     return server
+
+
+def _token(path: str | None) -> "Token | None":
+    from decklog.mcp.token import find_token
+
+    return None if path is None else find_token(path, {})
 
 
 def _far(given: "dict[str, str | None]") -> "Elsewhere | None":

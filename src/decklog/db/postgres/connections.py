@@ -15,6 +15,7 @@ from decklog.core.clock import Clock
 from decklog.core.errors import Closed, ReadOnly
 from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
+from decklog.db.postgres.acknowledged import Head
 from decklog.db.postgres.session import Session
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class LogConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
+        self.written: dict[str, Head] = {}
+        # Whether this server was found to have the acknowledged entries of this process.
+        self.is_compared = False
         self.made_at = time.monotonic()
 
     @cached_property
@@ -155,6 +159,8 @@ class PostgresConnections:
         self.clock = ServerClock()
         self._durability = durability
         self._is_closed = False
+        # Whether the server was a standby when a connection was last made.
+        self.is_standby = False
         self._forgotten: list[Any] = []
         self._reset()
 
@@ -221,6 +227,15 @@ class PostgresConnections:
         self.check_open()
         if self.read_only:
             raise ReadOnly("this log is open for reading only", hint="Open it without read_only, as a role that may write.")
+        if self.is_standby and self._is_in_recovery():
+            raise ReadOnly("this server is a standby, which takes no writes", hint="Give the address of the primary.")
+
+    def _is_in_recovery(self) -> bool:
+        """Ask whether the standby is still one; it may have been promoted."""
+        with self._connected() as connection:
+            row = connection.execute("select pg_is_in_recovery()").fetchone()
+        self.is_standby = bool(row and row[0])
+        return self.is_standby
 
     def _connect_seconds(self) -> int:
         return max(2, int(self.busy_seconds))
@@ -248,7 +263,7 @@ class PostgresConnections:
         if self._durability != "full":
             settings["synchronous_commit"] = "off"
         # One way to the server and back for all of them, and for its time.
-        parts = [*(f"set {name} = {value}" for name, value in settings.items()), "select clock_timestamp()"]
+        parts = [*(f"set {name} = {value}" for name, value in settings.items()), "select clock_timestamp(), pg_is_in_recovery()"]
         before = time.monotonic()
         cursor = connection.execute("; ".join(parts).encode())
         for _ in settings:
@@ -256,6 +271,7 @@ class PostgresConnections:
         row = cursor.fetchone()
         if row is not None:
             self.clock.set(row[0], (before + time.monotonic()) / 2)
+            self.is_standby = row[1]
 
     @contextmanager
     def listening(self) -> "Iterator[Connection]":

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
     from decklog.core.clock import Clock
+    from decklog.core.errors import LostWrites
     from decklog.db.base import Row, T
     from decklog.db.postgres.session import Statement, Take
     from decklog.db.search.entries import Found, Search
@@ -51,7 +52,6 @@ class PostgresDatabase(Database):
 
     def __init__(self, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
-        self.read_only = connections.read_only
         self.values = values
         self.clock = clock
         self.connections = connections
@@ -60,6 +60,11 @@ class PostgresDatabase(Database):
         self._listener = NotifyListener(connections)
         self._names: Statements[tuple[str, ...]] = Statements()
         forks.follow(self)
+
+    @property
+    def read_only(self) -> bool:  # type: ignore[override]
+        """Whether this log takes no writes: it was opened so, the role may not write, or the server is a standby."""
+        return self.connections.read_only or self.connections.is_standby
 
     # Transactions
 
@@ -274,10 +279,30 @@ class PostgresDatabase(Database):
         return None if head[0] is None else head
 
     def announce(self, stream: str) -> None:
+        self._note_written(stream)
         if ("announced", stream) not in self.memo:
             bound = {"channel": CHANNEL, "stream": stream}
             self._queue("select announce(:channel, :stream)", bound)
             self.memo["announced", stream] = True
+
+    def _note_written(self, stream: str) -> None:
+        """Note the new head of a stream, to be acknowledged with the commit."""
+        if ("head", stream) not in self.memo:
+            return
+        written = self._transactions.connection().written
+        before = written.get(stream)
+        written[stream] = self.memo["head", stream][:2]
+
+        def restore() -> None:
+            if before is None:
+                written.pop(stream, None)
+            else:
+                written[stream] = before
+
+        self.if_undone(restore)
+
+    def on_lost_writes(self, record: "Callable[[LostWrites], None]") -> None:
+        self._transactions.acknowledged.record = record
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
         self.connections.check_open()
@@ -316,8 +341,8 @@ class PostgresDatabase(Database):
 
     def _look_at_schema(self) -> None:
         self._transactions.version = schema.check_version(self)
-        if not self.read_only and not schema.may_append(self):
-            self.read_only = self.connections.read_only = True
+        if not self.connections.read_only and not schema.may_append(self):
+            self.connections.read_only = True
 
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)
@@ -335,6 +360,18 @@ class PostgresDatabase(Database):
 
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         return schema.differences(self, self.connections.url)
+
+    def server_gauges(self) -> "dict[str, float]":
+        pool = self.connections.pool().get_stats()
+        found = {
+            "pool_connections": pool.get("pool_size", 0),
+            "pool_waiting": pool.get("requests_waiting", 0),
+            "pool_waits_total": pool.get("requests_queued", 0),
+            "pool_wait_seconds_total": pool.get("requests_wait_ms", 0) / 1000,
+        }
+        state = schema.replication(self)
+        lag = state["replication_lag_seconds"]
+        return {**found, "standby": float(state["is_standby"]), **({} if lag is None else {"replication_lag_seconds": lag})}
 
     def facts(self) -> "dict[str, Any]":
         return self.read(lambda: schema.facts(self))

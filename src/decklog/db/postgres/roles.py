@@ -1,10 +1,23 @@
 """Roles for a log on PostgreSQL: who reads, who works and who decides, each with what it needs and no more."""
 
 import re
+from typing import NamedTuple
 
 from decklog.db import schema
 
-READER, AGENT, MANAGER = "decklog_reader", "decklog_agent", "decklog_manager"
+
+class RoleNames(NamedTuple):
+    """The three roles of a log; those of a project begin with its name."""
+
+    reader: str
+    agent: str
+    manager: str
+
+
+def role_names(prefix: str = "decklog") -> RoleNames:
+    """Name the roles of a log."""
+    return RoleNames(f"{prefix}_reader", f"{prefix}_agent", f"{prefix}_manager")
+
 
 # Written once: nobody needs to change it, so nobody may.
 _WRITTEN_ONCE = (
@@ -54,39 +67,39 @@ def tables() -> list[str]:
     return sorted(found)
 
 
-def statements(place: str = "public") -> str:
+def statements(place: str = "public", prefix: str = "decklog") -> str:
     """Write the statements that make the roles and give them their rights, for a log in a schema of this name."""
-    roles = {"reader": READER, "agent": AGENT, "manager": MANAGER}
-    everyone, all_tables = ", ".join(roles.values()), tables()
+    roles = role_names(prefix)
+    everyone, all_tables = ", ".join(roles), tables()
     parts = [
-        *(_made(role) for role in roles.values()),
-        f"grant {READER} to {AGENT};\ngrant {AGENT} to {MANAGER};",
+        *(_made(role) for role in roles),
+        f"grant {roles.reader} to {roles.agent};\ngrant {roles.agent} to {roles.manager};",
         f"grant usage on schema {_quoted(place)} to {everyone};",
         _on("revoke all", place, all_tables, "from", everyone),
-        _on("grant select", place, all_tables, "to", READER),
-        *_for_agents(place, all_tables),
-        *_for_the_manager(place),
+        _on("grant select", place, all_tables, "to", roles.reader),
+        *_for_agents(place, all_tables, roles.agent),
+        *_for_the_manager(place, roles.manager),
     ]
-    return _HEAD.format(**roles) + "begin;\n" + "\n".join(parts) + "\ncommit;\n"
+    return _HEAD.format(**roles._asdict()) + "begin;\n" + "\n".join(parts) + "\ncommit;\n"
 
 
-def _for_agents(place: str, all_tables: list[str]) -> list[str]:
+def _for_agents(place: str, all_tables: list[str], agent: str) -> list[str]:
     written = [name for name in all_tables if name not in (*_OF_THE_MANAGER, _OF_THE_OWNER)]
     changed = [name for name in written if name not in (*_WRITTEN_ONCE, *_LOCKED_BY)]
     return [
-        _on("grant insert", place, written, "to", AGENT),
-        _on("grant update", place, changed, "to", AGENT),
-        _on("grant delete", place, [name for name in _TAKEN_OUT if name in all_tables], "to", AGENT),
-        *(_on(f"grant update ({column})", place, [name], "to", AGENT) for name, column in _LOCKED_BY.items()),
+        _on("grant insert", place, written, "to", agent),
+        _on("grant update", place, changed, "to", agent),
+        _on("grant delete", place, [name for name in _TAKEN_OUT if name in all_tables], "to", agent),
+        *(_on(f"grant update ({column})", place, [name], "to", agent) for name, column in _LOCKED_BY.items()),
     ]
 
 
-def _for_the_manager(place: str) -> list[str]:
+def _for_the_manager(place: str, manager: str) -> list[str]:
     return [
-        _on("grant insert, update, delete", place, list(_OF_THE_MANAGER), "to", MANAGER),
-        _on(f"grant update ({', '.join(_PRUNED)})", place, ["entries"], "to", MANAGER),
-        _on("grant update", place, list(_CORRECTED), "to", MANAGER),
-        _on("grant delete", place, ["blobs", "entry_text"], "to", MANAGER),
+        _on("grant insert, update, delete", place, list(_OF_THE_MANAGER), "to", manager),
+        _on(f"grant update ({', '.join(_PRUNED)})", place, ["entries"], "to", manager),
+        _on("grant update", place, list(_CORRECTED), "to", manager),
+        _on("grant delete", place, ["blobs", "entry_text"], "to", manager),
     ]
 
 

@@ -97,6 +97,34 @@ def facts(database: "Database") -> "dict[str, Any]":
         "schema_supported": schema.latest("postgres"),
         "bytes": row[1],
         "read_only": database.read_only,
+        **replication(database),
+    }
+
+
+# Details of other sessions are null for a role without pg_monitor.
+_REPLICATION = """
+select pg_is_in_recovery(),
+       case
+         when not pg_is_in_recovery() then (
+           select extract(epoch from max(coalesce(replay_lag, '0'))) from pg_stat_replication where state is not null
+         )
+         when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() and exists (select 1 from pg_stat_wal_receiver) then 0
+         else extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())
+       end::float8,
+       (select count(*) from pg_stat_replication where application_name <> 'pg_basebackup'),
+       current_setting('synchronous_standby_names')
+"""
+
+
+def replication(database: "Database") -> "dict[str, Any]":
+    """Describe the standbys of a primary, or how far a standby is behind."""
+    row = database.one(_REPLICATION, {})
+    assert row is not None
+    return {
+        "is_standby": row[0],
+        "standbys": row[2],
+        "synchronous_standby_names": row[3],
+        "replication_lag_seconds": row[1],
     }
 
 

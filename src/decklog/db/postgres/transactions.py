@@ -10,9 +10,10 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
-from decklog.core.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
+from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
 from decklog.db.callers import CallerBlock, caller, deadline, own_context
 from decklog.db.postgres import errors
+from decklog.db.postgres.acknowledged import AcknowledgedHeads
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, PostgresConnections
 from decklog.db.postgres.session import NotBegun, NotSent
 
@@ -51,6 +52,7 @@ class PostgresTransactions:
         self._connections = connections
         # The schema that this process knows, once that is settled; another one means that it was migrated meanwhile.
         self.version = 0
+        self.acknowledged = AcknowledgedHeads()
         self._forgotten: list[Any] = []
         self._reset()
 
@@ -143,6 +145,7 @@ class PostgresTransactions:
                     yield connection
                     self._commit(connection, is_read=begin[0] not in WRITE)
                     connection.undoing.keep()
+                    self.acknowledged.add(connection.written)
                 except OutcomeUnknown:
                     connection.undoing.keep()  # what nobody knows to be undone is not taken back
                     raise
@@ -151,6 +154,7 @@ class PostgresTransactions:
                     if not connection.closed and connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                         connection.rollback()
                     connection.undoing.undo()
+                    connection.written.clear()
         except psycopg.Error as problem:
             error = errors.translate(problem)
             if isinstance(error, ReadOnly):
@@ -158,6 +162,9 @@ class PostgresTransactions:
             raise error from problem
         except ReadOnly:
             self._connections.renew()
+            raise
+        except LostWrites as problem:
+            self.acknowledged.report(problem)
             raise
 
     def _commit(self, connection: "Connection", *, is_read: bool) -> None:
@@ -202,6 +209,7 @@ class PostgresTransactions:
             try:
                 connection.patience_seconds = patience_seconds
                 connection.session.begin(begin)
+                self.acknowledged.compare(connection)
                 try:
                     if at_once:
                         connection.session.flush()
@@ -408,6 +416,7 @@ class PostgresTransactions:
 
     def after_fork_in_child(self) -> None:
         self._forgotten.append(self.local)
+        self.acknowledged = AcknowledgedHeads(self.acknowledged.record)
         self._connections.leave_to_parent()
         self._reset()
 
