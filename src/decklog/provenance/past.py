@@ -19,7 +19,7 @@ class CommitGraph:
     @cached_property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each commit, children first."""
-        out = self._repo.text("rev-list", "--parents", "--topo-order", "--all", "HEAD", "--", accepted=(0, 128))
+        out = self._repo.text("rev-list", "--parents", "--topo-order", "--all", "--reflog", "HEAD", "--", accepted=(0, 128))
         rows = (row.split() for row in out.splitlines())
         return {row[0]: tuple(row[1:]) for row in rows if row}
 
@@ -79,7 +79,7 @@ class PathPast:
         """
         if not self._edits:
             return
-        excluded = self._made_after.get(commit, 0) if commit is not None else 0
+        excluded = self.made_after(commit)
         for parent in parents:
             excluded |= self._absorbed.get(parent, 0)
         left = self._writing & ~excluded
@@ -89,6 +89,14 @@ class PathPast:
             edit = self._edits[place]
             if edit.new_blob != blob and (before is None or edit.id < before):
                 yield edit
+
+    def made_after(self, commit: str | None) -> int:
+        """Return the edits that were made on a commit, or on one that is built on it."""
+        return self._made_after.get(commit, 0) if commit is not None else 0
+
+    def is_in(self, edit: "Edit", bits: int) -> bool:
+        """Return whether an edit is among some."""
+        return bool(self._bits.get(edit.id, 0) & bits)
 
     @cached_property
     def _writing(self) -> int:
