@@ -178,3 +178,14 @@ def test_lines_keep_their_origin_through_a_squash_that_hides_a_rename(folder: Gi
     folder.commit()
     assert who(folder, log, "b.txt")[0] == f"{AGENT}: claude:1"
     assert {line.rpartition(" ")[2] for line in who(folder, log, "b.txt")[1:]} == {"unknown"}
+
+
+def test_lines_keep_their_origin_in_an_edit_after_a_rename_that_is_not_committed(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT, OTHER)
+    folder.git("mv", "a.txt", "b.txt")
+    folder.write("b.txt", "person 1", AGENT, OTHER, "person 4")
+    record_edit(folder, log, "codex:2", "b.txt", "person 1", AGENT, OTHER, "person 4", "more")
+    expected = ["person 1: unknown", f"{AGENT}: claude:1", f"{OTHER}: claude:1", "person 4: unknown", "more: codex:2"]
+    assert who(folder, log, "b.txt") == expected
+    folder.commit()
+    assert who(folder, log, "b.txt") == expected

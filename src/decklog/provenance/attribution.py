@@ -15,8 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.links import PathLinks, gone_paths, most_similar
-from decklog.provenance.past import CommitGraph, PathPast
+from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
 from decklog.provenance.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.recorded_lines import RecordedLines
 
@@ -208,6 +207,8 @@ class Attribution:
     def _in_parents(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line that is unchanged from the commit below; None for one that is not in it."""
         for parent, path, blob in self._below(content):
+            if blob is None:
+                continue
             old = line if blob == content.blob else self.difference(blob, content.blob).old_line(line)
             if old is not None:
                 blamed = self.blamed(parent, path).get(old)
@@ -255,7 +256,8 @@ class Attribution:
     def _fresh(self, content: _Content, line: int) -> range:
         """Return the block of lines around one that no commit below has."""
         last = len(self._lines_of(content.blob))
-        differences = [self.difference(old, content.blob) for _, _, old in self._below(content) if old != content.blob]
+        olds = [old for _, _, old in self._below(content) if old not in (None, content.blob)]
+        differences = [self.difference(old, content.blob) for old in olds if old is not None]
 
         def is_fresh(number: int) -> bool:
             return 0 < number <= last and all(one.old_line(number) is None for one in differences)
@@ -269,32 +271,35 @@ class Attribution:
 
     # What git and the log know
 
-    def _load_below(self, content: _Content) -> list[tuple[str, str, str]]:
-        """Return the commits below a content that have its file, with the file's path and blob there."""
+    def _load_below(self, content: _Content) -> list[tuple[str, str, str | None]]:
+        """Return the commits below a content, with the path and the blob that its file has there."""
         found = []
         for parent in content.parents:
-            path: str | None = content.path
-            if self._blob_at(parent, content.path) is None:
-                path = self._former_path(parent, content)
-            if path is not None and (blob := self._blob_at(parent, path)) is not None:
-                found.append((parent, path, blob))
+            path = content.path
+            if self._blob_at(parent, path) is None:
+                path = self._former_path(parent, content) or path
+            found.append((parent, path, self._blob_at(parent, path)))
         return found
 
     def _former_path(self, parent: str, content: _Content) -> str | None:
-        """Return the path of a file that is new at its path, in the commit below it; None if it is a new file."""
+        """Return the path that a file had before it came to a path that is new; None if it is a new file."""
         if content.commit is not None:
             known = self._renamed(parent, content.commit).get(content.path)
         else:
             known = next(iter(self._paths_by_blob(parent).get(content.blob, ())), None)
-        if known is not None or content.before is not None:
-            # What the worktree lacks now says nothing about an earlier content.
-            return known
+        return known or most_similar(self._repo, self._former_contents(parent, content), content.blob)
+
+    def _former_contents(self, parent: str, content: _Content) -> list[tuple[str, str]]:
+        """Return the paths and contents that a file may have had before it came to a path that is new."""
+        if content.before is not None:
+            # Which files were gone then is not known. A file that was still there was copied.
+            newest = self._log.edits.newest_before(content.before)
+            return [(path, blob) for repository, path, blob in newest if path != content.path and self._is_ours(repository)]
         found = []
         for path in gone_paths(self._repo, parent, content.commit):
-            newest = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
-            blobs = (newest and newest.new_blob, self._blob_at(parent, path))
-            found += [(path, blob) for blob in blobs if blob is not None]
-        return most_similar(self._repo, found, content.blob) if found else None
+            edit = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
+            found += [(path, blob) for blob in (edit and edit.new_blob, self._blob_at(parent, path)) if blob is not None]
+        return found
 
     @cached_property
     def _links(self) -> PathLinks:

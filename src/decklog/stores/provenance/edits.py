@@ -261,6 +261,13 @@ class Edits(Store):
         _, rows = self._db.read(lambda: self._db.rows(sql, {}))
         return [(repository, old, new) for repository, old, new in rows]
 
+    def newest_before(self, edit_id: str) -> list[tuple[str, str, str]]:
+        """Return the repositories, paths and blobs of the newest edit of each path before an edit."""
+        newest = "select max(id) from edits where id < :edit_id group by repository, path"
+        sql = f"select repository, path, new_blob from edits where id in ({newest}) and new_blob is not null order by path"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {"edit_id": edit_id}))
+        return [(repository, path, blob) for repository, path, blob in rows]
+
     def origins(self, repository: str, path: str) -> "dict[str, Any]":
         """Return the cached origins of a path, by commit."""
         sql = f"select commit_id, ranges from {_TABLE} where path = :path and repository = :repository"
