@@ -14,6 +14,7 @@ from decklog import Conflict, Invalid, NotFound
 from decklog.conductor.git import changes, workspaces
 from decklog.conductor.git.repository import Person, Repository, ref_part, starting_commit
 from decklog.conductor.git.workspaces import KeptAttempt, Workspace, keep, workspace
+from decklog.conductor.results.cleaning import kept
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.waiting import wait_until
 
@@ -289,6 +290,15 @@ def test_any_name_can_be_a_part_of_a_ref(repository: Repository, name: str) -> N
     ref = f"refs/decklog/{ref_part(name)}/target"
     repository.set_refs({ref: start})
     assert repository.ref(ref) == start
+
+
+@pytest.mark.parametrize("name", ["sessions", "Sessions"])
+def test_a_run_named_sessions_has_other_refs_than_sessions_have(repository: Repository, name: str) -> None:
+    start = starting_commit(repository, "HEAD", cwd=repository.folder)
+    target = f"refs/decklog/{ref_part(name)}/target"
+    repository.set_refs({target: start, "refs/decklog/sessions/claude-1": start})
+    assert not target.lower().startswith("refs/decklog/sessions/")
+    assert [one.ref for one in kept(repository)] == [one.ref for one in kept(repository, name)] == [target]
 
 
 def test_a_repository_is_found_from_beneath_whatever_its_folder_is_called(folder: Path, tmp_path: Path) -> None:

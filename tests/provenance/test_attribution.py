@@ -103,3 +103,89 @@ def test_an_edit_in_another_repository_counts_for_nothing(folder: GitFolder, log
     folder.write("LICENSE", "free")
     folder.commit()
     assert who(folder, log, "LICENSE") == ["free: unknown"]
+
+
+AGENT = "a line that an agent wrote at length"
+OTHER = "another line that an agent wrote at length"
+
+
+def test_a_line_that_was_removed_and_brought_back_keeps_its_origin(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT, "}", "person 2", "person 3")
+    folder.commit()
+    folder.write("a.txt", "person 1", "person 2", "person 3")
+    folder.commit()
+    folder.write("a.txt", "person 1", "person 2", AGENT, "}", "person 3", "person 4")
+    expected = ["person 1: unknown", "person 2: unknown", f"{AGENT}: claude:1", "}: claude:1"]
+    assert who(folder, log)[:4] == expected
+    folder.commit()
+    assert who(folder, log) == [*expected, "person 3: unknown", "person 4: unknown"]
+
+
+def test_a_short_line_that_was_removed_is_unknown_when_it_is_written_again(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT, "}", "person 2")
+    folder.commit()
+    folder.write("a.txt", "person 1", AGENT, "person 2")
+    folder.commit()
+    folder.write("a.txt", "person 1", AGENT, "}", "person 2", "person 4")
+    folder.commit()
+    assert who(folder, log)[1:3] == [f"{AGENT}: claude:1", "}: unknown"]
+
+
+def test_both_of_a_line_that_is_there_twice_have_its_origin(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT)
+    folder.commit()
+    folder.write("a.txt", AGENT, "person 1", AGENT, "person 4")
+    folder.commit()
+    assert who(folder, log) == [f"{AGENT}: claude:1", "person 1: unknown", f"{AGENT}: claude:1", "person 4: unknown"]
+
+
+def test_a_line_that_two_sessions_wrote_and_that_was_brought_back_is_unknown(folder: GitFolder, log: Decklog) -> None:
+    for session in ("claude:1", "codex:2"):
+        record_edit(folder, log, session, "a.txt", "person 1", AGENT, session)
+        record_edit(folder, log, session, "a.txt", "person 1", session)
+        folder.commit()
+    folder.write("a.txt", "person 1", AGENT, "person 4")
+    folder.commit()
+    assert who(folder, log)[1] == f"{AGENT}: unknown"
+
+
+def test_a_line_of_an_agent_in_another_file_is_a_persons_here(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "b.txt", "b 1", AGENT)
+    folder.commit()
+    folder.write("a.txt", "person 1", AGENT)
+    folder.commit()
+    assert who(folder, log) == ["person 1: unknown", f"{AGENT}: unknown"]
+
+
+def test_lines_keep_their_origin_through_a_rename_that_is_not_committed(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", "person 2", "person 3", AGENT)
+    folder.write("a.txt", "person 0", "person 1", "person 2", "person 3", AGENT)
+    folder.git("mv", "a.txt", "b.txt")
+    assert who(folder, log, "b.txt")[-1] == f"{AGENT}: claude:1"
+    folder.commit()
+    assert who(folder, log, "b.txt")[-1] == f"{AGENT}: claude:1"
+
+
+def test_lines_keep_their_origin_through_a_squash_that_hides_a_rename(folder: GitFolder, log: Decklog) -> None:
+    base = folder.git("rev-parse", "HEAD")
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", "person 2", "person 3", AGENT, OTHER)
+    folder.commit()
+    folder.git("mv", "a.txt", "b.txt")
+    folder.commit()
+    folder.write("b.txt", AGENT, *(f"a new line {number}" for number in range(9)))
+    folder.write("a.txt", "person 1", "person 2", "person 3")
+    folder.git("reset", "-q", "--soft", base)
+    folder.commit()
+    assert who(folder, log, "b.txt")[0] == f"{AGENT}: claude:1"
+    assert {line.rpartition(" ")[2] for line in who(folder, log, "b.txt")[1:]} == {"unknown"}
+
+
+def test_lines_keep_their_origin_in_an_edit_after_a_rename_that_is_not_committed(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT, OTHER)
+    folder.git("mv", "a.txt", "b.txt")
+    folder.write("b.txt", "person 1", AGENT, OTHER, "person 4")
+    record_edit(folder, log, "codex:2", "b.txt", "person 1", AGENT, OTHER, "person 4", "more")
+    expected = ["person 1: unknown", f"{AGENT}: claude:1", f"{OTHER}: claude:1", "person 4: unknown", "more: codex:2"]
+    assert who(folder, log, "b.txt") == expected
+    folder.commit()
+    assert who(folder, log, "b.txt") == expected

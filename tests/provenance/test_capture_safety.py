@@ -65,6 +65,25 @@ def test_captures_change_nothing_of_the_users(tmp_path: Path) -> None:
     ]
 
 
+def test_a_change_in_the_second_of_the_index_is_not_taken_for_the_commands(tmp_path: Path) -> None:
+    folder, then = GitFolder(tmp_path / "repository"), 1_700_000_000
+    folder.git("config", "core.trustctime", "false")
+    folder.write("a.txt", "old")
+    os.utime(folder.folder / "a.txt", (then, then))
+    folder.commit()
+    os.utime(folder.folder / ".git/index", (then, then))
+    # As long as before, by somebody else.
+    folder.write("a.txt", "new")
+    os.utime(folder.folder / "a.txt", (then, then))
+    before = folder.git("hash-object", "a.txt")
+    capture = Capture(folder.repository, "claude:1")
+    capture.begin("1", None)
+    folder.write("a.txt", "new", "agent")
+    captured = capture.end("1", None)
+    assert captured is not None
+    assert [edit["old"] for edit in captured["edits"]] == [before]
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = GitFolder(tmp_path_factory.mktemp("prepared") / "repository")

@@ -3,18 +3,21 @@
 1. A blob that an edit wrote first: lines that git's diff finds unchanged have the origin they had before the edit, all others
    belong to the edit.
 2. Any other blob is compared with what it came from: the file in the commit below it, and what edits wrote to the file.
-   Unchanged lines have the origin that they have there, all others are unknown.
-3. Without evidence a line is unknown. Likeness and time are no evidence.
+   Unchanged lines have the origin that they have there.
+3. A line that was moved, copied, or removed and brought back is found by its text among the lines that edits brought to the
+   file, under any name that it had.
+4. Without evidence a line is unknown. Likeness and time are no evidence.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.past import CommitGraph, PathPast
+from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
 from decklog.provenance.porcelain import BlameEntry, parse_porcelain
+from decklog.provenance.recorded_lines import RecordedLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 # The commit that `git blame` names for lines that are not committed.
 UNCOMMITTED = "0" * 40
 _MOST_CANDIDATES = 200
+_NONE_MET = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -96,8 +100,13 @@ class Attribution:
         self._past = lru_cache(maxsize=256)(self._load_past)
         self.blamed = lru_cache(maxsize=256)(self._load_blame)
         self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
-        self._under_way: set[tuple[_Content, int]] = set()
-        self._known: dict[tuple[_Content, int], Origin] = {}
+        self._below = lru_cache(maxsize=4096)(self._load_below)
+        self._lines_of = lru_cache(maxsize=256)(self._load_lines)
+        self._recorded = lru_cache(maxsize=256)(self._load_recorded)
+        # The contents and lines that are asked for, outermost first, and how far out a question that was met again is.
+        self._under_way: dict[tuple[_Content, int], int] = {}
+        self._outermost = _NONE_MET
+        self._known: dict[tuple[_Content, int], Origin | None] = {}
 
     # What may be asked
 
@@ -109,12 +118,15 @@ class Attribution:
         blobs = [blob for blob in dict.fromkeys(found) if blob is not None and blob not in self._by_blob]
         edits: dict[str, Edit] = {}
         for edit in self._log.edits.of_blobs(blobs):
-            if edit.new_blob is not None and edit.new_blob not in edits and self._is_ours(edit):
+            if edit.new_blob is not None and edit.new_blob not in edits and self._is_ours(edit.repository):
                 edits[edit.new_blob] = edit
         self._by_blob.update({blob: edits.get(blob) for blob in blobs})
 
     def in_commit(self, commit: str, path: str, line: int) -> Origin:
         """Return the origin of a line that came with a commit, as git blame found it: the commit's parents don't have it."""
+        return self._in_commit(commit, path, line) or UNKNOWN
+
+    def _in_commit(self, commit: str, path: str, line: int) -> Origin | None:
         try:
             blob = self._blob_at(commit, path)
             if blob is None:
@@ -122,7 +134,7 @@ class Attribution:
             edit, below = self._edit_of_blob(blob), self._blob_at(f"{commit}^", path)
             if edit is not None and edit.old_blob == below:
                 return origin_of_edit(edit)
-            if edit is None and below is not None and not self._edits_of_path(path):
+            if edit is None and below is not None and not self.has_edits(path):
                 return UNKNOWN
             return self._line(_Content(blob, path, self._graph.parents_of(commit), commit), line)
         except GitFailed:
@@ -131,7 +143,11 @@ class Attribution:
 
     def in_worktree(self, blob: str, path: str, head: str | None, line: int) -> Origin:
         """Return the origin of a line of a file that is not committed."""
-        return self._safe_line(_Content(blob, path, (head,) if head else ()), line)
+        return self._safe_line(_Content(blob, path, (head,) if head else ()), line) or UNKNOWN
+
+    def has_edits(self, path: str) -> bool:
+        """Return whether an edit of a file is recorded, under any name that it had."""
+        return bool(self._edits_of_path(path)) or any(map(self._edits_of_path, self._links.of(path)))
 
     def _blob_at(self, commit: str, path: str) -> str | None:
         key = (commit, path)
@@ -141,39 +157,44 @@ class Attribution:
 
     # Lines
 
-    def _safe_line(self, content: _Content, line: int) -> Origin:
+    def _safe_line(self, content: _Content, line: int) -> Origin | None:
         try:
             return self._line(content, line)
         except GitFailed:
             self.missing += 1
             return UNKNOWN
 
-    def _line(self, content: _Content, line: int) -> Origin:
+    def _line(self, content: _Content, line: int) -> Origin | None:
+        """Return the origin of a line; None where the question leads back to itself, which is no evidence."""
         key = (content, line)
         if key in self._known:
             return self._known[key]
         if key in self._under_way:
-            # What it came from came from itself: no evidence.
-            return UNKNOWN
-        self._under_way.add(key)
+            self._outermost = min(self._outermost, self._under_way[key])
+            return None
+        depth = self._under_way[key] = len(self._under_way)
         try:
             found = self._find(content, line)
         finally:
-            self._under_way.discard(key)
-        self._known[key] = found
+            del self._under_way[key]
+        if found or self._outermost >= depth:
+            # Otherwise the answer may be another one where the question further out is not under way.
+            self._known[key] = found
+        if self._outermost >= depth:
+            self._outermost = _NONE_MET
         return found
 
-    def _find(self, content: _Content, line: int) -> Origin:
+    def _find(self, content: _Content, line: int) -> Origin | None:
         edit = self._edit_of_blob(content.blob)
         if edit is not None and (content.before is None or edit.id < content.before):
             return self._in_edit(edit, line)
-        if content.commit is None:
-            inherited = self._in_parents(content, line)
-            if inherited is not None:
-                return inherited
-        return self._in_candidates(content, line) or self._in_copied(content, line) or UNKNOWN
+        ways = (self._in_parents, self._in_candidates, self._in_copied, self._in_recorded)
+        for way in ways[content.commit is not None :]:
+            if (found := way(content, line)) is not None:
+                return found
+        return UNKNOWN
 
-    def _in_edit(self, edit: "Edit", line: int) -> Origin:
+    def _in_edit(self, edit: "Edit", line: int) -> Origin | None:
         """Return the origin of a line of what an edit wrote."""
         assert edit.new_blob is not None
         if edit.old_blob is not None:
@@ -185,26 +206,18 @@ class Attribution:
 
     def _in_parents(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line that is unchanged from the commit below; None for one that is not in it."""
-        for parent in content.parents:
-            path = content.path
-            blob = self._blob_at(parent, path)
-            if blob is None:
-                path = self._same_content(parent, content.blob) or ""
-                blob = content.blob if path else None
+        for parent, path, blob in self._below(content):
             if blob is None:
                 continue
             old = line if blob == content.blob else self.difference(blob, content.blob).old_line(line)
             if old is not None:
                 blamed = self.blamed(parent, path).get(old)
-                return self.in_commit(blamed.commit, blamed.path, blamed.line) if blamed else UNKNOWN
+                return self._in_commit(blamed.commit, blamed.path, blamed.line) if blamed else UNKNOWN
         return None
 
     def _in_candidates(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line by the newest edit of the file that has it; None if none of them does."""
-        paths = [content.path]
-        if content.commit is not None and self._blob_at(f"{content.commit}^", content.path) is None:
-            paths += [name for parent in content.parents if (name := self._renamed(parent, content.commit).get(content.path))]
-        for path in dict.fromkeys(paths):
+        for path in dict.fromkeys((content.path, *(path for _, path, _ in self._below(content)))):
             found = self._past(path).candidates(content.blob, content.parents, content.commit, content.before)
             for edit in islice(found, _MOST_CANDIDATES):
                 assert edit.new_blob is not None
@@ -212,8 +225,8 @@ class Attribution:
                     old = self.difference(edit.new_blob, content.blob).old_line(line)
                 except GitFailed:
                     continue
-                if old is not None:
-                    return self._in_edit(edit, old)
+                if old is not None and (origin := self._in_edit(edit, old)) is not None:
+                    return origin
         return None
 
     def _in_copied(self, content: _Content, line: int) -> Origin | None:
@@ -223,12 +236,85 @@ class Attribution:
         others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
         known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
         blamed = self.blamed(content.commit, known[0]).get(line) if known else None
-        return self.in_commit(blamed.commit, blamed.path, blamed.line) if blamed else None
+        return self._in_commit(blamed.commit, blamed.path, blamed.line) if blamed else None
+
+    def _in_recorded(self, content: _Content, line: int) -> Origin | None:
+        """Return the origin of a line by its text among the lines that edits brought; None if several brought it."""
+        names = dict.fromkeys((content.path, *(path for _, path, _ in self._below(content))))
+        paths = tuple(dict.fromkeys(path for name in names for path in (name, *self._links.of(name))))
+        pasts = [self._past(path) for path in paths]
+        later = [past.made_after(content.commit) for past in pasts]
+
+        def is_past(edit: "Edit") -> bool:
+            is_before = content.before is None or edit.id < content.before
+            return is_before and not any(past.is_in(edit, bits) for past, bits in zip(pasts, later, strict=True))
+
+        fresh = self._fresh(content, line)
+        origins = list(map(origin_of_edit, self._recorded(paths).writers(self._lines_of(content.blob), fresh, line, is_past)))
+        return origins[0] if len({(frozenset(one.sessions), one.person) for one in origins}) == 1 else None
+
+    def _fresh(self, content: _Content, line: int) -> range:
+        """Return the block of lines around one that no commit below has."""
+        last = len(self._lines_of(content.blob))
+        olds = [old for _, _, old in self._below(content) if old not in (None, content.blob)]
+        differences = [self.difference(old, content.blob) for old in olds if old is not None]
+
+        def is_fresh(number: int) -> bool:
+            return 0 < number <= last and all(one.old_line(number) is None for one in differences)
+
+        start = end = line
+        while is_fresh(start - 1):
+            start -= 1
+        while is_fresh(end + 1):
+            end += 1
+        return range(start, end + 1)
 
     # What git and the log know
 
+    def _load_below(self, content: _Content) -> list[tuple[str, str, str | None]]:
+        """Return the commits below a content, with the path and the blob that its file has there."""
+        found = []
+        for parent in content.parents:
+            path = content.path
+            if self._blob_at(parent, path) is None:
+                path = self._former_path(parent, content) or path
+            found.append((parent, path, self._blob_at(parent, path)))
+        return found
+
+    def _former_path(self, parent: str, content: _Content) -> str | None:
+        """Return the path that a file had before it came to a path that is new; None if it is a new file."""
+        if content.commit is not None:
+            known = self._renamed(parent, content.commit).get(content.path)
+        else:
+            known = next(iter(self._paths_by_blob(parent).get(content.blob, ())), None)
+        return known or most_similar(self._repo, self._former_contents(parent, content), content.blob)
+
+    def _former_contents(self, parent: str, content: _Content) -> list[tuple[str, str]]:
+        """Return the paths and contents that a file may have had before it came to a path that is new."""
+        if content.before is not None:
+            # Which files were gone then is not known. A file that was still there was copied.
+            newest = self._log.edits.newest_before(content.before)
+            return [(path, blob) for repository, path, blob in newest if path != content.path and self._is_ours(repository)]
+        found = []
+        for path in gone_paths(self._repo, parent, content.commit):
+            edit = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
+            found += [(path, blob) for blob in (edit and edit.new_blob, self._blob_at(parent, path)) if blob is not None]
+        return found
+
+    @cached_property
+    def _links(self) -> PathLinks:
+        moves = [(old, new) for repository, old, new in self._log.edits.moves() if self._is_ours(repository)]
+        return PathLinks(self._repo, moves, [head for repository, head in self._log.edits.heads() if self._is_ours(repository)])
+
+    def _load_lines(self, blob: str) -> list[bytes]:
+        return self._repo.lines_of([blob])[blob]
+
+    def _load_recorded(self, paths: tuple[str, ...]) -> RecordedLines:
+        edits = [edit for path in paths for edit in self._edits_of_path(path)]
+        return RecordedLines(self._repo, sorted(edits, key=lambda edit: edit.id))
+
     def _load_path(self, path: str) -> "tuple[Edit, ...]":
-        return tuple(edit for edit in self._log.edits.of_path(path) if self._is_ours(edit))
+        return tuple(edit for edit in self._log.edits.of_path(path) if self._is_ours(edit.repository))
 
     def _load_past(self, path: str) -> PathPast:
         edits = self._edits_of_path(path)
@@ -237,12 +323,12 @@ class Attribution:
     def _edit_of_blob(self, blob: str) -> "Edit | None":
         """Return the edit that wrote a blob first: who wrote the same later repeated it."""
         if blob not in self._by_blob:
-            found = (edit for edit in self._log.edits.of_blobs([blob]) if self._is_ours(edit))
+            found = (edit for edit in self._log.edits.of_blobs([blob]) if self._is_ours(edit.repository))
             self._by_blob[blob] = next(found, None)
         return self._by_blob[blob]
 
-    def _is_ours(self, edit: "Edit") -> bool:
-        return edit.repository == self._repo.identity or edit.repository in self._repo.identities
+    def _is_ours(self, repository: str) -> bool:
+        return repository == self._repo.identity or repository in self._repo.identities
 
     def _load_blame(self, commit: str, path: str) -> dict[int, BlameEntry]:
         out = self._repo.call("blame", "--porcelain", commit, "--", path)
@@ -253,10 +339,6 @@ class Attribution:
         out = self._repo.call("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", parent, commit)
         words = out.decode(errors="surrogateescape").split("\0")[:-1]
         return {words[place + 2]: words[place + 1] for place in range(0, len(words), 3)}
-
-    def _same_content(self, commit: str, blob: str) -> str | None:
-        """Return a path of a commit with exactly this content; None if there is none."""
-        return next(iter(self._paths_by_blob(commit).get(blob, ())), None)
 
     def _load_paths_by_blob(self, commit: str) -> dict[str, list[str]]:
         rows = self._repo.call("ls-tree", "-r", "-z", commit).decode(errors="surrogateescape").split("\0")

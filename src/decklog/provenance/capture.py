@@ -261,7 +261,8 @@ class Capture:
         os.makedirs(self._repo.state, exist_ok=True)
         fresh = f"{self._index}.new"
         try:
-            shutil.copyfile(os.path.join(self._repo.git_dir, "index"), fresh)
+            # With its time: files that were changed in the second of the index are compared by content.
+            shutil.copy2(os.path.join(self._repo.git_dir, "index"), fresh)
             os.replace(fresh, self._index)
         except FileNotFoundError:
             if os.path.exists(self._index):

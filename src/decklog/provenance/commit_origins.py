@@ -52,7 +52,7 @@ class _KnownAttribution(Attribution):
         wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
         self._by_blob.update(dict.fromkeys(wanted))
         for edit in reversed(self._log.edits.of_blobs(wanted)):
-            if edit.new_blob is not None and self._is_ours(edit):
+            if edit.new_blob is not None and self._is_ours(edit.repository):
                 self._by_blob[edit.new_blob] = edit
 
     def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
@@ -124,7 +124,7 @@ class CommitOrigins:
         known, is_new = self._attribution, file.old_blob is None and file.old_path == file.path
         if file.blob is None or len(commit.parents) > 1 or (is_new and self._may_be_copy(file)):
             return False
-        return known._edit_of_blob(file.blob) is None and not any(map(known._edits_of_path, {file.path, file.old_path}))
+        return known._edit_of_blob(file.blob) is None and not any(map(known.has_edits, {file.path, file.old_path}))
 
     def _may_be_copy(self, file: "FileChange") -> bool:
         """Return whether another file may have the content of a new one; the copied lines then have origins."""

@@ -186,8 +186,21 @@ class GitRepository:
 
     def line_count(self, blob: str) -> int:
         """Count the lines of a blob as git does."""
-        content = self.call("cat-file", "blob", blob)
-        return content.count(b"\n") + bool(content and not content.endswith(b"\n"))
+        return len(_lines(self.call("cat-file", "blob", blob)))
+
+    def lines_of(self, blobs: Sequence[str]) -> dict[str, list[bytes]]:
+        """Return the lines of blobs in one call, without those blobs that are gone."""
+        out = self.call("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs).encode())
+        found: dict[str, list[bytes]] = {}
+        place = 0
+        while place < len(out):
+            end = out.index(b"\n", place)
+            name, kind, *size = out[place:end].decode().split()
+            place = end + 1
+            if kind != "missing":
+                found[name] = _lines(out[place : place + int(size[0])])
+                place += int(size[0]) + 1
+        return found
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether a commit is in the history of another one, or the same; False where one of them is gone."""
@@ -220,6 +233,12 @@ class LineDifference:
                 return None
             shift = old + old_count - new - new_count
         return line + shift
+
+
+def _lines(content: bytes) -> list[bytes]:
+    """Split a content into lines as git does."""
+    lines = content.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _git_dir(path: str) -> str | None:

@@ -13,6 +13,7 @@ from decklog.provenance.blame import blame_file
 from decklog.provenance.formats.agent_trace import format_trace, parse_traces
 from decklog.provenance.formats.git_ai import human_key, session_key
 from decklog.provenance.formats.git_notes import read_note, write_notes
+from decklog.provenance.recording import release_old
 from tests.provenance.formats import second_reader
 from tests.provenance.formats.test_git_ai import EVERY_KIND
 from tests.provenance.sessions import RecordedSession, record_text
@@ -150,6 +151,18 @@ def test_imported_lines_keep_their_origin_after_a_rebase_and_gc(log: Decklog, ot
     folder.git("rebase", "-q", "base", "main")
     folder.git("gc", "-q", "--prune=now")
     assert origins(folder, other_log) == before
+
+
+def test_prune_releases_the_contents_of_imported_edits(log: Decklog, other_log: Decklog, folder: TextFolder) -> None:
+    work(log, folder)
+    export_notes(folder.repository, log, "HEAD")
+    import_notes(folder.repository, other_log)
+    names = ("Bo--bo-example-org", "claude-s1", "codex-s2")
+    assert folder.git("for-each-ref", "--format=%(refname)", "refs/decklog").split() == [
+        f"refs/decklog/sessions/{name}" for name in names
+    ]
+    release_old(other_log, str(folder.folder), other_log.clock.now(), is_applied=True)
+    assert folder.git("for-each-ref", "refs/decklog") == ""
 
 
 def test_hand_written_note_of_all_key_kinds_is_imported(log: Decklog, folder: TextFolder) -> None:

@@ -20,6 +20,7 @@ from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
 from decklog.provenance.formats.git_ai import AuthorshipNote, parse_note
 from decklog.provenance.formats.git_notes import read_blobs, read_notes
 from decklog.provenance.git import GitFailed
+from decklog.provenance.recording import keep_objects
 from decklog.stores.runs.run import ENDED
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from decklog.provenance.formats.ranges import Span
     from decklog.provenance.git import GitRepository
 
-# Ref that keeps the contents of imported edits from garbage collection.
-_REF = "refs/decklog/imports"
 _UNKNOWN_MODEL = "unknown"
 
 
@@ -159,7 +158,7 @@ class _AttributionImport:
             self.summary.already += 1
             return None
         steps = list(_contents(lines, by_author, is_ended=content.endswith(b"\n")))
-        return self._record(commit, path, steps, head, at)
+        return self._record(path, steps, head, at)
 
     def _unknown_lines(self, commit: str, path: str, by_author: dict[Author, set[int]]) -> dict[Author, set[int]]:
         """Return the lines without a known origin in the log, whose own evidence takes precedence over a note."""
@@ -171,7 +170,7 @@ class _AttributionImport:
         return {author: numbers for author, numbers in found.items() if numbers}
 
     def _record(
-        self, commit: str, path: str, steps: "list[tuple[Author | None, set[int], bytes]]", head: str | None, at: datetime
+        self, path: str, steps: "list[tuple[Author | None, set[int], bytes]]", head: str | None, at: datetime
     ) -> str | None:
         blobs = [self._repo.call("hash-object", "-w", "--stdin", given=content).decode().strip() for _, _, content in steps]
         for (old, new), (_, numbers, content) in zip(pairwise(blobs), steps[1:], strict=True):
@@ -186,13 +185,12 @@ class _AttributionImport:
             self.summary.sessions.update(author.sessions)
         self.summary.edits += len(steps) - 1
         if not self._dry_run:
-            self._keep(commit, blobs)
             for (old, new), (author, _, _) in zip(pairwise(blobs), steps[1:], strict=True):
+                assert author is not None
                 self._record_edit(path, old, new, author, head, at)
         return None
 
-    def _record_edit(self, path: str, old: str, new: str, author: Author | None, head: str | None, at: datetime) -> None:
-        assert author is not None
+    def _record_edit(self, path: str, old: str, new: str, author: Author, head: str | None, at: datetime) -> None:
         whose: dict[str, Any] = {"kind": "person", "person": author.person}
         if author.sessions:
             whose = {
@@ -202,15 +200,8 @@ class _AttributionImport:
                 "run_id": self._run(author.sessions[0], author.model, at),
             }
         self._log.edits.record(self._repo.identity, path, old_blob=old, new_blob=new, head=head, edited_at=at, **whose)
-
-    def _keep(self, commit: str, blobs: list[str]) -> None:
-        """Protect contents from git's garbage collection."""
-        rows = "".join(f"100644 blob {blob}\t{number}\n" for number, blob in enumerate(blobs))
-        tree = self._repo.call("mktree", given=rows.encode()).decode().strip()
-        tip = self._repo.resolve(_REF)
-        parents = ("-p", tip) if tip else ()
-        made = self._repo.text("commit-tree", tree, *parents, "-m", f"Contents of imported edits of {commit}")
-        self._repo.call("update-ref", _REF, made, tip or "0" * len(made))
+        kept = {"top": self._repo.top, "edits": [{"old": old, "new": new}], "head": head}
+        keep_objects(author.sessions[0] if author.sessions else author.person or "", [kept])
 
     def _ensure_run(self, session: str, model: str | None, at: datetime) -> str:
         """Return the run of a session; create the run if it does not exist."""

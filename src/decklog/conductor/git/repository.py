@@ -17,6 +17,8 @@ from decklog.conductor import kill_points
 from decklog.core.errors import Conflict, Invalid, NotFound, TimedOut, Unavailable
 
 HOME = "refs/decklog"
+# The part of it that keeps files of sessions; `decklog prune` releases them.
+SESSIONS = "sessions"
 LONGEST_SECONDS = 300.0
 OLDEST = (2, 38)
 # Fixed so that the repository's settings start no program, and merges are the same on every computer.
@@ -136,7 +138,9 @@ def version() -> str:
 
 
 def ref_part(text: str) -> str:
-    """Spell any name as one part of a ref; characters that git does not allow become %XX."""
+    """Spell any name as one part of a ref; characters that git does not allow become %XX, and so does the name of sessions."""
+    if text.lower() == SESSIONS:
+        return _escaped(text[0]) + text[1:]
     parts = ["".join(letter if letter in _PLAIN else _escaped(letter) for letter in part) for part in text.split(".")]
     # A ref may have single dots within, and does not end in `.lock`.
     return ".".join(parts) if all(parts) and parts[-1] != "lock" else "%2E".join(parts)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import starting
 from decklog.conductor.git.refs import run_refs
-from decklog.conductor.git.repository import HOME, Repository, ref_part
+from decklog.conductor.git.repository import HOME, SESSIONS, Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 _OPEN = ("planning", "active", "paused")
-# Refs with snapshots of sessions and imported attribution; `decklog prune` releases them.
-_NOT_RUNS = ("sessions", "imports")
 _FORMAT = "%(refname)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:subject)"
 
 
@@ -44,7 +42,7 @@ class KeptRef:
 def kept(repository: Repository, run: str | None = None) -> list[KeptRef]:
     """List the kept commits of one run or of all, each commit of an attempt once."""
     seen: dict[tuple[str, str, str, str], KeptRef] = {}
-    for one in _read(repository, HOME if run is None else f"{HOME}/{run}"):
+    for one in _read(repository, HOME if run is None else f"{HOME}/{ref_part(run)}"):
         seen.setdefault((one.run, one.task, one.attempt, one.commit), one)
     return list(seen.values())
 
@@ -55,7 +53,7 @@ def _read(repository: Repository, beneath: str) -> Iterator[KeptRef]:
     for line in sorted(lines, key=_order):
         ref, commit, at, subject = line.split("\0")
         run, _, rest = ref.removeprefix(f"{HOME}/").partition("/")
-        if run in _NOT_RUNS:
+        if run == SESSIONS:
             continue
         parts = rest.split("/")
         if parts[0] == "tasks" and len(parts) >= 4:

@@ -249,6 +249,25 @@ class Edits(Store):
         found = self._db.read(lambda: [edit for asked in together(blobs) for edit in self._select(Edit, sql, **asked)])
         return sorted(found, key=lambda edit: edit.id)
 
+    def heads(self) -> list[tuple[str, str | None]]:
+        """Return the repositories and commits that edits were made on, by the time of the first edit on each."""
+        sql = "select repository, head from edits group by repository, head order by min(edited_at)"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {}))
+        return [(repository, head) for repository, head in rows]
+
+    def moves(self) -> list[tuple[str, str, str]]:
+        """Return the repositories, former paths and paths of files that edits moved."""
+        sql = "select distinct repository, old_path, path from edits where old_path is not null order by 1, 2, 3"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {}))
+        return [(repository, old, new) for repository, old, new in rows]
+
+    def newest_before(self, edit_id: str) -> list[tuple[str, str, str]]:
+        """Return the repositories, paths and blobs of the newest edit of each path before an edit."""
+        newest = "select max(id) from edits where id < :edit_id group by repository, path"
+        sql = f"select repository, path, new_blob from edits where id in ({newest}) and new_blob is not null order by path"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {"edit_id": edit_id}))
+        return [(repository, path, blob) for repository, path, blob in rows]
+
     def origins(self, repository: str, path: str) -> "dict[str, Any]":
         """Return the cached origins of a path, by commit."""
         sql = f"select commit_id, ranges from {_TABLE} where path = :path and repository = :repository"
