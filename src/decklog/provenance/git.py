@@ -129,10 +129,18 @@ class GitRepository:
         try:
             named = _line_of(os.path.join(self.git_dir, "HEAD"))
             if named.startswith("ref: "):
-                named = _line_of(os.path.join(self.common_dir, named.removeprefix("ref: ")))
+                named = self._named_by(named.removeprefix("ref: "))
         except OSError:
             named = ""
         return named if _HASH.fullmatch(named) else self.resolve("HEAD^{commit}")
+
+    def _named_by(self, ref: str) -> str:
+        """Return what a ref names, by its file or among the packed refs."""
+        try:
+            return _line_of(os.path.join(self.common_dir, ref))
+        except FileNotFoundError:
+            with open(os.path.join(self.common_dir, "packed-refs"), encoding="utf-8", errors="surrogateescape") as file:
+                return next((line.split(" ")[0] for line in file if line.endswith(f" {ref}\n")), "")
 
     @cached_property
     def identity(self) -> str:
