@@ -114,8 +114,12 @@ class Attribution:
         """Look many files of commits up at once, with the files of the commits before them."""
         wanted = [(f"{commit}{up}", path) for commit, path in dict.fromkeys(files) for up in ("", "^") if "\n" not in path]
         found = self._repo.existing([f"{commit}:{path}" for commit, path in wanted]) if wanted else []
-        self._blobs.update(zip(wanted, found, strict=True))
-        blobs = [blob for blob in dict.fromkeys(found) if blob is not None and blob not in self._by_blob]
+        self._remember(dict(zip(wanted, found, strict=True)))
+
+    def _remember(self, files: "dict[tuple[str, str], str | None]") -> None:
+        """Remember the blobs of files of commits, and look up at once the edits that wrote them."""
+        self._blobs.update(files)
+        blobs = [blob for blob in dict.fromkeys(files.values()) if blob is not None and blob not in self._by_blob]
         edits: dict[str, Edit] = {}
         for edit in self._log.edits.of_blobs(blobs):
             if edit.new_blob is not None and edit.new_blob not in edits and self._is_ours(edit.repository):
@@ -318,7 +322,7 @@ class Attribution:
 
     def _load_past(self, path: str) -> PathPast:
         edits = self._edits_of_path(path)
-        return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at, self.prefetch)
+        return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at, self._remember, self.prefetch)
 
     def _edit_of_blob(self, blob: str) -> "Edit | None":
         """Return the edit that wrote a blob first: who wrote the same later repeated it."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from decklog.provenance.calls import CallOverlap, CallsUnderWay, is_shell_under_way
 from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.new_objects import NewObjects
 from decklog.provenance.tool_calls import expected_content, stated_content
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from decklog.provenance.tool_calls import FileCall
@@ -95,50 +96,40 @@ class Capture:
         assert overlap.begun is not None
         olds = overlap.begun.get("blobs") or {}
         paths = [path for path in olds if self._is_captured(path)]
-        present = [path for path in paths if os.path.isfile(os.path.join(self._repo.top, path))]
-        hashed = dict(zip(present, self._hash(present), strict=True))
-        edits = []
-        for path in paths:
-            old, new = overlap.blobs.get(path) or olds[path], hashed.get(path)
-            if old != new:
-                edits.append({"path": path, "old": old, "new": new, "mixed": overlap.sessions(path)})
-        kept = self._new_content([edit for edit in edits if edit["path"] not in overlap.blobs], target, hashed)
-        kept += self._new_content([edit for edit in edits if edit["path"] in overlap.blobs], None, hashed)
+        with NewObjects(self._repo) as objects:
+            edits = self._differing({path: overlap.blobs.get(path) or olds[path] for path in paths}, overlap, objects)
+            for edit in edits:
+                if target.has_content and edit["new"] and edit["path"] not in overlap.blobs:
+                    edit["new"] = self._written(edit, target, objects)
+            kept = self._new_content(edits, objects)
         return [_compact(edit | self._moved(edit, target, olds)) for edit in kept]
+
+    def _differing(self, olds: "Mapping[str, str | None]", overlap: CallOverlap, objects: NewObjects) -> "list[dict[str, Any]]":
+        """Return the files that no longer hold what they held before."""
+        news = objects.of_files([path for path in olds if os.path.isfile(os.path.join(self._repo.top, path))])
+        changed = [path for path, old in olds.items() if old != news.get(path)]
+        return [{"path": path, "old": olds[path], "new": news.get(path), "mixed": overlap.sessions(path)} for path in changed]
 
     def _moved(self, edit: "dict[str, Any]", target: "FileCall", olds: "dict[str, Any]") -> "dict[str, Any]":
         """Return where a file came from that a tool moved."""
         former = target.renamed.get(edit["path"])
         return {"old_path": former, "old": olds[former]} if former and not edit["old"] and olds.get(former) else {}
 
-    def _new_content(
-        self, edits: "list[dict[str, Any]]", target: "FileCall | None", hashed: dict[str, str]
-    ) -> "list[dict[str, Any]]":
-        """Return the edits whose content is new to git, and store it."""
-        if target is not None and target.has_content:
-            for edit in edits:
-                self._expect(edit, target)
-        edits = [edit for edit in edits if edit["new"] != edit["old"]]
-        is_there = self._repo.existing([edit["new"] for edit in edits if edit["new"]]) if edits else []
-        known = {blob for blob in is_there if blob is not None}
-        found = [edit for edit in edits if edit["new"] not in known or edit.get("is_new")]
-        written = [edit["path"] for edit in found if edit["new"] and hashed.get(edit["path"]) == edit["new"]]
-        self._hash(written, is_written=True)
+    def _new_content(self, edits: "list[dict[str, Any]]", objects: NewObjects) -> "list[dict[str, Any]]":
+        """Return the edits whose content is new to git, or that deleted a file, and keep the content."""
+        changed = (edit for edit in edits if edit["new"] != edit["old"])
+        found = [edit for edit in changed if edit["new"] is None or objects.is_new(edit["new"])]
+        for blob in {edit["new"] for edit in found if edit["new"]}:
+            objects.keep(blob)
         return found
 
-    def _expect(self, edit: "dict[str, Any]", target: "FileCall") -> None:
-        """Replace what the file holds by what the tool wrote, where these differ: the rest is not the tool's."""
-        if edit["new"] is None:
-            return
-        before = self._repo.call("cat-file", "blob", edit["old"]) if edit["old"] else b""
+    def _written(self, edit: "dict[str, Any]", target: "FileCall", objects: NewObjects) -> str:
+        """Return the content that the tool wrote. Where the file holds another, the rest is not the tool's."""
+        before = self._repo.call("cat-file", "blob", edit["old"]) if edit["old"] and target.needs_former else b""
         expected = expected_content(before, target)
-        if expected is None:
-            return
-        blob = self._repo.call("hash-object", "--stdin", f"--path={edit['path']}", given=expected).decode().strip()
-        if blob != edit["new"] and self._repo.existing([blob])[0] is None:
-            self._repo.call("hash-object", "-w", "--stdin", f"--path={edit['path']}", given=expected)
-            edit["is_new"] = True
-        edit["new"] = blob
+        with open(os.path.join(self._repo.top, edit["path"]), "rb") as file:
+            is_as_expected = expected is None or file.read() == expected
+        return str(edit["new"]) if is_as_expected else objects.of_text(edit["path"], expected or b"")
 
     def _changed_already(self, paths: "Sequence[str]", stated: "dict[str, list[tuple[bytes, bytes]]]") -> dict[str, str | None]:
         """Return the former blobs of files that a call has changed already.
@@ -150,14 +141,14 @@ class Capture:
         if not present or not os.path.exists(self._index):
             return {}
         olds, found = self._indexed(present), dict[str, str | None]()
-        for path, blob in zip(present, self._hash(present), strict=True):
-            old = olds.get(path)
-            if blob == old or self._repo.existing([blob])[0] is not None:
-                continue
-            after = stated_content(self._repo.call("cat-file", "blob", old) if old else b"", stated[path])
-            words = ("hash-object", "--stdin", f"--path={path}")
-            if after is not None and self._repo.call(*words, given=after).decode().strip() == blob:
-                found[path] = old
+        with NewObjects(self._repo) as objects:
+            for path, blob in objects.of_files(present).items():
+                old = olds.get(path)
+                if blob == old or not objects.is_new(blob):
+                    continue
+                after = stated_content(self._repo.call("cat-file", "blob", old) if old else b"", stated[path])
+                if after is not None and objects.of_text(path, after) == blob:
+                    found[path] = old
         return found
 
     def note(self, paths: "Sequence[str]") -> None:
@@ -179,22 +170,18 @@ class Capture:
         if not paths:
             return set()
         given = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        out = self._repo.call("check-ignore", "-z", "--stdin", given=given, accepted=(0, 1))
+        words = ("check-ignore", "-z", "--stdin")
+        out = self._repo.call(*words, "--no-index", given=given, accepted=(0, 1))
+        if out:
+            # A tracked file is never ignored. The index is large, so it is read only if a rule applies.
+            out = self._repo.call(*words, given=given, accepted=(0, 1))
         return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
     def _store(self, paths: "Sequence[str]") -> dict[str, str | None]:
         """Store files as they are, and return their blobs; None for a file that is not there."""
         present = [path for path in paths if os.path.isfile(os.path.join(self._repo.top, path))]
-        blobs = dict(zip(present, self._hash(present, is_written=True), strict=True))
+        blobs = dict(zip(present, self._repo.hash_files(present), strict=True))
         return {path: blobs.get(path) for path in paths}
-
-    def _hash(self, paths: "Sequence[str]", *, is_written: bool = False) -> list[str]:
-        """Return the blobs of files as `git add` would make them."""
-        if not paths:
-            return []
-        words = ["hash-object", *(["-w"] if is_written else []), "--stdin-paths"]
-        given = b"".join(_quoted(path) + b"\n" for path in paths)
-        return self._repo.call(*words, given=given).decode().split()
 
     # Commands, which may change any file
 
@@ -204,14 +191,10 @@ class Capture:
             self._skipped["*"] = _TOO_MANY
             return []
         files = [path for path in changed if not os.path.islink(os.path.join(self._repo.top, path))]
-        olds, present = self._indexed(files), [path for path in files if os.path.exists(os.path.join(self._repo.top, path))]
-        hashed = dict(zip(present, self._hash(present), strict=True))
-        edits = []
-        for path in files:
-            old, new = overlap.blobs.get(path) or olds.get(path), hashed.get(path)
-            if old != new:
-                edits.append({"path": path, "old": old, "new": new, "mixed": overlap.sessions(path)})
-        found = self._new_content(edits, None, hashed)
+        indexed = self._indexed(files)
+        with NewObjects(self._repo) as objects:
+            edits = self._differing({path: overlap.blobs.get(path) or indexed.get(path) for path in files}, overlap, objects)
+            found = self._new_content(edits, objects)
         renamed = self._renames(edits, found)
         self._update(changed)
         return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
@@ -261,7 +244,7 @@ class Capture:
         os.makedirs(self._repo.state, exist_ok=True)
         fresh = f"{self._index}.new"
         try:
-            # With its time: files that were changed in the second of the index are compared by content.
+            # With its time: git compares contents where a file is as young as the index.
             shutil.copy2(os.path.join(self._repo.git_dir, "index"), fresh)
             os.replace(fresh, self._index)
         except FileNotFoundError:
@@ -306,13 +289,5 @@ class Capture:
 
 
 def _compact(edit: "dict[str, Any]") -> "dict[str, Any]":
-    """Leave out what is empty, and what is needed here only."""
-    return {name: value for name, value in edit.items() if value and name != "is_new"}
-
-
-def _quoted(path: str) -> bytes:
-    """Write a path as `--stdin-paths` reads it: in quotes if it begins with one or holds a line break."""
-    plain = os.fsencode(path)
-    if not plain.startswith(b'"') and b"\n" not in plain:
-        return plain
-    return b'"' + plain.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+    """Leave out what is empty."""
+    return {name: value for name, value in edit.items() if value}

@@ -72,7 +72,7 @@ class CommitOrigins:
         # The contents of all files before the range, once it is known, and the paths of each content that commits wrote.
         self._blobs_before: set[str] | None = None
         self._paths: dict[str, set[str]] = {}
-        self._looked_up: set[str] = set()
+        self._not_looked_up: list[str] = []
 
     @property
     def missing(self) -> int:
@@ -90,6 +90,7 @@ class CommitOrigins:
         for file in commit.files:
             if file.blob is not None:
                 self._paths.setdefault(file.blob, set()).add(file.path)
+                self._not_looked_up.append(file.blob)
             if file.old_blob is not None and file.blob is not None:
                 self._repo.differences[file.old_blob, file.blob] = file.hunks
 
@@ -114,15 +115,17 @@ class CommitOrigins:
 
     def _look_up_all(self) -> None:
         """Look up the edits of all contents that were read since the last time, in one query."""
-        if self._paths.keys() - self._looked_up:
-            new = self._paths.keys() - self._looked_up
-            self._attribution.look_up(new)
-            self._looked_up |= new
+        if self._not_looked_up:
+            self._attribution.look_up(self._not_looked_up)
+            self._not_looked_up = []
 
     def _has_no_edit(self, commit: "CommitChanges", file: "FileChange") -> bool:
         """Return whether no edit is recorded of a file, so that none of its lines has a known origin."""
         known, is_new = self._attribution, file.old_blob is None and file.old_path == file.path
-        if file.blob is None or len(commit.parents) > 1 or (is_new and self._may_be_copy(file)):
+        # A merge names the file in each parent; in the first one it must have been there.
+        is_merge = len(commit.parents) > 1
+        may_have_come = file.old_paths[:1] != [file.path] if is_merge else is_new and self._may_be_copy(file)
+        if file.blob is None or may_have_come:
             return False
         return known._edit_of_blob(file.blob) is None and not any(map(known.has_edits, {file.path, file.old_path}))
 

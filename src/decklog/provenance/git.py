@@ -18,6 +18,8 @@ _SETTINGS = {
     "submodule.recurse": "false",
     # A shared part of an index would be written into the user's git directory.
     "core.splitIndex": "false",
+    # Above it git writes a pack instead of an object; captured files are smaller.
+    "core.bigFileThreshold": "512m",
 }
 _WORDS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
 _VARIABLES = {
@@ -50,6 +52,7 @@ class GitRepository:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self.state = os.path.join(git_dir, "decklog")
+        self.objects = os.path.join(common_dir, "objects")
 
     @classmethod
     def find(cls, folder: str) -> "GitRepository | None":
@@ -69,11 +72,24 @@ class GitRepository:
         """Whether a merge, a rebase or the like waits for its user."""
         return any(os.path.exists(os.path.join(self.git_dir, name)) for name in _UNFINISHED)
 
-    def call(self, *words: str, given: bytes | None = None, index: str | None = None, accepted: Sequence[int] = (0,)) -> bytes:
-        """Call git in the worktree and return its output; raise `GitFailed` for any other exit code."""
+    def call(
+        self,
+        *words: str,
+        given: bytes | None = None,
+        index: str | None = None,
+        objects: str | None = None,
+        accepted: Sequence[int] = (0,),
+    ) -> bytes:
+        """Call git in the worktree and return its output; raise `GitFailed` for any other exit code.
+
+        `index` is the index that it uses, and `objects` the folder that it writes new objects to.
+        """
         variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _VARIABLES
         if index is not None:
             variables["GIT_INDEX_FILE"] = index
+        if objects is not None:
+            variables["GIT_OBJECT_DIRECTORY"] = objects
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(self.objects, always=True)
         try:
             done = subprocess.run(
                 ["git", *_WORDS, *words],
@@ -113,10 +129,18 @@ class GitRepository:
         try:
             named = _line_of(os.path.join(self.git_dir, "HEAD"))
             if named.startswith("ref: "):
-                named = _line_of(os.path.join(self.common_dir, named.removeprefix("ref: ")))
+                named = self._named_by(named.removeprefix("ref: "))
         except OSError:
             named = ""
         return named if _HASH.fullmatch(named) else self.resolve("HEAD^{commit}")
+
+    def _named_by(self, ref: str) -> str:
+        """Return what a ref names, by its file or among the packed refs."""
+        try:
+            return _line_of(os.path.join(self.common_dir, ref))
+        except FileNotFoundError:
+            with open(os.path.join(self.common_dir, "packed-refs"), encoding="utf-8", errors="surrogateescape") as file:
+                return next((line.split(" ")[0] for line in file if line.endswith(f" {ref}\n")), "")
 
     @cached_property
     def identity(self) -> str:
@@ -177,6 +201,13 @@ class GitRepository:
         """Return the blob of a path in a commit; None if the commit has no file there."""
         found = self.existing([f"{commit}:{path}"])
         return found[0] if found else None
+
+    def hash_files(self, paths: Sequence[str], *, objects: str | None = None) -> list[str]:
+        """Write files as `git add` would, and return their blobs."""
+        if not paths:
+            return []
+        given = "".join(_quoted(path) + "\n" for path in paths)
+        return self.call("hash-object", "-w", "--stdin-paths", given=os.fsencode(given), objects=objects).decode().split()
 
     def difference(self, old: str, new: str) -> "LineDifference":
         """Compare two blobs by git's own diff."""
@@ -239,6 +270,13 @@ def _lines(content: bytes) -> list[bytes]:
     """Split a content into lines as git does."""
     lines = content.split(b"\n")
     return lines if lines[-1] else lines[:-1]
+
+
+def _quoted(path: str, *, always: bool = False) -> str:
+    """Write a path as git reads it in a list: in quotes if it begins with one or has a line break."""
+    if not always and not path.startswith('"') and "\n" not in path:
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _git_dir(path: str) -> str | None:

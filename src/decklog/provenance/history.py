@@ -17,10 +17,12 @@ _PATCH = (
     *("-p", "-U0", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-indent-heuristic"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules"),
 )
-_LOG = ("-c", "--combined-all-paths", "-M", "--no-show-signature")
+_LOG = ("-M", "--no-show-signature")
+# Without context git puts changes around an unchanged line of a merge into one hunk, and leaves that line out.
+_MERGES = ("--merges", "--diff-merges=combined", "--combined-all-paths", "-U1")
 _SETTINGS = ("-c", "core.quotePath=true", "-c", "diff.algorithm=myers", "-c", "log.showRoot=true")
 _HUNK = re.compile(rb"(@@+) (?:-\d+(?:,\d+)? )+\+(\d+)(?:,(\d+))? @@+")
-SIMPLE_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+SIMPLE_HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b'"': b'"', b"\\": b"\\"}
 
@@ -77,11 +79,10 @@ class CommitChanges:
 def read_changes(repo: GitRepository, *revisions: str, oldest_first: bool = False) -> Iterator[CommitChanges]:
     """Yield the commits of `git log` for some revisions, newest first by default."""
     order = ("--reverse", "--topo-order") if oldest_first else ()
-    words = (*_SETTINGS, "log", _FORM, *_LOG, *_PATCH, *order)
-    commits = list(_parse_log(repo.call(*words, *revisions, "--")))
-    if any(len(commit.parents) > 1 and commit.files for commit in commits):
-        # Without context git puts changes around an unchanged line of a merge into one hunk, and leaves that line out.
-        merges = _parse_log(repo.call(*words, "-U1", "--merges", *revisions, "--"))
+    words = (*_SETTINGS, "log", _FORM, *_LOG, *_PATCH)
+    commits = list(_parse_log(repo.call(*words, "--diff-merges=off", *order, *revisions, "--")))
+    if any(len(commit.parents) > 1 for commit in commits):
+        merges = _parse_log(repo.call(*words, *_MERGES, *revisions, "--"))
         files = {commit.commit: commit.files for commit in merges}
         for commit in commits:
             commit.files = files.get(commit.commit, commit.files)
@@ -91,6 +92,13 @@ def read_changes(repo: GitRepository, *revisions: str, oldest_first: bool = Fals
 def read_commit(repo: GitRepository, commit: str) -> CommitChanges:
     """Return one commit with its files."""
     return next(read_changes(repo, "--max-count=1", commit))
+
+
+def read_stashes(repo: GitRepository) -> Iterator[CommitChanges]:
+    """Yield the stashes, newest first, with what each changes compared with the commit below it."""
+    if repo.resolve("refs/stash") is not None:
+        words = ("log", _FORM, *_LOG, *_PATCH, "--diff-merges=first-parent", "--walk-reflogs")
+        yield from _parse_log(repo.call(*_SETTINGS, *words, "refs/stash", "--"))
 
 
 def read_uncommitted(repo: GitRepository, path: str) -> FileChange | None:
@@ -110,16 +118,13 @@ def _parse_log(out: bytes) -> Iterator[CommitChanges]:
 
 def _parse_patch(patch: bytes) -> Iterator[FileChange]:
     for part in (b"\n" + patch).split(b"\ndiff --")[1:]:
-        head, hunks = _split_hunks(part)
-        change = _parse_head(head)
-        _take_hunks(change, hunks)
+        place = part.find(b"\n@@")
+        change = _parse_head((part if place < 0 else part[:place]).split(b"\n"))
+        if part.startswith(b"git "):
+            _take_hunks(change, part)
+        elif place >= 0:
+            _take_combined(change, part[place + 1 :].split(b"\n"))
         yield change
-
-
-def _split_hunks(part: bytes) -> tuple[list[bytes], list[bytes]]:
-    lines = part.split(b"\n")
-    first = next((number for number, line in enumerate(lines) if line.startswith(b"@@")), len(lines))
-    return lines[:first], lines[first:]
 
 
 def _parse_head(lines: list[bytes]) -> FileChange:
@@ -171,7 +176,17 @@ def _escaped(found: re.Match[bytes]) -> bytes:
     return _ESCAPES.get(found[1]) or bytes([int(found[1], 8)])
 
 
-def _take_hunks(change: FileChange, lines: list[bytes]) -> None:
+def _take_hunks(change: FileChange, part: bytes) -> None:
+    """Read a diff without context: the heads of its hunks have all the numbers."""
+    for found in SIMPLE_HUNK.finditer(part):
+        _, removed, new, added = (1 if number is None else int(number) for number in found.groups())
+        change.hunks.append(found[0])
+        change.removed += removed
+        if added:
+            change.added.append((new, new + added - 1))
+
+
+def _take_combined(change: FileChange, lines: list[bytes]) -> None:
     width = number = 0
     for line in lines:
         if line.startswith(b"@@"):
@@ -183,8 +198,7 @@ def _take_hunks(change: FileChange, lines: list[bytes]) -> None:
         columns = line[:width]
         if not columns or columns[:1] == b"\\":
             continue
-        if width > 1:
-            change.combined[-1][1].append(columns)
+        change.combined[-1][1].append(columns)
         if b"-" in columns:
             change.removed += columns.count(b"-") == width
             continue

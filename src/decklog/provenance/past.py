@@ -63,6 +63,7 @@ class PathPast:
         edits: "Sequence[Edit]",
         edit_of_blob: "Callable[[str], Edit | None]",
         blob_at: "Callable[[str, str], str | None]",
+        remember: "Callable[[dict[tuple[str, str], str | None]], None]",
         prefetch: "Callable[[Iterable[tuple[str, str]]], None]",
     ) -> None:
         self._repo = repo
@@ -71,6 +72,7 @@ class PathPast:
         self._edits = edits
         self._edit_of_blob = edit_of_blob
         self._blob_at = blob_at
+        self._remember = remember
         self._prefetch = prefetch
         self._bits = {edit.id: 1 << place for place, edit in enumerate(edits)}
         self._pasts: dict[str, int] = {}
@@ -130,13 +132,17 @@ class PathPast:
         """The edits that a commit has committed, or one of its history."""
         words = ("--literal-pathspecs", "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "--format=%x00%H")
         out = os.fsdecode(self._repo.call(*words, "HEAD", "--", self._path, accepted=(0, 128)))
-        self._prefetch((edit.head, edit.old_path or edit.path) for edit in self._edits if edit.head is not None)
+        rows = (row.partition("\n") for row in out.split("\0")[1:])
+        changes = [(commit, line.split(" ")[3]) for commit, _, raw in rows for line in raw.splitlines() if line.startswith(":")]
+        # What git has listed here is not asked of it again.
+        known = {(commit, self._path): blob if blob.strip("0") else None for commit, blob in changes}
+        self._remember(known)
+        below = ((edit.head, edit.old_path or edit.path) for edit in self._edits if edit.head is not None)
+        self._prefetch(file for file in below if file not in known)
         own: dict[str, int] = {}
-        for row in out.split("\0")[1:]:
-            commit, _, raw = row.partition("\n")
-            for line in raw.splitlines():
-                if line.startswith(":") and (edit := self._edit_of_blob(line.split(" ")[3])) is not None:
-                    own[commit] = own.get(commit, 0) | self._past_of(edit)
+        for commit, blob in changes:
+            if (edit := self._edit_of_blob(blob)) is not None:
+                own[commit] = own.get(commit, 0) | self._past_of(edit)
         return self._graph.gathered(own)
 
     def _past_of(self, edit: "Edit") -> int:

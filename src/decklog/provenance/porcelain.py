@@ -34,9 +34,11 @@ def parse_porcelain(out: bytes) -> "Iterator[BlameEntry]":
             commit, numbers = name, value.split()
             line, final_line = int(numbers[0]), int(numbers[1])
             facts_of.setdefault(commit, {})
-        else:
+        elif name == "filename":
             # A commit may have several files: the name is repeated when it differs.
-            facts_of[commit] = {**facts_of[commit], name: _unquoted(value) if name == "filename" else value}
+            facts_of[commit] = {**facts_of[commit], name: _unquoted(value)}
+        else:
+            facts_of[commit][name] = value
 
 
 def _rows(out: bytes) -> "Iterator[bytes]":

@@ -46,11 +46,21 @@ State = tuple[str | None, "list[tuple[int, Label | None]]"]
 
 
 class Survival(Generic[Label]):
-    """Follows labelled lines through commits. `label` returns the label of a line that a commit added to a file."""
+    """Follows labelled lines through commits. `label` returns the label of a line that a commit added to a file.
 
-    def __init__(self, repo: "GitRepository", label: "Callable[[CommitChanges, FileChange, int], Label]") -> None:
+    `removed` is called with a commit, a label and the number of its lines that the commit removed. A merge removes none: where
+    its sides differ, a commit of a side did.
+    """
+
+    def __init__(
+        self,
+        repo: "GitRepository",
+        label: "Callable[[CommitChanges, FileChange, int], Label]",
+        removed: "Callable[[CommitChanges, Label, int], None] | None" = None,
+    ) -> None:
         self._repo = repo
         self._label = label
+        self._removed = removed
         self._files: dict[str, dict[str, State[Label]]] = {}
 
     def count(self, commits: "list[CommitChanges]", span: str, end: str) -> "Counter[Label]":
@@ -106,6 +116,8 @@ class Survival(Generic[Label]):
             files.pop(change.old_path, None)
         if change.is_deleted:
             files.pop(change.path, None)
+            if len(parents) == 1:
+                self._report(commit, olds[0][1])
         elif change.blob is None and olds:
             # Only the name or the mode changed.
             files[change.path] = olds[0]
@@ -126,10 +138,15 @@ class Survival(Generic[Label]):
             # A hunk without old lines names the line before it.
             start += removed == 0
             yield from reader.take(start - place)
-            reader.skip(removed)
+            self._report(commit, reader.take(removed))
             place = start + removed
             yield from ((1, self._label(commit, change, line)) for line in range(new, new + added))
         yield from reader.take(_ENDLESS)
+
+    def _report(self, commit: "CommitChanges", runs: "Iterable[tuple[int, Label | None]]") -> None:
+        for size, label in runs:
+            if label is not None and self._removed is not None:
+                self._removed(commit, label, size)
 
     def _of_merge(
         self, commit: "CommitChanges", change: "FileChange", olds: "list[list[tuple[int, Label | None]]]"

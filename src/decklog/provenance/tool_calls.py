@@ -30,6 +30,11 @@ class FileCall:
         names = self.arguments.keys()
         return len(self.paths) == 1 and ("content" in names or "edits" in names or any(name in names for name in _NEW))
 
+    @property
+    def needs_former(self) -> bool:
+        """Whether the written content follows from the former one."""
+        return not isinstance(self.arguments.get("content"), str)
+
 
 def is_command(tool: str, arguments: "dict[str, Any]") -> bool:
     """Return whether a call runs a command, or is of a server whose tools may do anything."""

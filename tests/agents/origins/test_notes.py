@@ -73,6 +73,24 @@ def test_note_attests_certain_lines_only_and_a_second_reader_agrees(log: Decklog
     assert (summary.written, summary.lines["unknown"]) == (1, 5)
 
 
+def test_notes_of_stashes_are_written_and_read(log: Decklog, other_log: Decklog, folder: TextFolder) -> None:
+    for number, session in enumerate(("s1", "s2")):
+        RecordedSession(log, folder, "claude", session).edit("a", f"one\ntwo\nthree\nagent {number}\n")
+        folder.put("a", f"one\ntwo\nthree\nagent {number}\nunknown\n")
+        folder.git("stash", "push", "-q")
+    summary = export_notes(folder.repository, log, None)
+    assert (summary.written, summary.lines["agent"], summary.lines["unknown"]) == (2, 2, 2)
+    for place, session in (("stash@{0}", "s2"), ("stash@{1}", "s1")):
+        files, _ = second_reader.read(folder.git("notes", "--ref=ai-stash", "show", place) + "\n")
+        assert {line: key.partition("::")[0] for line, key in files["a"].items()} == {4: session_key("claude", session)}
+    assert read_note(folder.repository, folder.git("rev-parse", "stash")) is None
+    assert export_notes(folder.repository, log, None).unchanged == 2
+    assert import_notes(folder.repository, other_log).lines == {"agent": 2}
+    folder.git("stash", "pop", "-q")
+    folder.commit("Popped")
+    assert origins(folder, other_log)[3:] == [("agent", "claude:s2"), ("unknown", None)]
+
+
 def test_second_export_changes_nothing(log: Decklog, folder: TextFolder) -> None:
     work(log, folder)
     export_notes(folder.repository, log, "HEAD")

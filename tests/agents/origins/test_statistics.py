@@ -73,9 +73,9 @@ def test_markdown_has_a_row_for_each_key(log: Decklog, folder: TextFolder) -> No
     work_of_four(log, folder)
     text = collect_statistics(folder.repository, log, "HEAD~4..HEAD", StatisticsKey.AGENT).as_markdown()
     assert text.split("\n")[:3] == [
-        "| agent | written | kept | agent | person | mixed | unknown | cost | per kept line |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| claude | 3 | 2 | 3 | 0 | 0 | 0 | $0.30 | $0.15 |",
+        "| agent | written | kept | agent | person | mixed | unknown | cost | per kept line | lifetime |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| claude | 3 | 2 | 3 | 0 | 0 | 0 | $0.30 | $0.15 | 0.0 days |",
     ]
 
 
@@ -105,6 +105,31 @@ def test_kept_lines_of_odd_paths_are_counted(log: Decklog, folder: TextFolder, p
     folder.commit()
     found = collect_statistics(folder.repository, log, "HEAD~1..HEAD", StatisticsKey.AGENT)
     assert {row.key: (row.written.total(), row.kept.total()) for row in found.rows} == {"claude": (2, 2)}
+
+
+def commit_on(folder: TextFolder, day: int) -> None:
+    folder.git("add", "-A")
+    folder.git("commit", "-q", "-m", "work", f"--date=2026-01-{day:02}T12:00:00+00:00")
+
+
+def test_lifetime_is_the_median_time_until_lines_are_removed(log: Decklog, folder: TextFolder) -> None:
+    base = folder.git("rev-parse", "HEAD")
+    record_text(log, folder, "b", "1\n2\n3\n4\n", session="claude:s1")
+    record_text(log, folder, "c", "5\n", session="codex:s2")
+    commit_on(folder, 1)
+    folder.put("b", "1\n2\n3\n")
+    commit_on(folder, 3)
+    folder.git("mv", "b", "d")
+    folder.put("d", "1\n3\n")
+    commit_on(folder, 5)
+    folder.git("rm", "-q", "d")
+    commit_on(folder, 11)
+    found = collect_statistics(folder.repository, log, f"{base}..HEAD", StatisticsKey.AGENT)
+    assert {row.key: row.lifetime_days for row in found.rows} == {"claude": 4.0, "codex": None}
+    claude = next(row for row in found.rows if row.key == "claude")
+    assert sorted(claude.lifetimes.elements()) == [days * 24 * 60 * 60 for days in (2, 4, 10, 10)]
+    assert found.as_dict()["total"]["lifetime_days"] == 4.0
+    assert "| 4.0 days |" in found.as_markdown()
 
 
 def test_unknown_range_is_not_found(log: Decklog, folder: TextFolder) -> None:

@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from decklog.agents.origins.edit_story import story_of
 from decklog.core.errors import Invalid, NotFound
+from decklog.provenance.attribution import Attribution, ranges_of
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.formats.agent_trace import ContributorType, TraceConversation, TraceRange, TraceRecord
 from decklog.provenance.formats.git_ai import (
@@ -25,8 +26,8 @@ from decklog.provenance.formats.git_ai import (
     quote_path,
     session_key,
 )
-from decklog.provenance.formats.git_notes import AI_REF, read_notes, write_notes
-from decklog.provenance.history import read_changes
+from decklog.provenance.formats.git_notes import AI_REF, STASH_REF, read_notes, write_notes
+from decklog.provenance.history import read_changes, read_stashes
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -81,6 +82,20 @@ class NoteExport:
             note = self._note(commit, files)
             if note.files:
                 yield commit.commit, note
+
+    def stash_notes(self) -> Iterator[tuple[str, AuthorshipNote]]:
+        """Yield each stash with attested lines, with its note. A stash is a worktree that was saved."""
+        attribution = Attribution(self._repo, self._log)
+        for stash in read_stashes(self._repo):
+            self.summary.commits += 1
+            files = []
+            for file in stash.files:
+                lines = (line for start, end in file.added for line in range(start, end + 1))
+                found = {line: attribution.in_worktree(str(file.blob), file.path, stash.parents[0], line) for line in lines}
+                files.append((file, ranges_of(found)))
+            note = self._note(stash, files)
+            if note.files:
+                yield stash.commit, note
 
     def records(self, revisions: str) -> Iterator[TraceRecord]:
         """Yield an Agent Trace record for each commit with attributed lines."""
@@ -184,13 +199,20 @@ def session_in_address(address: str | None) -> str | None:
 
 
 def export_notes(
-    repo: "GitRepository", log: "Decklog", revisions: str, *, prompts: bool = False, force: bool = False, dry_run: bool = False
+    repo: "GitRepository",
+    log: "Decklog",
+    revisions: str | None,
+    *,
+    prompts: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
 ) -> ExportSummary:
-    """Write Git AI notes for commits. Notes of other tools are kept unless `force` is set."""
+    """Write Git AI notes for commits, or without revisions for stashes. Notes of other tools are kept unless `force` is set."""
     export = NoteExport(repo, log, prompts=prompts)
-    known = dict(read_notes(repo))
+    ref = STASH_REF if revisions is None else AI_REF
+    known = dict(read_notes(repo, ref=ref))
     new: dict[str, str] = {}
-    for commit, note in export.notes(revisions):
+    for commit, note in export.stash_notes() if revisions is None else export.notes(revisions):
         text = format_note(note)
         present = known.get(commit)
         if present == text:
@@ -200,7 +222,7 @@ def export_notes(
         else:
             new[commit] = text
     if not dry_run:
-        write_notes(repo, new, subject="Notes by Decklog")
+        write_notes(repo, new, ref=ref, subject="Notes by Decklog")
     export.summary.written = len(new)
     return export.summary
 

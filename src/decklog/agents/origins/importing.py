@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.entries import run_of_session
@@ -18,7 +18,7 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.attribution import Attribution
 from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
 from decklog.provenance.formats.git_ai import AuthorshipNote, parse_note
-from decklog.provenance.formats.git_notes import read_blobs, read_notes
+from decklog.provenance.formats.git_notes import STASH_REF, read_blobs, read_notes
 from decklog.provenance.git import GitFailed
 from decklog.provenance.recording import keep_objects
 from decklog.stores.runs.run import ENDED
@@ -62,9 +62,9 @@ class ImportSummary:
 def import_notes(
     repo: "GitRepository", log: "Decklog", *, commits: "Container[str] | None" = None, dry_run: bool = False
 ) -> ImportSummary:
-    """Import the Git AI notes of a repository, or of the given commits."""
+    """Import the Git AI notes of a repository and its stashes, or of the given commits."""
     taken = _AttributionImport(repo, log, dry_run)
-    for commit, text in read_notes(repo):
+    for commit, text in chain(read_notes(repo), read_notes(repo, ref=STASH_REF)):
         if commits is not None and commit not in commits:
             continue
         try:

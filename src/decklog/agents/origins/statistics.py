@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from decklog.provenance.git import GitRepository
     from decklog.provenance.history import CommitChanges
 
+HEADS = ("written", "kept", *KINDS, "cost", "per kept line", "lifetime")
+_DAY_SECONDS = 24 * 60 * 60
 # A run and a task whose cost is divided among their lines.
 Work = tuple[str, str | None]
+_Label = tuple[str, str, datetime]
 
 
 class StatisticsKey(StrEnum):
@@ -45,6 +49,18 @@ class StatisticsRow:
     work: Counter[Work] = field(default_factory=Counter)
     microdollars: float = 0
     unpriced_calls: int = 0
+    # Seconds from the commit that wrote a line to the one that removed it, with the number of such lines.
+    lifetimes: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def lifetime_days(self) -> float | None:
+        """Median lifetime of the lines that were removed; None if none was."""
+        half = (self.lifetimes.total() + 1) // 2
+        for seconds in sorted(self.lifetimes):
+            half -= self.lifetimes[seconds]
+            if half <= 0:
+                return round(seconds / _DAY_SECONDS, 2)
+        return None
 
     @property
     def cost_per_kept_line(self) -> int | None:
@@ -63,6 +79,7 @@ class StatisticsRow:
             "cost_microdollars": round(self.microdollars),
             "unpriced_calls": self.unpriced_calls,
             "cost_per_kept_line_microdollars": self.cost_per_kept_line,
+            "lifetime_days": self.lifetime_days,
         }
 
 
@@ -84,15 +101,15 @@ class LineStatistics:
 
     def as_markdown(self) -> str:
         """Return a Markdown table for a pull request."""
-        heads = [self.by.value, "written", "kept", *KINDS, "cost", "per kept line"]
+        heads = [self.by.value, *HEADS]
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
         lines += [cells_of(row) for row in [*self.rows, self.total]]
         return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
 
 
 def cells_of(row: StatisticsRow) -> list[str]:
-    """Return the cells of a row: counts of written lines by origin, and costs."""
-    per_line = row.cost_per_kept_line
+    """Return the cells of a row: counts of written lines by origin, costs, and the lifetime of lines."""
+    per_line, days = row.cost_per_kept_line, row.lifetime_days
     has_agent = bool(row.work)
     return [
         row.key,
@@ -101,6 +118,7 @@ def cells_of(row: StatisticsRow) -> list[str]:
         *(f"{row.written[kind]:,}" for kind in KINDS),
         dollars(round(row.microdollars)) if has_agent else "–",
         "–" if per_line is None or not has_agent else dollars(per_line),
+        "–" if days is None else f"{days:,.1f} days",
     ]
 
 
@@ -116,8 +134,8 @@ class _Collector:
         self._by = by
         self._origins = CommitOrigins(repo, log)
         self._rows: dict[str, StatisticsRow] = {}
-        # Row key and origin kind of each added line, by commit and path.
-        self._lines: dict[tuple[str, str], dict[int, tuple[str, str]]] = {}
+        # Row key and origin kind of each added line, and when it was written, by commit and path.
+        self._lines: dict[tuple[str, str], dict[int, _Label]] = {}
         self._edit = lru_cache(maxsize=None)(log.edits.get)
         self._model = lru_cache(maxsize=None)(self._load_model)
         self._title = lru_cache(maxsize=None)(self._load_title)
@@ -151,10 +169,12 @@ class _Collector:
                 row.written[one.origin.kind] += size
                 for work in self._work(one):
                     row.work[work] += size
-                lines |= dict.fromkeys(range(one.start, one.end + 1), (row.key, one.origin.kind))
+                lines |= dict.fromkeys(range(one.start, one.end + 1), (row.key, one.origin.kind, commit.at))
 
     def _row(self, key: str) -> StatisticsRow:
-        return self._rows.setdefault(key, StatisticsRow(key))
+        if key not in self._rows:
+            self._rows[key] = StatisticsRow(key)
+        return self._rows[key]
 
     def _key(self, origin: "Origin", commit: "CommitChanges", path: str) -> str:
         if self._by is StatisticsKey.PATH:
@@ -192,10 +212,16 @@ class _Collector:
 
     def _count_kept(self, commits: "list[CommitChanges]", span: str, end: str) -> None:
         """Count the lines that the range's commits added and that still exist at its end."""
-        survival = Survival(self._repo, lambda commit, file, line: self._lines[commit.commit, file.path][line])
+        survival = Survival(
+            self._repo, lambda commit, file, line: self._lines[commit.commit, file.path][line], self._count_removed
+        )
         tip = self._repo.resolve(f"{end}^{{commit}}")
-        for (key, kind), count in survival.count(commits, span, str(tip)).items():
+        for (key, kind, _), count in survival.count(commits, span, str(tip)).items():
             self._rows[key].kept[kind] += count
+
+    def _count_removed(self, commit: "CommitChanges", label: _Label, count: int) -> None:
+        key, _, written_at = label
+        self._rows[key].lifetimes[max(0, round((commit.at - written_at).total_seconds()))] += count
 
     def _share_costs(self) -> None:
         """Divide the cost of each session or task among rows, in proportion to their lines."""
@@ -220,6 +246,7 @@ def _total(rows: list[StatisticsRow]) -> StatisticsRow:
         total.written += row.written
         total.kept += row.kept
         total.work += row.work
+        total.lifetimes += row.lifetimes
         total.microdollars += row.microdollars
     total.unpriced_calls = max((row.unpriced_calls for row in rows), default=0)
     return total

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.origins.commit_story import KINDS
 from decklog.agents.origins.line_facts import cost_text, facts_of
-from decklog.agents.origins.statistics import LineStatistics, cells_of
+from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
 from decklog.cli.screens.lines import Line, Piece, cells, fit, wrapped
 from decklog.cli.styles import BAD, DIM, GOOD, PLAIN, STRONG
 from decklog.core.characters import revealed
@@ -87,7 +87,7 @@ def _shares(lines: "Counter[str]") -> str:
 
 def statistics_screen(found: LineStatistics, places: int) -> list[Line]:
     """Draw statistics as a table."""
-    heads = [found.by.value, "written", "kept", *KINDS, "cost", "per kept line"]
+    heads = [found.by.value, *HEADS]
     rows = [heads, *(cells_of(row) for row in found.rows), cells_of(found.total)]
     sizes = [max(cells(row[column]) for row in rows) for column in range(len(heads))]
     sizes[0] = min(sizes[0], max(12, places - sum(sizes[1:]) - 2 * len(sizes)))

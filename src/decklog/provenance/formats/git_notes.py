@@ -6,6 +6,8 @@ from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.provenance.git import GitFailed, GitRepository
 
 AI_REF = "refs/notes/ai"
+# Notes on stashes. They are not shared: a stash is not pushed.
+STASH_REF = "refs/notes/ai-stash"
 # Git resolves HEAD and branches by names; only full ids are commits here.
 _HEX = frozenset("0123456789abcdef")
 

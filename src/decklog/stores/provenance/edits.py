@@ -245,9 +245,11 @@ class Edits(Store):
 
     def of_blobs(self, blobs: list[str]) -> list[Edit]:
         """Return all edits that wrote some blobs, oldest first."""
+        # Names of git objects are digests, in which nothing is redacted.
         sql = f"select * from edits where new_blob in {ANY_OF}"
-        found = self._db.read(lambda: [edit for asked in together(blobs) for edit in self._select(Edit, sql, **asked)])
-        return sorted(found, key=lambda edit: edit.id)
+        found = self._db.read(lambda: [self._db.rows(sql, asked) for asked in together(blobs)])
+        edits = [edit for names, rows in found for edit in Edit.from_rows(names, rows)]
+        return sorted(edits, key=lambda edit: edit.id)
 
     def heads(self) -> list[tuple[str, str | None]]:
         """Return the repositories and commits that edits were made on, by the time of the first edit on each."""

@@ -34,31 +34,35 @@ def notes() -> None:
 
 @notes.command()
 @click.argument("revisions", metavar="[A..B]", default="HEAD")
+@click.option("--stash", is_flag=True, help="write the origins of stashes to refs/notes/ai-stash instead")
 @_format
 @click.option("--out", metavar="FILE", help="file for Agent Trace records; stdout unless given")
 @click.option("--prompts", is_flag=True, help="include the prompts of sessions, without their secrets")
 @click.option("--force", is_flag=True, help="replace notes that other tools wrote")
 @_dry_run
 @click.pass_obj
-def export(call: Invocation, revisions: str, form: str, out: str | None, prompts: bool, force: bool, dry_run: bool) -> int:
+def export(
+    call: Invocation, revisions: str, stash: bool, form: str, out: str | None, prompts: bool, force: bool, dry_run: bool
+) -> int:
     """Write the origins of commits to refs/notes/ai, or as Agent Trace records.
 
     Only lines of one session or one known person are attested. Mixed and unknown lines are left out of notes.
     """
     from decklog.agents.origins.exporting import export_notes
 
-    if form == "agent-trace" and (prompts or force):
-        raise WrongUsage("--prompts and --force are for Git AI notes; records of Agent Trace have no prompts")
+    if form == "agent-trace" and (prompts or force or stash):
+        raise WrongUsage("--stash, --prompts and --force are for Git AI notes, not for records of Agent Trace")
     with opened(call) as (log, repo):
         if form == "agent-trace":
             return _export_traces(call, repo, log, revisions, None if dry_run else out, is_shown=not dry_run)
-        found = export_notes(repo, log, revisions, prompts=prompts, force=force, dry_run=dry_run)
+        found = export_notes(repo, log, None if stash else revisions, prompts=prompts, force=force, dry_run=dry_run)
     if call.json:
         return show({"dry_run": dry_run, **found.as_dict()}, as_json=True, warnings=found.left_out)
     say(f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; {found.unchanged} unchanged.")
     if found.kept_of_others:
         say(f"{counted(found.kept_of_others, 'note')} of other tools kept; --force replaces them.")
-    say("Nothing is published yet. See what a push would publish: decklog notes setup")
+    if not stash:
+        say("Nothing is published yet. See what a push would publish: decklog notes setup")
     print_warnings(found.left_out[:_MOST_SHOWN])
     return 0
 
@@ -91,6 +95,7 @@ def _export_traces(
 def import_notes_command(call: Invocation, file: str | None, form: str, dry_run: bool) -> int:
     """Import origins from refs/notes/ai, from a FILE of Agent Trace records, or sessions from Entire's branch.
 
+    Notes of stashes, in refs/notes/ai-stash, are imported too.
     What this log recorded counts more than a note. A file whose lines can't be matched exactly stays unknown.
     """
     if (form == "agent-trace") is not (file is not None):

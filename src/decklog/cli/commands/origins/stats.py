@@ -20,7 +20,8 @@ def stats(call: Invocation, revisions: str, by: str, markdown: bool) -> int:
     """Count lines written and kept by agents and people, and the cost of each kept line.
 
     Without a range, all commits up to HEAD are counted. A row per person is about the author of commits.
-    The cost of a session is shared among rows by its lines.
+    The cost of a session is shared among rows by its lines. Lifetime is the median time from the commit that wrote a line
+    to the one that removed it.
     """
     from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
     from decklog.cli.screens.origins import statistics_screen
