@@ -151,7 +151,7 @@ edit = log.edits.record("f" * 40, "house.py", new_blob="a" * 40, session="claude
 print(log.edits.find(path="house.py")[0].kind)  # tool
 """,
     "notices": """
-rule = log.notices.add_rule("needs_you", "command", target=["logger", "-t", "decklog"])
+rule = log.notices.add_rule("needs_attention", "command", target=["logger", "-t", "decklog"])
 print(log.notices.rules()[0].id == rule.id)  # True
 """,
     "overview": """

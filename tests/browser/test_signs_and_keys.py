@@ -45,13 +45,13 @@ def signs(tab: Tab, paths: tuple[str, ...]) -> list[dict[str, Any]]:
 def test_each_word_for_how_something_stands_has_a_shape_that_is_drawn_and_not_its_colour_alone(tab: Tab) -> None:
     found = signs(tab, SIGNED)
     shapes = {sign["word"]: sign["shape"] for sign in found}
-    assert {"needs you", "running", "stalled", "done", "blocked", "pending"} <= shapes.keys()
+    assert {"needs attention", "running", "stalled", "done", "blocked", "pending"} <= shapes.keys()
     for sign in found:
         assert (sign["width"], sign["height"], sign["same"], sign["read"]) == (12, 12, True, "true"), sign
         assert sign["word"], sign
         assert sign["shape"] == shapes[sign["word"]], sign
     # Words that mean something else to a manager look otherwise in one colour too.
-    apart = ("needs you", "running", "stalled", "done", "blocked", "pending")
+    apart = ("needs attention", "running", "stalled", "done", "blocked", "pending")
     assert len({shapes[word] for word in apart}) == len(apart)
     tab.check()
 

@@ -51,7 +51,7 @@ def test_the_screen_shows_the_question_the_run_and_the_money(busy: Path, decklog
     for part in (
         "Push feature/commas to origin?",
         "decklog approvals show apr_1",
-        "dev-1: Change the",
+        "dev-1: Change t",
         "$11.40 of $50.00 a day",
     ):
         assert part in text
@@ -70,7 +70,7 @@ def test_json_has_the_same_and_brief_has_less(busy: Path, decklog: Program) -> N
     whole, brief = decklog("now", "--json"), decklog("now", "--json", "--brief")
     assert (whole.code, brief.code) == (7, 7)
     assert whole.data["decisions"] == brief.data["decisions"] == 1
-    assert whole.data["runs"][0]["status"] == "needs you"
+    assert whole.data["runs"][0]["status"] == "needs attention"
     assert whole.data["waiting"][0]["command"] == "decklog approvals show apr_1"
     assert "runs" not in brief.data
 

@@ -13,7 +13,7 @@ def stands(*states: str, goal: str = "Teach the parser to read trailing commas")
 
 
 def test_what_is_under_way_stands_before_what_is_over_and_everything_fits() -> None:
-    text = [written(line, colour=False) for line in frame(stands("landed", "work", "waits", "needs you"), 80, 24)]
+    text = [written(line, colour=False) for line in frame(stands("landed", "work", "waits", "needs attention"), 80, 24)]
     assert text[0].startswith("Teach the parser")
     assert text[0].endswith("active  spent $3.12")
     assert [line.split()[1] for line in text[2:]] == ["piece-1", "piece-3", "piece-0", "piece-2"]

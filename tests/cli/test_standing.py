@@ -22,19 +22,19 @@ def asked(log_folder: Path) -> Path:
 @pytest.mark.slow
 def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program) -> None:
     word = decklog("overview", "task", "push", "--json").data["status"]
-    assert word == "needs you"
+    assert word == "needs attention"
     listed = decklog("tasks", "find", "run_1", "--json").data
-    assert {task["id"]: task["stands"] for task in listed} == {"push": word, "docs": "idle"}
+    assert {task["id"]: task["stands"] for task in listed} == {"push": word, "docs": "pending"}
     assert decklog("tasks", "show", "push", "--json").data["stands"] == word
     assert decklog("tasks", "details", "push", "--json").data["task"]["stands"] == word
     ready = decklog("tasks", "ready", "run_1", "--json").data
     assert [(task["id"], task["stands"]) for name in ("ready", "not_ready") for task in ready[name]] == [
-        ("docs", "idle"),
+        ("docs", "pending"),
         ("push", word),
     ]
     assert decklog("tasks", "board", "run_1", "--json").data[1]["cards"][0]["status"] == word
-    assert {task["stands"] for task in decklog("runs", "show", "run_1", "--json").data["tasks"]} == {word, "idle"}
-    assert {task["stands"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "idle"}
+    assert {task["stands"] for task in decklog("runs", "show", "run_1", "--json").data["tasks"]} == {word, "pending"}
+    assert {task["stands"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "pending"}
 
 
 @pytest.mark.slow
@@ -42,28 +42,28 @@ def test_parts_and_what_is_waited_for_have_it_too(asked: Path, decklog: Program)
     with Decklog.open(asked / ".decklog" / "decklog.db") as log:
         log.tasks.add("run_1", "ship", task_id="ship", depends_on=["push"])
         log.tasks.add("run_1", "part", task_id="part", parent_id="push")
-    assert decklog("tasks", "why", "ship", "--json").data["waits_for"][0]["stands"] == "needs you"
-    assert decklog("tasks", "subtasks", "push", "--json").data["subtasks"][0]["stands"] == "idle"
-    assert decklog("tasks", "details", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "idle"
+    assert decklog("tasks", "why", "ship", "--json").data["waits_for"][0]["stands"] == "needs attention"
+    assert decklog("tasks", "subtasks", "push", "--json").data["subtasks"][0]["stands"] == "pending"
+    assert decklog("tasks", "details", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "pending"
 
 
 @pytest.mark.slow
 def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program) -> None:
     word = decklog("overview", "run", "run_1", "--json").data["status"]
-    assert word == "needs you"
+    assert word == "needs attention"
     assert decklog("runs", "find", "--json").data[0]["stands"] == word
     assert decklog("runs", "show", "run_1", "--json").data["run"]["stands"] == word
     assert decklog("now", "--json").data["runs"][0]["status"] == word
     assert decklog("plan", "--run", "run_1", "--json").data["stands"] == word
-    assert "(needs you)" in decklog("plan", "--run", "run_1").out
+    assert "(needs attention)" in decklog("plan", "--run", "run_1").out
 
 
 @pytest.mark.slow
 def test_a_page_keeps_its_place_and_its_fields_can_be_chosen(asked: Path, decklog: Program) -> None:
     said = decklog("tasks", "find", "run_1", "--limit", "1", "--fields", "id,stands", "--json").envelope
-    assert said["data"] == [{"id": "push", "stands": "needs you"}]
+    assert said["data"] == [{"id": "push", "stands": "needs attention"}]
     rest = decklog("tasks", "find", "run_1", "--after", said["next"], "--fields", "id,stands", "--json")
-    assert rest.data == [{"id": "docs", "stands": "idle"}]
+    assert rest.data == [{"id": "docs", "stands": "pending"}]
 
 
 def test_a_moment_of_the_past_has_no_word_of_today(asked: Path, decklog: Program) -> None:

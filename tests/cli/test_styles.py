@@ -50,14 +50,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 AMBER, GREEN, RED = "\x1b[1;33m", "\x1b[32m", "\x1b[31m"
 COLOURED = {
-    "runs find": f"{AMBER}needs you",
+    "runs find": f"{AMBER}needs attention",
     "tasks find r": f"{GREEN}done",
     "tasks show t1": f"{GREEN}done",
     "tasks board r": f"{GREEN}✓ ",
     "runs show r": f"{AMBER}open",
     "runs timeline r": f"{GREEN}█",
     "ledger burn": f"{GREEN}  [ok]",
-    "now": f"{AMBER}▲ needs you",
+    "now": f"{AMBER}▲ needs attention",
     "journal find r": "\x1b[2m20",
     "approvals find": f"{AMBER}open",
 }

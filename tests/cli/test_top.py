@@ -42,11 +42,11 @@ def test_what_goes_on_is_seen_live_found_opened_and_left(log: Decklog, log_folde
             lambda: top.shows("1 agent works on 1 run; 1 more is under way.", "dev-1: Change the lexer", "Nothing waits for you.")
         )
         ask(log)
-        wait_until(lambda: top.shows("1 decision waits for you.", "▲ Push feature/commas?", "▲ needs you", "live,"))
+        wait_until(lambda: top.shows("1 decision waits for you.", "▲ Push feature/commas?", "▲ needs attention", "live,"))
         top.press("jj\n")
         wait_until(lambda: top.shows("Sweep the docs", "Latest entries first", "runs docs added"))
         top.press("\x1b")
-        wait_until(lambda: top.shows("Needs you", "Runs"))
+        wait_until(lambda: top.shows("Needs attention", "Runs"))
         top.press("/sweep\n")
         wait_until(lambda: top.shows("Only what has “sweep”") and "Push" not in top.shown)
         top.press("/\n?")
@@ -120,8 +120,8 @@ def test_only_what_needs_a_person_is_loud_and_nothing_is_where_no_colour_is_want
     ask(log)
     for variables, colour in (({}, "brown"), ({"NO_COLOR": "1"}, "default")):
         with Terminal("top", *QUICK, cwd=log_folder, **variables) as top:
-            wait_until(lambda top=top: top.shows("▲ needs you"))  # type: ignore[misc]
-            assert getattr(top.style_of("▲ needs you"), "fg") == colour  # noqa: B009
+            wait_until(lambda top=top: top.shows("▲ needs attention"))  # type: ignore[misc]
+            assert getattr(top.style_of("▲ needs attention"), "fg") == colour  # noqa: B009
             assert getattr(top.style_of("Runs"), "fg") == "default"  # noqa: B009
 
 

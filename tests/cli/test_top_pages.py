@@ -10,7 +10,7 @@ def test_everything_that_can_be_marked_opens_as_what_it_is(log: Decklog, clock: 
     log.runs.start("another goal", run_id="run_2")
     clock.advance(hours=9)
     summary, waiting = log.overview.now(), log.overview.waiting()
-    assert {item.kind.value for item in waiting} == {"approval", "question", "quiet"}
+    assert {item.kind.value for item in waiting} == {"approval", "question", "stalled"}
     shown = {
         getattr(thing, "kind", "run"): "\n".join(
             "".join(piece.text for piece in line) for line in thing_page(log, thing, 90).lines
@@ -19,5 +19,5 @@ def test_everything_that_can_be_marked_opens_as_what_it_is(log: Decklog, clock: 
     }
     assert "git push origin main" in shown["approval"]
     assert "Which name?" in shown["question"]
-    assert "another goal" in shown["quiet"] + shown["run"]
+    assert "another goal" in shown["stalled"] + shown["run"]
     assert not [text for text in shown.values() if "there is no" in text]

@@ -46,7 +46,7 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
     assert states(site) == {"@plan": "waiting"}
     plan = task_of(site, "@plan")
     assert plan.failures == 1, "the first was refused with the reason"
-    assert run_status(log, site.run_id).outcome == "needs you"
+    assert run_status(log, site.run_id).outcome == "needs attention"
     (question,) = log.approvals.find(site.run_id)
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
     assert sorted(landed_titles(worked(log, checked, RunRequest(goal, goal.encode())))) == ["Piece notes", "Piece triple"]

@@ -80,7 +80,7 @@ def test_a_new_cut_is_shown_first_where_plans_are_and_its_pieces_are_not_cut_aga
     (question,) = log.approvals.find(site.run_id)
     assert "Work this plan of 1 piece in place of lazy, which is stuck?" in str(question.question)
     assert log.approvals.show(question.id)["cause"]["rule"] == "plan"
-    assert pieces_of(site) == {"lazy": "needs you"}
+    assert pieces_of(site) == {"lazy": "needs attention"}
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
     work.run()
     assert pieces_of(site) == {"lazy": "waits", "again": "blocked"}

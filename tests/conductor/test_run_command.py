@@ -61,9 +61,9 @@ def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(
     done = person.call("run", "--plan", plan, "--json")
     assert done.code == 7
     *changes, last = [json.loads(line) for line in done.out.splitlines()]
-    assert last["outcome"] == "needs you"
+    assert last["outcome"] == "needs attention"
     seen = {one["name"]: one for one in changes}
-    assert seen["settings"]["state"] == "needs you"
+    assert seen["settings"]["state"] == "needs attention"
     assert (seen["nothing"]["state"], seen["nothing"]["detail"].split()[0]) == ("blocked", "no-change")
     watched = person.call("run", "watch", last["run_id"])
     assert watched.code == 7

@@ -23,7 +23,7 @@ def test_a_large_log_is_valid_and_has_a_run_of_each_kind(target: str) -> None:
     with made(target) as log:
         assert log.journal.verify().ok
         summary = log.overview.now()
-        assert summary.counts == {"needs you": 1, "quiet": 1, "running": 2, "held": 1}
+        assert summary.counts == {"needs attention": 1, "stalled": 1, "running": 2, "paused": 1}
         assert (summary.decisions, summary.agents, summary.spent_today > 0) == (1, 2, True)
         words = Counter(run.status.value for run in log.overview.runs(limit=100))
         assert words["done"] > 1

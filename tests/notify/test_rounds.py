@@ -65,7 +65,7 @@ def hook() -> Iterator[Hook]:
     hook.server.server_close()
 
 
-def rule(log: Decklog, hook: Hook, event: str = "needs_you", **more: Any) -> NotifyRule:
+def rule(log: Decklog, hook: Hook, event: str = "needs_attention", **more: Any) -> NotifyRule:
     return log.notices.add_rule(event, "webhook", target=[hook.address], **more)  # type: ignore[arg-type]
 
 
@@ -231,7 +231,7 @@ def test_every_kind_of_event_is_told_once_and_no_other(
     log.runs.start("long ago", run_id="old")
     log.runs.finish("old")
     clock.advance(seconds=1)
-    for kind in ("needs_you", "budget", "failure", "done"):
+    for kind in ("needs_attention", "budget", "failure", "done"):
         rule(log, hook, kind)
     happen(log, run_id)
     Round(log).run()
@@ -243,7 +243,7 @@ def test_every_kind_of_event_is_told_once_and_no_other(
 def test_a_command_gets_the_notice_and_no_shell_reads_it(log: Decklog, run_id: str, tmp_path: Path) -> None:
     program = "import os, sys; open(sys.argv[1], 'w').write(os.environ['DECKLOG_NOTICE_WHAT'] + sys.stdin.read())"
     out = tmp_path / "told; rm -rf x"
-    log.notices.add_rule("needs_you", "command", target=[sys.executable, "-c", program, str(out)])  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", program, str(out)])  # type: ignore[arg-type]
     log.approvals.ask(run_id, "$(touch owned)", by="ada", about="x")
     assert Round(log).run().sent == 1
     what, _, body = out.read_text().partition("{")
@@ -252,8 +252,8 @@ def test_a_command_gets_the_notice_and_no_shell_reads_it(log: Decklog, run_id: s
 
 
 def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str) -> None:
-    log.notices.add_rule("needs_you", "command", target=["/nowhere/program"])  # type: ignore[arg-type]
-    log.notices.add_rule("needs_you", "command", target=[sys.executable, "-c", "import sys; sys.exit('no luck')"])  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "command", target=["/nowhere/program"])  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", "import sys; sys.exit('no luck')"])  # type: ignore[arg-type]
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     errors = [str(notice.error) for notice in Round(log).run().notices]
     assert len(errors) == 2
@@ -264,7 +264,7 @@ def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str
 def test_the_desktop_is_told_by_the_program_that_is_there(
     log: Decklog, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log.notices.add_rule("needs_you", "desktop")  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "desktop")  # type: ignore[arg-type]
     log.approvals.ask(run_id, "--urgency=critical", by="ada", about="x")
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / "notify-send"
@@ -272,7 +272,7 @@ def test_the_desktop_is_told_by_the_program_that_is_there(
     program.chmod(0o700)
     assert Round(log).run().sent == 1
     words = (tmp_path / "told").read_text().split("|")
-    assert words[:3] == ["--app-name=Decklog", "--", "Decklog: needs you"]
+    assert words[:3] == ["--app-name=Decklog", "--", "Decklog: needs attention"]
     assert words[3].startswith("--urgency=critical\n")
     program.unlink()
     log.approvals.ask(run_id, "Push?", by="ada", about="y")

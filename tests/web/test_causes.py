@@ -24,7 +24,7 @@ def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trus
     log.trust.bind("ana", "cli", password=PASSWORD)
     asked = ask(log, run_id, {**HELD, "shell": "git push", "cwd": "."}, source="toolbox")
     page = read(browser, f"/inbox/approval/{asked.id}").text
-    assert "Held by the rule git-push : it hands commits to others reported by the guarded tools" in page
+    assert "Required by the rule git-push : it hands commits to others reported by the guarded tools" in page
     assert "agents are at tier 0, Read-only observer" in page
     assert "when it was asked" not in page
     # In the list it is named too, and in both as data.
@@ -35,7 +35,7 @@ def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trus
     with log.proving(password=PASSWORD):
         log.approvals.decide(asked.id, "denied", by="ana", rationale="no")  # type: ignore[arg-type]
     after = read(browser, f"/inbox/approval/{asked.id}").text
-    assert "Held by the rule git-push" in after
+    assert "Required by the rule git-push" in after
     assert "Trust tier 0 when it was asked" in after
 
 
@@ -71,7 +71,7 @@ def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser
 def test_where_no_rule_is_on_record_the_page_says_who_asked(log: Decklog, browser: Browser, run_id: str, payload: object) -> None:
     asked = ask(log, run_id, payload)
     page = read(browser, f"/inbox/approval/{asked.id}").text
-    assert "Held by no rule on record; asked by dev-1" in page
+    assert "Required by no rule on record; asked by dev-1" in page
     assert "when it was asked" not in page
     assert log.overview.waiting()[0].cause == {}
 
@@ -80,7 +80,7 @@ def test_what_was_asked_with_much_is_told_where_it_is_opened(log: Decklog, brows
     asked = ask(log, run_id, {**HELD, "shell": "x" * 10_000, "reason": "y" * 5000})
     assert log.overview.waiting()[0].cause == {}
     assert log.approvals.show(asked.id)["cause"] == {**HELD, "reason": "y" * 1000}
-    assert "Held by the rule git-push" in read(browser, "/inbox").text
+    assert "Required by the rule git-push" in read(browser, "/inbox").text
 
 
 def test_a_rule_that_somebody_made_up_is_text_and_nothing_else(log: Decklog, browser: Browser, run_id: str) -> None:

@@ -78,7 +78,7 @@ def test_now_says_in_a_sentence_what_waits_what_runs_and_what_it_costs(log: Deck
     page = read(sample, "/now")
     assert log.overview.now().sentence in page.text
     assert "git push origin trailing-commas" in page.text
-    assert "needs you" in page.text
+    assert "needs attention" in page.text
     assert "(1) Now · Decklog" in page.text
 
 

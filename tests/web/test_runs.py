@@ -62,9 +62,9 @@ def test_pages_of_runs_go_from_those_under_way_to_those_that_are_over(log: Deckl
 @on_both
 def test_filters_have_counts_that_follow_the_other_filters(fleet: Browser) -> None:
     page = Read(fleet.get("/runs").text).text
-    assert "all 7 needs you 1 running 1 stalled 1 idle 0 on hold 1 done 2 failed 1 cancelled 0" in page
-    assert "all 3 needs you 0" in Read(fleet.get("/runs?repo=parser").text).text
-    assert "all 1 needs you 0" in Read(fleet.get("/runs?text=OF+old").text).text
+    assert "all 7 needs attention 1 running 1 stalled 1 blocked 0 waiting 0 idle 0 paused 1 done 2 failed 1 cancelled 0" in page
+    assert "all 3 needs attention 0" in Read(fleet.get("/runs?repo=parser").text).text
+    assert "all 1 needs attention 0" in Read(fleet.get("/runs?text=OF+old").text).text
     assert ids(fleet.get("/runs?status=quiet").text) == ["stalled"]
     assert ids(fleet.get("/runs?status=done").text) == ["old", "done"]
 

@@ -2,23 +2,26 @@
 
 import re
 
-from decklog import TaskState
-from decklog.web.rendering import shown_word, sign, state_sign
+from decklog import Decklog, RunStatus, Status, TaskState
+from decklog.cli.styles import BAD, DIM, GOOD, LOUD, of_word
+from decklog.conductor.status import STATES
+from decklog.core.words import TONES
+from decklog.web.rendering import sign, state_sign
 from tests.web.asking import Browser
 
-# How a run or a task stands, by the one word for it; each has its own shape.
-STANDS = ("needs you", "quiet", "running", "idle", "held", "done", "failed", "cancelled")
-# Where a part of a run stands: the shape that means the same.
-SHAPES = {
-    "pending": "idle",
-    "running": "running",
-    "in progress": "running",
-    "verifying": "running",
-    **dict.fromkeys(("done", "completed", "met", "pass", "landed", "whole"), "done"),
-    **dict.fromkeys(("failed", "fail", "error", "block", "not whole"), "failed"),
-    **dict.fromkeys(("waiting", "paused", "blocked", "stale", "flaky", "unproven", "request-changes", "not verified"), "held"),
-    **dict.fromkeys(("abandoned", "skipped"), "cancelled"),
+# Symbols of the page, by the status words that show them.
+SYMBOLS = {
+    "needs-attention": ("needs attention", "open"),
+    "stalled": ("stalled",),
+    "blocked": ("blocked",),
+    "running": ("running", "in progress", "verifying", "work", "check"),
+    "idle": ("idle", "pending", "ready"),
+    "paused": ("paused", "waiting", "flaky", "unproven", "request-changes", "not verified"),
+    "done": ("done", "completed", "met", "pass", "landed", "whole"),
+    "failed": ("failed", "fail", "error", "block", "not whole", "stale"),
+    "cancelled": ("cancelled", "abandoned", "skipped"),
 }
+SHAPES = {word: symbol for symbol, words in SYMBOLS.items() for word in words}
 
 
 def drawn(text: str) -> tuple[list[str], str]:
@@ -27,9 +30,39 @@ def drawn(text: str) -> tuple[list[str], str]:
 
 
 def test_every_word_has_one_shape_and_is_read() -> None:
-    assert [drawn(sign(word)) for word in STANDS] == [([word.replace(" ", "-")], shown_word(word)) for word in STANDS]
+    assert {word: drawn(sign(word)) for word in SHAPES} == {word: ([shape], word) for word, shape in SHAPES.items()}
     assert {word: drawn(state_sign(word)) for word in SHAPES} == {word: ([shape], word) for word, shape in SHAPES.items()}
-    assert {state.value for state in TaskState} <= SHAPES.keys()
+
+
+def test_every_status_has_a_tone_that_all_interfaces_share() -> None:
+    words = {one.value for kind in (Status, TaskState, RunStatus) for one in kind} | set(STATES)
+    assert words - SHAPES.keys() <= {"queued", *TONES}
+    assert {word: of_word(word) for word in ("needs attention", "stalled", "blocked", "paused", "done")} == {
+        "needs attention": LOUD,
+        "stalled": BAD,
+        "blocked": BAD,
+        "paused": DIM,
+        "done": GOOD,
+    }
+
+
+def test_a_task_has_one_word_in_the_board_the_list_and_its_page(log: Decklog, run_id: str, browser: Browser) -> None:
+    for state in ("pending", "running", "blocked", "paused", "abandoned"):
+        log.tasks.add(run_id, f"Task {state}", task_id=state, role=state)
+    for state in ("running", "blocked"):
+        claim = log.tasks.claim(run_id, worker="dev-1", role=state)
+        assert claim is not None
+    claim.block("no access")
+    log.tasks.pause("paused", reason="later")
+    log.tasks.abandon("abandoned", reason="not needed")
+    for state in ("pending", "running", "blocked", "paused", "abandoned"):
+        assert log.overview.task(state)["status"] == state
+        board = re.search(f'id="card-{state}" data-row>(.*?)</span>', browser.get(f"/runs/{run_id}/tasks").text, re.DOTALL)
+        assert board is not None
+        assert drawn(board[1])[1] == state
+        page = re.search(r'<div class="title">(.*?)</span>', browser.get(f"/tasks/{state}").text, re.DOTALL)
+        assert page is not None
+        assert drawn(page[1])[1] == state
 
 
 def test_a_word_that_somebody_made_up_has_a_ring_and_is_text() -> None:
@@ -39,5 +72,5 @@ def test_a_word_that_somebody_made_up_has_a_ring_and_is_text() -> None:
 
 def test_every_shape_is_in_the_page_and_no_two_are_the_same(browser: Browser) -> None:
     found = dict(re.findall(r'<symbol id="s-([a-z-]+)"[^>]*>(.*?)</symbol>', browser.get("/now").text))
-    assert found.keys() == {word.replace(" ", "-") for word in STANDS}
+    assert found.keys() == SYMBOLS.keys()
     assert len(set(found.values())) == len(found)

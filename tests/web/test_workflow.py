@@ -47,7 +47,7 @@ def test_each_agent_has_its_tasks_by_how_they_stand(log: Decklog, clock: ManualC
 
 
 def test_several_of_one_role_are_one_agent_and_what_is_for_nobody_is_by_itself() -> None:
-    nothing = dict.fromkeys(("to_do", "working", "held", "failed", "groups", "failed_groups"), 0)
+    nothing = dict.fromkeys(("to_do", "working", "blocked_or_paused", "failed", "groups", "failed_groups"), 0)
     found = [{**nothing, "who": who, "working": 1} for who in ("developer", "Developer-2", "developer_3", None)]
     stations = stations_of(["developer"], found)
     assert [(one["who"], one["working"], one["is_known"]) for one in stations] == [("developer", 3, True), (None, 1, False)]

@@ -4,20 +4,20 @@ import os
 from typing import TextIO
 
 from decklog.cli import terminal
+from decklog.core import words
 
 PLAIN, LOUD, STRONG, DIM, GOOD, BAD, BUSY = "plain", "loud", "strong", "dim", "good", "bad", "busy"
 # Amber is for what needs a person, and for nothing else.
 _CODES = {LOUD: "1;33", STRONG: "1", DIM: "2", GOOD: "32", BAD: "31", BUSY: "36"}
-# States, outcomes, verdicts and status words.
-_WORDS = {
-    LOUD: ("needs you", "open", "stop"),
-    STRONG: ("quiet", "warn", "critical"),
-    DIM: ("idle", "held", "paused", "waiting", "pending", "cancelled", "abandoned", "released", "superseded", "withdrawn"),
-    GOOD: ("done", "completed", "granted", "met", "ok", "passed", "succeeded", "answered", "sent"),
-    BAD: ("failed", "blocked", "denied", "expired", "stale", "unknown", "lost"),
-    BUSY: ("running", "active", "planning"),
+_STYLES = {
+    words.NEED: LOUD,
+    words.BAD: BAD,
+    words.WARN: STRONG,
+    words.BUSY: BUSY,
+    words.HOLD: DIM,
+    words.GOOD: GOOD,
+    words.DIM: DIM,
 }
-_STYLES = {word: style for style, words in _WORDS.items() for word in words}
 # A process is one call, so this is set once.
 _is_wanted = True
 
@@ -40,7 +40,7 @@ def are_shown(stream: TextIO | None = None) -> bool:
 
 def of_word(word: object) -> str:
     """Return the style of a state, an outcome or a status word."""
-    return _STYLES.get(str(word), PLAIN)
+    return _STYLES.get(words.TONES.get(str(word), ""), PLAIN)
 
 
 def painted(text: str, style: str, stream: TextIO | None = None) -> str:

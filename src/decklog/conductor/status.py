@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 _DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
 _LONGEST_BECAUSE = 60
 # In the order of the counts.
-STATES = ("landed", "landing", "queued", "check", "work", "plan", "ready", "waits", "needs you", "blocked", "given up")
+STATES = (
+    *("landed", "landing", "queued", "check", "work", "plan", "ready", "waits"),
+    *("needs attention", "paused", "blocked", "given up"),
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class ItemStatus:
 
     def line(self) -> str:
         """Return the status in one line."""
-        return f"{self.name:<16} {self.state:<10} {' '.join(self.described().split())}"
+        return f"{self.name:<16} {self.state:<15} {' '.join(self.described().split())}"
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,13 @@ class ConductorStatus:
 
     @property
     def outcome(self) -> str:
-        """The outcome: `landed`, `needs you`, `blocked`, or `open` while something can go on."""
+        """The outcome: `landed`, `needs attention`, `blocked`, or `open` while something can go on."""
         states = {piece.state for piece in self.pieces}
         if states <= {"landed"}:
             return "landed"
         if states & {"work", "check", "landing", "queued", "plan", "ready"}:
             return "open"
-        return "needs you" if "needs you" in states else "blocked"
+        return "needs attention" if states & {"needs attention", "paused"} else "blocked"
 
     def counts(self) -> str:
         """Count the work items by state."""
@@ -112,7 +115,7 @@ def _with_overlaps(log: "Decklog", run_id: str, pieces: list[ItemStatus]) -> lis
 
 def _planning(task: "Task") -> ItemStatus:
     """Return the status of planning, as of a work item."""
-    state = {"running": "work", "pending": "ready", "waiting": "needs you"}.get(task.state.value, "blocked")
+    state = {"running": "work", "pending": "ready", "waiting": "needs attention"}.get(task.state.value, "blocked")
     detail = " ".join(part for part in (task.blocker or "", task.reason or "") if part)
     return ItemStatus("plan", state, "" if state == "work" else detail, 1, task.attempts)
 
@@ -148,7 +151,7 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
         return "waits", f"for what is in its place: {', '.join(str(part) for part in parts)}"  # type: ignore[attr-defined]
     if any(task.role == PLAN and task.state == "pending" for task in tasks):
         return "ready", "to be planned anew"
-    for state, word in (("waiting", "needs you"), ("blocked", "blocked"), ("paused", "needs you")):
+    for state, word in (("waiting", "needs attention"), ("blocked", "blocked"), ("paused", "paused")):
         if (task := by_state.get(state)) is not None:
             return word, " ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)
     if land.open_dependencies == 0:

@@ -25,7 +25,7 @@ DAYS = 30
 # Number of entries in a typical run.
 _USUAL = 900
 # How the newest runs stand when somebody looks, the newest first.
-_NEWEST = ("needs you", "running", "completed", "running", "quiet", "paused", "failed", "completed")
+_NEWEST = ("needs attention", "running", "completed", "running", "stalled", "paused", "failed", "completed")
 
 
 class MovedClock(Clock):

@@ -213,8 +213,8 @@ class BigRun:
 
     def _go_on(self, ending: str, until: datetime) -> None:
         """Leave it as somebody finds it who looks: with a question, at work, or silent since a lease ended."""
-        self._clock.time = until - timedelta(minutes=150 if ending == "quiet" else 14)
-        self._latest, lease = self._clock.time + timedelta(minutes=12), 900 if ending == "quiet" else _LEASE_SECONDS
+        self._clock.time = until - timedelta(minutes=150 if ending == "stalled" else 14)
+        self._latest, lease = self._clock.time + timedelta(minutes=12), 900 if ending == "stalled" else _LEASE_SECONDS
         claim = self._log.tasks.claim(self._run_id, worker=self._dice.choice(_WORKERS), lease_seconds=lease)
         if claim is None:
             (task,) = self._log.tasks.add_many(
@@ -223,7 +223,7 @@ class BigRun:
             claim = self._log.tasks.claim(self._run_id, worker=_WORKERS[0], task_id=task.id, lease_seconds=lease)
             assert claim is not None
         self._work_on(claim, 12)
-        if ending == "needs you":
+        if ending == "needs attention":
             self._clock.time = max(self._clock.time, until - timedelta(minutes=12))
             self._ask(claim, is_decided=False)
         elif ending == "running":

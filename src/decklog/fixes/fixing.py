@@ -311,7 +311,7 @@ def _by_agent(context: FixContext) -> Mend:
             log.runs.finish(site.run_id, summary=f"fixed as {head[:12]}")
             return log.mends.move(mend, MendState.FIXED, head=head)
     details = "; ".join(piece.described() for piece in stands.pieces)
-    waits = {"needs you": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
+    waits = {"needs attention": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
     asked = [one.id for one in log.approvals.find(site.run_id, state="open")]
     triage = {**mend.triage, "approval": asked[0]} if asked else mend.triage
     return log.mends.move(mend, waits_for=waits, reason=f"run {site.run_id} is {stands.outcome}: {details}"[:1000], triage=triage)

@@ -25,11 +25,11 @@ class NotifyEvent(NamedTuple):
 def events(log: "Decklog", event: str, since: "datetime") -> "list[NotifyEvent]":
     """List what there is to tell of one kind, no older than the rule and a week."""
     start = max(since, log.clock.now() - NEWS)
-    found = {"needs_you": _needs_you, "budget": _budgets, "failure": _failures, "done": _done}[event]
+    found = {"needs_attention": _needs_attention, "budget": _budgets, "failure": _failures, "done": _done}[event]
     return list(found(log, start))
 
 
-def _needs_you(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
+def _needs_attention(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
     after: str | None = None
     while True:
         page = log.overview.waiting(limit=_MOST, after=after)

@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from decklog.shortcuts.caller import Caller
 
 # Symbols by status; those that need a person are prominent.
-_MARKS = {"needs you": "!", "failed": "!", "quiet": "?", "running": ">", "idle": " ", "held": "-", "done": "x", "cancelled": "~"}
+_MARKS = {
+    "needs attention": "!",
+    "failed": "!",
+    "stalled": "?",
+    "running": ">",
+    "pending": " ",
+    "done": "x",
+    "abandoned": "~",
+    **dict.fromkeys(("blocked", "waiting", "paused"), "-"),
+}
 _SHOWN = 30
 _SUCH_AS = 'Such as: [{"title": "one"}, "two"]'
 _BULLETS = ("- [ ] ", "- ", "* ", "+ ")

@@ -17,6 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from decklog.core import words
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
 from decklog.core.figures import counted, dollars, sized, span, took
@@ -29,7 +30,6 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-_SLUGS = {"needs you": "need", "quiet": "fail", "running": "run", "done": "done", "failed": "fail", "held": "hold"}
 
 
 @cache
@@ -89,46 +89,37 @@ def left(value: datetime | str, now: datetime) -> Markup:
     return _time(value, now, "left", "")
 
 
-# Status words that pages show under another name.
-_SHOWN_WORDS = {"quiet": "stalled", "held": "on hold"}
-
-
-def shown_word(word: str) -> str:
-    return _SHOWN_WORDS.get(word, word)
-
-
-@cache
-def sign(word: str) -> Markup:
-    """Render the status of a run or a task with its icon."""
-    drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(word.replace(" ", "-"))
-    return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, shown_word(word))
-
-
-# Shape and colour for the status of a task, criterion, phase or check; any other word gets a ring.
-_STATES = {
-    **dict.fromkeys(("running", "in progress", "verifying"), ("running", "running")),
-    **dict.fromkeys(("done", "completed", "met", "pass", "landed", "whole"), ("done", "done")),
-    **dict.fromkeys(("failed", "fail", "error", "block", "not whole"), ("failed", "blocked")),
-    **dict.fromkeys(
-        ("waiting", "waits", "paused", "stale", "flaky", "unproven", "request-changes", "not verified"), ("held", "paused")
-    ),
-    "blocked": ("held", "blocked"),
-    **dict.fromkeys(("abandoned", "skipped"), ("cancelled", "idle")),
+# Symbol, and colour as a class, by tone. Some words have their own symbol.
+_MARKS = {
+    words.NEED: ("needs-attention", "need"),
+    words.BAD: ("failed", "fail"),
+    words.WARN: ("paused", "hold"),
+    words.HOLD: ("paused", "hold"),
+    words.BUSY: ("running", "run"),
+    words.GOOD: ("done", "done"),
+    words.DIM: ("idle", "idle"),
 }
+_SYMBOLS = {"stalled": "stalled", "blocked": "blocked", **dict.fromkeys(("cancelled", "abandoned", "skipped"), "cancelled")}
 
 
 def state_mark(word: str) -> tuple[str, str]:
-    """Return the shape and the colour of a status word."""
-    return _STATES.get(word, ("idle", "idle"))
+    """Return the symbol and the colour of a status word; an unknown word gets a ring."""
+    symbol, colour = _MARKS[words.TONES.get(word, words.DIM)]
+    return _SYMBOLS.get(word, symbol), colour
 
 
 # Bounded cache: most words are fixed, but a stage of the review gate may have any name.
 @lru_cache(maxsize=64)
+def sign(word: str) -> Markup:
+    """Render a status word with its symbol."""
+    symbol, colour = state_mark(word)
+    drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(symbol)
+    return Markup('<span class="s {}">{}{}</span>').format(colour, drawn, revealed(word))
+
+
 def state_sign(word: str) -> Markup:
-    """Render the status of a part of a run with its icon."""
-    shape, shade = state_mark(word)
-    drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(shape)
-    return Markup('<span class="s state st-{}">{}{}</span>').format(shade, drawn, revealed(word))
+    """Render a status word as the first column of a list."""
+    return Markup(sign(word).replace('class="s ', 'class="s state st-', 1))
 
 
 def hour(value: datetime | str, now: datetime) -> str:
@@ -174,10 +165,6 @@ NOTHING = '<span class="nothing">–</span>'
 def name_of(text: str) -> str:
     """Escape an id for an attribute and keep it otherwise unchanged, since scripts look rows up by it."""
     return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
-
-
-def slug(word: str) -> str:
-    return _SLUGS.get(word, "idle")
 
 
 def laid_out(text: str) -> str:
@@ -227,7 +214,6 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         age,
         left,
         sign,
-        shown_word,
         state_sign,
         hour,
         when,
@@ -235,7 +221,6 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         passed,
         length,
         segment,
-        slug,
         shown_lines,
         bars,
         as_json,

@@ -40,11 +40,11 @@ def test_a_board_has_the_most_urgent_of_each_column_and_counts_all(log: Decklog,
     done.finish("it works")
     log.tasks.abandon("r2", reason="no use")
     board = columns(log, run_id, per_column=3)
-    assert {name: column.count for name, column in board.items()} == {"to_do": 3, "doing": 1, "held": 1, "over": 2}
+    assert {name: column.count for name, column in board.items()} == {"to_do": 3, "doing": 1, "blocked_or_paused": 1, "over": 2}
     assert titles(board["to_do"]) == ["ready 1", "ready 0", "after"]
     assert titles(board["over"]) == ["ready 2", "ready 3"]
     assert [card.why for card in board["to_do"].cards] == [None, None, "waits for ready 0 (pending)"]
-    assert [(card.why, card.status.value) for card in board["held"].cards] == [("the plan changed", "held")]
+    assert [(card.why, card.status.value) for card in board["blocked_or_paused"].cards] == [("the plan changed", "paused")]
     doing = board["doing"].cards[0]
     assert (doing.worker, doing.status.value, doing.attempts) == ("dev-1", "running", 1)
     assert doing.lease_seconds_left is not None
@@ -59,7 +59,7 @@ def test_a_card_says_what_it_waits_for_and_whom_it_is_for(log: Decklog, run_id: 
     log.approvals.ask(run_id, "Push?", by="dev-1", about="git push", task_id="asked")
     cards = columns(log, run_id)["to_do"].cards
     assert [card.why for card in cards] == ["not before 2026-01-01 02:00 UTC", "is for dev-7", None]
-    assert [card.status.value for card in cards] == ["held", "idle", "needs you"]
+    assert [card.status.value for card in cards] == ["pending", "pending", "needs attention"]
 
 
 def test_a_lease_that_ended_is_said_on_the_card(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -67,7 +67,7 @@ def test_a_lease_that_ended_is_said_on_the_card(log: Decklog, run_id: str, clock
     log.tasks.claim(run_id, worker="dev-1", lease_seconds=60)
     clock.advance(minutes=2)
     (card,) = columns(log, run_id)["doing"].cards
-    assert (card.why, card.status.value) == ("the lease of dev-1 ended", "quiet")
+    assert (card.why, card.status.value) == ("the lease of dev-1 ended", "stalled")
 
 
 def test_a_board_of_a_run_that_is_not_there_is_refused(log: Decklog) -> None:

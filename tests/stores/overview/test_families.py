@@ -102,9 +102,9 @@ def test_what_is_asked_for_is_asked_of_the_first_run(log: Decklog, clock: Manual
 def test_a_word_for_what_goes_on_finds_the_family_of_whoever_has_it(log: Decklog, clock: ManualClock) -> None:
     start(log, clock, "a", "b", "a1<a", "a11<a1", "b1<b")
     log.approvals.ask("a11", "May I?", by="dev-1", about="git push")
-    assert shape(log.overview.families(status="needs you")) == ["a -a1 --a11"]  # type: ignore[arg-type]
-    assert shape(log.overview.families(status="needs you", text="of b")) == []  # type: ignore[arg-type]
-    assert shape(log.overview.families(status="quiet")) == []  # type: ignore[arg-type]
+    assert shape(log.overview.families(status="needs attention")) == ["a -a1 --a11"]  # type: ignore[arg-type]
+    assert shape(log.overview.families(status="needs attention", text="of b")) == []  # type: ignore[arg-type]
+    assert shape(log.overview.families(status="stalled")) == []  # type: ignore[arg-type]
     first = log.overview.families(status="idle", limit=2)  # type: ignore[arg-type]
     rest = log.overview.families(status="idle", limit=3, after=first.next)  # type: ignore[arg-type]
     assert (shape(first), shape(rest)) == (["b -b1"], ["a -a1 --a11"])

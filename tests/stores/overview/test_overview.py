@@ -98,7 +98,7 @@ def test_what_waits_is_one_list_and_what_ends_soonest_comes_first(log: Decklog, 
     assert found[0].what == "Soon"
     assert (found[0].default, found[0].deadline is not None) == ("denied", True)
     assert [item.kind.value for item in found[1:]] == ["criterion", "approval", "budget", "effect", "question"]
-    assert log.overview.run("run_2").status == "needs you"
+    assert log.overview.run("run_2").status == "needs attention"
     assert [item.what for item in found if item.kind == "effect"] == ["Did this happen? run in deploy: the machine went away"]
 
 

@@ -29,7 +29,7 @@ def test_tasks_count_for_their_role_by_how_they_stand(log: Decklog, run_id: str)
             claim.finish("done")
     assert counts(log) == {
         "developer": {"to_do": 1, "working": 1},
-        "tester": {"held": 1},
+        "tester": {"blocked_or_paused": 1},
         "lead": {"to_do": 1},
         None: {"to_do": 1},
     }

@@ -27,30 +27,30 @@ def test_a_run_is_quiet_after_three_of_its_usual_gaps_and_ten_minutes_at_least(
 ) -> None:
     log.tasks.add(run_id, "one")
     clock.advance(minutes=11)
-    assert word(log) == "quiet"
+    assert word(log) == "stalled"
     for _ in range(10):
         log.journal.append(run_id, "slow work")
         clock.advance(minutes=30)
     assert word(log) == "idle"
     clock.advance(minutes=61)
-    assert word(log) == "quiet"
+    assert word(log) == "stalled"
 
 
 def test_a_lease_that_ended_and_that_nobody_took_up_makes_a_run_quiet(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.tasks.add(run_id, "one", task_id="one")
     log.tasks.claim(run_id, worker="ada", lease_seconds=60)
     clock.advance(seconds=61)
-    assert word(log) == "quiet"
-    assert log.overview.task("one")["status"] == "quiet"
+    assert word(log) == "stalled"
+    assert log.overview.task("one")["status"] == "stalled"
     [item] = log.overview.waiting()
-    assert item.kind == "quiet"
+    assert item.kind == "stalled"
     assert "the lease of ada on one ended" in item.what
 
 
 def test_an_open_question_goes_before_everything_else_until_the_run_ends(log: Decklog, run_id: str, clock: ManualClock) -> None:
     asked = log.approvals.ask(run_id, "Push?", by="ada", about="git push")
     clock.advance(hours=2)
-    assert word(log) == "needs you"
+    assert word(log) == "needs attention"
     log.runs.finish(run_id)
     assert word(log) == "done"
     assert list(log.overview.waiting()) == []
@@ -63,14 +63,14 @@ def test_the_word_of_a_run_that_is_over_is_its_end(log: Decklog, run_id: str, st
     assert word(log) == expected
 
 
-def test_a_run_is_held_when_it_is_paused_or_all_that_is_left_of_it_is(log: Decklog, run_id: str, clock: ManualClock) -> None:
+def test_a_run_is_paused_when_it_or_all_that_is_left_of_it_is(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.tasks.add(run_id, "one", task_id="one")
     log.tasks.pause("one", reason="later")
     clock.advance(hours=1)
-    assert word(log) == "held"
+    assert word(log) == "paused"
     log.tasks.resume("one")
     log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
-    assert word(log) == "held"
+    assert word(log) == "paused"
 
 
 def test_a_run_with_nothing_left_to_do_is_idle_however_long_it_is_silent(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -90,12 +90,12 @@ def test_every_task_has_a_word(log: Decklog, run_id: str) -> None:
     for priority, name in enumerate(("given-up", "asking", "failing", "ready")):
         log.tasks.add(run_id, name, task_id=name, max_attempts=1, priority=priority)
     log.tasks.add(run_id, "waits", task_id="waits", priority=0, depends_on=["ready"])
-    assert task_word(log, "ready") == "idle"
-    assert task_word(log, "waits") == "held"
+    assert task_word(log, "ready") == "pending"
+    assert task_word(log, "waits") == "pending"
     log.tasks.abandon("given-up", reason="no use")
-    assert task_word(log, "given-up") == "cancelled"
+    assert task_word(log, "given-up") == "abandoned"
     log.approvals.ask(run_id, "May I?", by="ada", about="x", task_id="asking")
-    assert task_word(log, "asking") == "needs you"
+    assert task_word(log, "asking") == "needs attention"
     for _ in range(2):
         claim = log.tasks.claim(run_id, worker="ada")
         assert claim is not None
@@ -106,11 +106,24 @@ def test_every_task_has_a_word(log: Decklog, run_id: str) -> None:
             claim.fail("broken")
     assert task_word(log, "ready") == "done"
     assert task_word(log, "failing") == "failed"
-    assert task_word(log, "waits") == "idle"
+    assert task_word(log, "waits") == "pending"
 
 
-def test_every_word_has_a_shape_of_its_own() -> None:
-    assert len({status.shape for status in Status}) == len(Status) == 8
+def test_words_that_mean_the_same_for_a_reader_share_a_shape_and_others_do_not() -> None:
+    shared = [{"idle", "pending"}, {"waiting", "paused"}, {"cancelled", "abandoned"}]
+    by_shape: dict[str, set[str]] = {}
+    for status in Status:
+        by_shape.setdefault(status.shape, set()).add(status.value)
+    assert [words for words in by_shape.values() if len(words) > 1] == shared
+
+
+def test_a_run_whose_last_task_is_blocked_is_blocked(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "one")
+    claim = log.tasks.claim(run_id, worker="ada")
+    assert claim is not None
+    claim.block("no access")
+    clock.advance(hours=1)
+    assert word(log) == "blocked"
 
 
 def test_the_words_of_many_are_those_of_each(log: Decklog, run_id: str, clock: ManualClock) -> None:

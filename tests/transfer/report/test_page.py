@@ -20,7 +20,7 @@ TOLD = [
     "$14.09 of $25.00 (56 %)",
     "2 of 3criteria met",
     "12 of 12 tests of tests/test_commas.py pass",
-    "Needs you (1)May I push the branch trailing-commas? (bo)",
+    "Needs attention (1)May I push the branch trailing-commas? (bo)",
     "Blocked (1)Write it down: The style guide does not say how to write grammars",
     "It only reads more than before",
     "ada, expired",

@@ -22,7 +22,7 @@ def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) 
         "2 runs, 1 completed; 5 tasks done; $16.40 spent; 1 decision waits for you; 1 task blocked.",
         "- May I push the branch trailing-commas? (bo, commas)",
         "- Write it down (commas): The style guide does not say how to write grammars",
-        "| needs you |              4 | 1 and 1 blocked | $14.09 |",
+        "| needs attention |              4 | 1 and 1 blocked | $14.09 |",
         "- ana: granted, May the grammar be changed in a minor release? (It only reads more than before)",
         "| claude-opus-5-5 |     5 | $16.40 |",
         "- Change the lexer before the parser",

@@ -66,7 +66,7 @@ def test(call: Invocation, rule_id: str | None) -> int:
     with call.open() as log:
         rules = {rule.id: rule for rule in log.notices.rules()}
         if rule_id is None and not rules:
-            raise NotFound("there is no rule to send by", hint="Add one: decklog notices add-rule needs_you desktop")
+            raise NotFound("there is no rule to send by", hint="Add one: decklog notices add-rule needs_attention desktop")
         notices = [Round(log).test(one) for one in ([rule_id] if rule_id else rules)]
     if call.json:
         show(notices if rule_id is None else notices[0], as_json=True)

@@ -10,7 +10,7 @@ from decklog.core.figures import span
 if TYPE_CHECKING:
     from decklog import BoardCard, BoardColumn
 
-_NAMES = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
+_NAMES = {"to_do": "To do", "doing": "Doing", "blocked_or_paused": "Blocked or paused", "over": "Done"}
 _USUAL_PRIORITY = 50
 
 
@@ -37,7 +37,7 @@ def _cards(column: "BoardColumn", size: int) -> list[Line]:
 def _card(card: "BoardCard", size: int) -> list[Line]:
     """Return the lines of a task: its status, its title and details."""
     style = of_word(card.status)
-    title = Piece(fit(card.title, size - 2), style if card.status.value == "needs you" else PLAIN)
+    title = Piece(fit(card.title, size - 2), style if card.status.value == "needs attention" else PLAIN)
     head = [Piece(f"{card.status.shape} ", style), title]
     details = ", ".join(_details(card))
     return [head, [Piece("  " + fit(details, size - 2), DIM)]] if details else [head]

@@ -24,7 +24,12 @@ START = (
     'Start a run:  decklog runs start "GOAL"',
     'Plan it:      decklog plan "TITLE" "TITLE"',
 )
-_WORD, _DONE, _COST, _AGE = 10, 7, 8, 6
+_WORD, _DONE, _COST, _AGE = 15, 7, 8, 6
+_GROUPS = {
+    "At work": ("needs attention", "running"),
+    "Stalled": ("stalled",),
+    "Not working": ("blocked", "waiting", "idle", "paused"),
+}
 # Below this width a run is only its goal; from that one on there is room for the strip of the last hour.
 _NARROW, _ROOMY = 64, 116
 _SHOWN_BUDGETS = 6
@@ -53,11 +58,11 @@ def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] |
     if summary.is_new:
         return [*lines, [], *([Piece(text)] for text in START)]
     if summary.waiting:
-        lines += [[], [Piece("Needs you", STRONG)]]
+        lines += [[], [Piece("Needs attention", STRONG)]]
         for item in summary.waiting:
             lines += waiting_lines(item, summary.at, width)
         lines += _more(summary.decisions - len(summary.waiting), "decklog overview waiting")
-    for title, words in (("At work", ("needs you", "running")), ("Gone quiet", ("quiet",)), ("Not working", ("idle", "held"))):
+    for title, words in _GROUPS.items():
         runs = [run for run in summary.runs if run.status.value in words]
         if runs:
             left_out = sum(summary.counts.get(word, 0) for word in words) - len(runs)

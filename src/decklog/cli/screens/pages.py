@@ -25,7 +25,7 @@ HELP = (
     "r              read anew now (it is read anew every two seconds)",
     "Esc, q         back; q in the list ends",
     "",
-    "▲ needs you   ✕ quiet   ▶ running   ○ idle   ‖ held   ✓ done   ⊗ failed   – cancelled",
+    "▲ needs attention  ✕ stalled  ■ blocked  ▶ running  ○ idle  ‖ paused  ✓ done  ⊗ failed  – cancelled",
 )
 SHOWN = 50
 _ENTRIES = 100
@@ -55,7 +55,7 @@ def overview_page(summary: "Summary", strips: dict[str, list[int]], sought: str,
     waiting = [item for item in summary.waiting if _has(sought, item.what, item.run_id, item.by)]
     runs = [run for run in summary.runs if _has(sought, run.goal, run.id, run.status.value, doing(run))]
     if waiting:
-        page.lines += [[], [Piece("Needs you", STRONG)]]
+        page.lines += [[], [Piece("Needs attention", STRONG)]]
         for item in waiting:
             page.add(_item_line(item, summary, width), item)
     if runs:
@@ -87,7 +87,7 @@ def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -
     item: Any = thing
     if item.kind.value == "approval":
         return ScreenPage(approvals.lines(log.approvals.show(item.id), log.clock.now(), width))
-    if item.kind.value == "quiet":
+    if item.kind.value == "stalled":
         return _run_page(log, item.id, width)
     texts = [part for text in revealed_lines(item.what) for part in wrapped(text, width)]
     told = [[Piece(text, STRONG)] for text in texts]

@@ -5,12 +5,11 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
-from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown
+from decklog.cli.styles import DIM, STRONG, are_shown, of_word
 
 if TYPE_CHECKING:
     from decklog.conductor.status import ConductorStatus, ItemStatus
 
-_STYLES = {"landed": GOOD, "needs you": LOUD, "blocked": BAD, "given up": BAD, "waits": DIM, "ready": DIM, "queued": PLAIN}
 # Landed work items are only counted if there are more than fit.
 _LINES_AROUND = 6
 
@@ -28,8 +27,7 @@ def frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
 
 
 def _line(piece: "ItemStatus") -> Line:
-    style = _STYLES.get(piece.state, BUSY)
-    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.described()}")]
+    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 15), of_word(piece.state)), Piece(f" {piece.described()}")]
 
 
 class RunScreen:

@@ -25,7 +25,7 @@ LOOK_SECONDS = 2.0
 _LONGEST_TEXT = 400
 # What is a step of an agent, or of a person who writes to it; a change of a record is none.
 _STEPS = tuple(kind for kind in EntryKind if kind is not EntryKind.CHANGE)
-_OVER = ("landed", "given up", "needs you", "blocked")
+_OVER = ("landed", "given up", "needs attention", "paused", "blocked")
 
 
 @dataclass(frozen=True)

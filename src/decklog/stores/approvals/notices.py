@@ -15,13 +15,13 @@ from decklog.stores.base import Store
 class NoticeEvent(StrEnum):
     """The events that a rule is about."""
 
-    NEEDS_YOU = "needs_you"
+    NEEDS_ATTENTION = "needs_attention"
     BUDGET = "budget"
     FAILURE = "failure"
     DONE = "done"
 
 
-NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
+NoticeEventLike = NoticeEvent | Literal["needs_attention", "budget", "failure", "done"]
 
 
 class NoticeChannel(StrEnum):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Look = Callable[[str, Mapping[str, Any]], list[RunOverview]]
 
-# Attention first: runs that need a person, running, stalled, idle and paused ones; then finished runs, the latest first.
-_ORDER = (Status.NEEDS_YOU, Status.RUNNING, Status.QUIET, Status.IDLE, Status.HELD)
+# Attention first; finished runs follow, the latest first.
+ORDER = (*(Status.NEEDS_ATTENTION, Status.RUNNING, Status.STALLED, Status.BLOCKED, Status.WAITING, Status.IDLE, Status.PAUSED),)
 _WORDS = {state: word for word, state in STATES.items()}
 # Sorting by a column includes this number of finished runs.
 MOST_SORTED = 200
@@ -100,7 +100,7 @@ def _offset(text: str) -> int:
 
 
 def _urgency(run: "RunOverview") -> "tuple[int, float, str]":
-    return _ORDER.index(run.status), -run.last_at.timestamp(), run.id
+    return ORDER.index(run.status), -run.last_at.timestamp(), run.id
 
 
 def _end(run: "RunOverview") -> "tuple[str, str]":

@@ -1,4 +1,4 @@
-"""The tasks of a run as columns: to do, doing, held up and finished, each with its first cards and its count."""
+"""The tasks of a run as columns: to do, doing, blocked or paused, and finished, each with its first cards and its count."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _CARD = (
 )
 _SELECT = f"select {{rank}} as rank, {', '.join(f't.{name}' for name in _CARD)} from tasks t"
 _OF_RUN = "where t.run_id = :run_id and"
-_HELD = "t.state = 'blocked' or t.state = 'waiting' or t.state = 'paused'"
+_STOPPED = "t.state = 'blocked' or t.state = 'waiting' or t.state = 'paused'"
 _BY_URGENCY = "order by t.priority desc, t.created_at, t.id limit :most"
 # Unassigned and assigned tasks are in separate index ranges; the first of both together are the first of the column.
 _PENDING = f"{_SELECT.format(rank=0)} {_OF_RUN} t.state = 'pending' and t.open_dependencies = 0"
@@ -33,7 +33,7 @@ _CARDS = " union all ".join(
         "ready": f"select * from ({_READY}) t {_BY_URGENCY}",
         "dependent": f"{_SELECT.format(rank=1)} {_OF_RUN} t.state = 'pending' and t.open_dependencies > 0 {_BY_URGENCY}",
         "doing": f"{_SELECT.format(rank=2)} {_OF_RUN} t.state = 'running' order by t.leased_until limit :most",
-        "held": f"{_SELECT.format(rank=3)} {_OF_RUN} ({_HELD}) {_BY_URGENCY}",
+        "blocked_or_paused": f"{_SELECT.format(rank=3)} {_OF_RUN} ({_STOPPED}) {_BY_URGENCY}",
         "over": f"""
             {_SELECT.format(rank=4)}
               join run_moments m on t.id = m.record_id
@@ -52,11 +52,11 @@ select d.task_id, t.title, t.state
  order by d.task_id, d.depends_on
  limit 500
 """
-COLUMNS = {"to_do": (0, 1), "doing": (2,), "held": (3,), "over": (5, 4)}
+COLUMNS = {"to_do": (0, 1), "doing": (2,), "blocked_or_paused": (3,), "over": (5, 4)}
 _COUNTED = {
     "to_do": ("pending",),
     "doing": ("running",),
-    "held": ("blocked", "waiting", "paused"),
+    "blocked_or_paused": ("blocked", "waiting", "paused"),
     "over": ("done", "abandoned"),
 }
 
@@ -135,7 +135,7 @@ def _card(
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(TaskFacts(task), needs_you=task["id"] in asked, now=now, steady_now=steady_now)
+    status = of_task(TaskFacts(task), needs_person=task["id"] in asked, steady_now=steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},
@@ -163,7 +163,7 @@ def _why(task: Mapping[str, Any], waits_for: Sequence[str], left: int | None, no
 
 # Counts stop at this number.
 MOST = 1000
-FIELDS = ("to_do", "working", "held", "failed", "groups", "failed_groups")
+FIELDS = ("to_do", "working", "blocked_or_paused", "failed", "groups", "failed_groups")
 _WHOSE = "run_id in (select id from going)"
 # Each part uses a separate index, without finished tasks.
 _PARTS = (
@@ -175,7 +175,8 @@ _PARTS = (
          where {_WHOSE} and state = 'running'
          order by run_id, leased_until""",
     # A task without attempts left has failed; any other blocked task is blocked.
-    f"""select case when state = 'blocked' and failures >= max_attempts then 'failed' else 'held' end as what, role as who
+    f"""select case when state = 'blocked' and failures >= max_attempts then 'failed' else 'blocked_or_paused' end as what,
+               role as who
           from tasks
          where {_WHOSE} and (state = 'blocked' or state = 'waiting' or state = 'paused')""",
     f"""select 'groups' as what, assigned_to as who
@@ -193,16 +194,15 @@ def workloads(db: Database) -> list[Workload]:
     counts: dict[str, dict[str, int]] = {}
     for what, who, count in db.rows(sql, {})[1]:
         counts.setdefault(who, dict.fromkeys(FIELDS, 0))[what] += count
-    return [_workload(who or None, **counts[who]) for who in sorted(counts)]
-
-
-def _workload(who: str | None, *, to_do: int, working: int, held: int, failed: int, groups: int, failed_groups: int) -> Workload:
-    return {
-        "who": who,
-        "to_do": to_do,
-        "working": working,
-        "held": held,
-        "failed": failed,
-        "groups": groups,
-        "failed_groups": failed_groups,
-    }
+    return [
+        Workload(
+            who=who or None,
+            to_do=found["to_do"],
+            working=found["working"],
+            blocked_or_paused=found["blocked_or_paused"],
+            failed=found["failed"],
+            groups=found["groups"],
+            failed_groups=found["failed_groups"],
+        )
+        for who, found in sorted(counts.items())
+    ]

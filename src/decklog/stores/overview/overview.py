@@ -163,7 +163,7 @@ class Overview(Families):
 
     @reads
     def task(self, task_id: str) -> "TaskSummary":
-        """Return the status of a task: needs you, quiet, running, idle, held, done, failed or cancelled."""
+        """Return the status of a task: its state, or needs attention, stalled or failed."""
         task = self._tasks().get(task_id)
         word = self._words_of_tasks(self._base(False), [task.id])[task.id]
         return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word, "state": task.state.value}
@@ -302,7 +302,7 @@ class Overview(Families):
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
-        """Show a run's tasks in columns (to do, doing, held up, finished), each with its number, first tasks and blockers."""
+        """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
         from decklog.stores.overview.board import columns
 
         size = page_size(per_column)
@@ -364,7 +364,7 @@ class Overview(Families):
 
     @reads
     def stations(self) -> "list[Workload]":
-        """Count the work of the newest 200 active runs by role: tasks to do, running, held up and failed, and groups.
+        """Count the work of the newest 200 active runs by role: tasks to do, running, blocked or paused, and failed, and groups.
 
         Tasks count for their role, running ones without a role for their worker, and groups for their assignee. `who` is null if
         there is none. Counts stop at 1,000 of each kind.
@@ -451,9 +451,8 @@ class Overview(Families):
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
         facts = [TaskFacts(dict(zip(names, row, strict=True))) for row in rows]
-        times = {"now": base.moment.now, "steady_now": base.moment.steady_now}
-        held_up = base.tasks
-        return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
+        steady_now, asked = base.moment.steady_now, base.tasks
+        return {task.id: of_task(task, needs_person=task.id in asked, steady_now=steady_now).value for task in facts}
 
     def _summary(self, size: int, can_move_marks: bool) -> Summary:
         from decklog.stores.overview.summary import Summary, by_status, sentence
@@ -464,7 +463,7 @@ class Overview(Families):
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
         counts = by_status(runs)
-        at_work = [run for run in runs if run.status in (Status.RUNNING, Status.NEEDS_YOU) and run.agents]
+        at_work = [run for run in runs if run.status in (Status.RUNNING, Status.NEEDS_ATTENTION) and run.agents]
         agents = len({agent for run in at_work for agent in run.agents})
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
@@ -529,8 +528,8 @@ class Overview(Families):
     def _all_waiting(self, can_move_marks: bool) -> list[WaitingItem]:
         base = self._base(can_move_marks)
         runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
-        quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
-        return sorted([*base.items, *waiting.blocked(self._db), *quiet], key=lambda item: item.place)
+        stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
+        return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
 
     def _days(
         self, names: tuple[str, ...], first: str, last: str, streams: list[Charged], can_move_marks: bool

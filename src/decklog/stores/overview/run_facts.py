@@ -101,7 +101,7 @@ class RunOverview:
     parent_seq: int | None = None
     summary: str | None = None
     ended_at: datetime | None = None
-    quiet_since: datetime | None = None
+    stalled_since: datetime | None = None
     # The agents with a live lease, without duplicates.
     agents: list[str] = field(default_factory=list)
     working_on: list[dict[str, object]] = field(default_factory=list)
@@ -241,9 +241,15 @@ def _overview(
     gap = timedelta()
     if fact["earlier_at"] is not None:
         gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
-    needs_you, silent = waiting.get(fact["id"], 0), moment.now - last_at
+    needs_person, silent = waiting.get(fact["id"], 0), moment.now - last_at
     status = of_run(
-        fact["state"], needs_you=needs_you > 0, leases=ends, counts=counts, silent=silent, gap=gap, steady_now=moment.steady_now
+        fact["state"],
+        needs_person=needs_person > 0,
+        leases=ends,
+        counts=counts,
+        silent=silent,
+        gap=gap,
+        steady_now=moment.steady_now,
     )
     shown = RunOverview(
         id=fact["id"],
@@ -264,15 +270,15 @@ def _overview(
         tasks=counts,
         agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now)),
         working_on=[_task(lease, moment.steady_now) for lease in leases[:shown_tasks]],
-        waiting=needs_you,
+        waiting=needs_person,
         cost_microdollars=spent.get("cost_microdollars", 0),
         calls=spent.get("calls", 0),
         unpriced_calls=spent.get("unpriced_calls", 0),
     )
-    if status is not Status.QUIET:
+    if status is not Status.STALLED:
         return shown
     ended = [end for end in ends if end <= moment.steady_now]
-    return replace(shown, quiet_since=min(ended, default=last_at + silence_of(gap)))
+    return replace(shown, stalled_since=min(ended, default=last_at + silence_of(gap)))
 
 
 def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:

@@ -9,16 +9,23 @@ from decklog.core.clock import from_text
 
 
 class Status(StrEnum):
-    """The status of a run or a task, in the order of attention."""
+    """The status of a run or a task, in the order of attention.
 
-    NEEDS_YOU = "needs you"
-    QUIET = "quiet"
+    A task's status is its state, unless a person has to act, its lease has ended, or no attempt is left.
+    """
+
+    NEEDS_ATTENTION = "needs attention"
+    STALLED = "stalled"
+    BLOCKED = "blocked"
     RUNNING = "running"
     IDLE = "idle"
-    HELD = "held"
+    PENDING = "pending"
+    WAITING = "waiting"
+    PAUSED = "paused"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
 
     @property
     def shape(self) -> str:
@@ -26,18 +33,26 @@ class Status(StrEnum):
         return _SHAPES[self]
 
 
-StatusLike = Status | Literal["needs you", "quiet", "running", "idle", "held", "done", "failed", "cancelled"]
+StatusLike = (
+    Status
+    | Literal["needs attention", "stalled", "blocked", "running", "idle", "pending", "waiting", "paused"]
+    | Literal["done", "failed", "cancelled", "abandoned"]
+)
 
 
 _SHAPES = {
-    Status.NEEDS_YOU: "▲",
-    Status.QUIET: "✕",
+    Status.NEEDS_ATTENTION: "▲",
+    Status.STALLED: "✕",
+    Status.BLOCKED: "■",
     Status.RUNNING: "▶",
     Status.IDLE: "○",
-    Status.HELD: "‖",
+    Status.PENDING: "○",
+    Status.WAITING: "‖",
+    Status.PAUSED: "‖",
     Status.DONE: "✓",
     Status.FAILED: "⊗",
     Status.CANCELLED: "–",
+    Status.ABANDONED: "–",
 }
 _ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
 # An entry younger than this shows that somebody works.
@@ -55,7 +70,7 @@ def silence_of(gap: timedelta) -> timedelta:
 def of_run(
     state: str,
     *,
-    needs_you: bool,
+    needs_person: bool,
     leases: Sequence[datetime],
     counts: Mapping[str, int],
     silent: timedelta,
@@ -65,24 +80,24 @@ def of_run(
     """Return the status of a run by its record, waiting items, leases, tasks and last entry."""
     if state in _ENDED:
         return _ENDED[state]
-    if needs_you:
-        return Status.NEEDS_YOU
+    if needs_person:
+        return Status.NEEDS_ATTENTION
     if state == "paused":
-        return Status.HELD
+        return Status.PAUSED
     can_go_on = counts["pending"] + counts["running"] > 0 or not any(counts[name] for name in _STATES)
     if any(until <= steady_now for until in leases) or (can_go_on and silent > silence_of(gap)):
-        return Status.QUIET
+        return Status.STALLED
     if leases or silent <= FRESH:
         return Status.RUNNING
-    is_held = not can_go_on and counts["waiting"] + counts["blocked"] + counts["paused"] > 0
-    return Status.HELD if is_held else Status.IDLE
+    stopped = () if can_go_on else tuple(word for word in ("blocked", "waiting", "paused") if counts[word])
+    return Status(stopped[0]) if stopped else Status.IDLE
 
 
 _STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 
 
 TASK_FACTS = """
-select id, state, leased_until, not_before, open_dependencies, failures, max_attempts from tasks where id in ({ids})
+select id, state, leased_until, failures, max_attempts from tasks where id in ({ids})
 """
 
 
@@ -91,28 +106,16 @@ class TaskFacts:
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.id, self.state = task["id"], task["state"]
-        self.open_dependencies: int = task["open_dependencies"]
         self.failures, self.max_attempts = task["failures"], task["max_attempts"]
         self.leased_until = from_text(task["leased_until"]) if task["leased_until"] else None
-        self.not_before = from_text(task["not_before"]) if task["not_before"] else None
 
 
-def of_task(task: TaskFacts, *, needs_you: bool, now: datetime, steady_now: datetime) -> Status:
-    """Return the status of a task. A claimable task is idle; a task without attempts left has failed."""
-    match task.state:
-        case "done":
-            return Status.DONE
-        case "abandoned":
-            return Status.CANCELLED
-    if needs_you:
-        return Status.NEEDS_YOU
-    match task.state:
-        case "running":
-            is_over = task.leased_until is None or task.leased_until <= steady_now
-            return Status.QUIET if is_over else Status.RUNNING
-        case "pending":
-            waits = task.open_dependencies > 0 or (task.not_before is not None and task.not_before > now)
-            return Status.HELD if waits else Status.IDLE
-        case "blocked" if task.failures >= task.max_attempts:
-            return Status.FAILED
-    return Status.HELD
+def of_task(task: TaskFacts, *, needs_person: bool, steady_now: datetime) -> Status:
+    """Return the status of a task: its state, unless that leaves out what a reader has to know."""
+    if task.state not in ("done", "abandoned") and needs_person:
+        return Status.NEEDS_ATTENTION
+    if task.state == "running" and (task.leased_until is None or task.leased_until <= steady_now):
+        return Status.STALLED
+    if task.state == "blocked" and task.failures >= task.max_attempts:
+        return Status.FAILED
+    return Status(task.state)

@@ -70,15 +70,15 @@ def by_status(runs: Iterable[RunOverview]) -> dict[str, int]:
 
 def _work(counts: Mapping[str, int], agents: int, runs: int) -> str:
     """Count the distinct agents with a live lease and the runs that they work on."""
-    quiet = counts.get(Status.QUIET, 0)
-    idle = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_YOU, 0) - runs
+    stalled = counts.get(Status.STALLED, 0)
+    idle = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_ATTENTION, 0) - runs
     parts = []
     if agents:
         parts.append(f"{counted(agents, 'agent')} {'works' if agents == 1 else 'work'} on {counted(runs, 'run')}")
     if idle:
         parts.append(f"{f'{idle:,} more' if agents else counted(idle, 'run')} {'is' if idle == 1 else 'are'} under way")
-    if quiet:
-        parts.append(f"{f'{quiet:,}' if parts else counted(quiet, 'run')} {'has' if quiet == 1 else 'have'} stalled")
+    if stalled:
+        parts.append(f"{f'{stalled:,}' if parts else counted(stalled, 'run')} {'has' if stalled == 1 else 'have'} stalled")
     return f"{'; '.join(parts)}." if parts else "Nothing is running."
 
 

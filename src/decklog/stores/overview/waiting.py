@@ -26,11 +26,11 @@ class WaitingKind(StrEnum):
     BUDGET = "budget"
     CRITERION = "criterion"
     BLOCKED = "blocked"
-    QUIET = "quiet"
+    STALLED = "stalled"
 
     @property
     def group(self) -> "WaitingGroup":
-        return {"blocked": WaitingGroup.BLOCKED, "quiet": WaitingGroup.STALLED}.get(self.value, WaitingGroup.DECISIONS)
+        return {"blocked": WaitingGroup.BLOCKED, "stalled": WaitingGroup.STALLED}.get(self.value, WaitingGroup.DECISIONS)
 
 
 class WaitingGroup(StrEnum):
@@ -264,16 +264,16 @@ def blocked(db: Database) -> list[WaitingItem]:
     ]
 
 
-def quiet(run: RunOverview) -> WaitingItem:
+def stalled(run: RunOverview) -> WaitingItem:
     """Build the item of a stalled run, with the reason."""
-    assert run.quiet_since is not None
+    assert run.stalled_since is not None
     lost = next((task for task in run.working_on if task["lease_ended"]), None)
     why = f"the lease of {lost['worker']} on {lost['title']} ended" if lost else "nothing was written for longer than usual"
     return WaitingItem(
-        kind=WaitingKind.QUIET,
+        kind=WaitingKind.STALLED,
         id=run.id,
         what=f"{run.goal} has stalled: {why}",
-        since=run.quiet_since,
+        since=run.stalled_since,
         command=f"decklog runs show {_word(run.id)}",
         run_id=run.id,
         goal=run.goal,

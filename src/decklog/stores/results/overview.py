@@ -37,7 +37,7 @@ class Workload(TypedDict):
     who: str | None
     to_do: int
     working: int
-    held: int
+    blocked_or_paused: int
     failed: int
     groups: int
     failed_groups: int

@@ -112,9 +112,9 @@ def figures(pairs: "Iterable[tuple[str, str]]") -> str:
     return f'<ul class="figures">{items}</ul>\n'
 
 
-def needs_you(items: "list[str]") -> str:
+def needs_attention(items: "list[str]") -> str:
     """Show what waits for a person; nothing when nothing does."""
-    return _called_out("Needs you", items, "needs")
+    return _called_out("Needs attention", items, "needs")
 
 
 def in_the_way(items: "list[str]") -> str:

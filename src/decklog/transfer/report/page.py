@@ -5,9 +5,10 @@ from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from decklog.core import words
 from decklog.core.figures import counted, dollars, took
 from decklog.transfer.reading import entries_of
-from decklog.transfer.report.document import document, figures, in_the_way, needs_you, share, shown_time, table, write_file
+from decklog.transfer.report.document import document, figures, in_the_way, needs_attention, share, shown_time, table, write_file
 from decklog.transfer.report.words import EntrySentence, told
 
 if TYPE_CHECKING:
@@ -123,11 +124,8 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} … ({len(text):,} characters)"
 
 
-_TONES = {
-    **dict.fromkeys(("met", "granted", "done", "completed"), "good"),
-    **dict.fromkeys(("failed", "blocked", "denied", "expired", "abandoned", "cancelled", "stop", "stale"), "bad"),
-    **dict.fromkeys(("open", "needs you", "quiet"), "warn"),
-}
+# Classes of the page, by tone.
+_TONES = {words.GOOD: "good", words.BAD: "bad", words.NEED: "warn", words.WARN: "warn"}
 # What a reader looks for first.
 _URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
 
@@ -155,7 +153,7 @@ class RunPage:
     def parts(self) -> "Iterator[str]":
         head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
         yield from self._summary()
-        yield needs_you(list(self._waiting()))
+        yield needs_attention(list(self._waiting()))
         yield in_the_way(list(self._in_the_way()))
         yield from chain(self._shown_criteria(), self._money(), self._shown_approvals(), self._shown_tasks())
         yield from bars(self._log, self._tasks)
@@ -263,7 +261,7 @@ def is_met(criterion: "Criterion") -> bool:
 
 def toned(word: str) -> "Any":
     """Return a word with its tone for the owner of the run."""
-    return (_TONES.get(word, ""), word)
+    return (_TONES.get(words.TONES.get(word, ""), ""), word)
 
 
 def _criterion(one: "Criterion") -> "tuple[Any, ...]":

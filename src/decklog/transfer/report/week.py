@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.core.figures import counted, dollars, sparkline
-from decklog.transfer.report.document import figures, in_the_way, needs_you, table
+from decklog.transfer.report.document import figures, in_the_way, needs_attention, table
 from decklog.transfer.report.page import everything, toned
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def markdown(week: "Week") -> "Iterator[str]":
     yield f"# {week.title}"
     yield ""
     yield f"{_headline(week)}."
-    yield from _listed("Needs you", waiting(week))
+    yield from _listed("Needs attention", waiting(week))
     yield from _listed("Blocked", blocked(week))
     if week.runs:
         yield from ("", "## Runs", "", *_aligned(_RUN_HEADS, [_cells(run) for run in week.runs], numbers=3))
@@ -208,7 +208,7 @@ def page(week: "Week") -> "Iterator[str]":
     """Yield the parts of the week's page."""
     yield f"<h1>{escape(week.title)}</h1>\n<p>{escape(_headline(week))}.</p>\n"
     yield figures(_figures(week))
-    yield needs_you(waiting(week))
+    yield needs_attention(waiting(week))
     yield in_the_way(blocked(week))
     if week.runs:
         yield "<h2>Runs</h2>\n"

@@ -31,13 +31,21 @@ def outcome_of(
             return OutcomeLine("hold", "Cancelled", head.summary or "")
         case "done":
             return OutcomeLine("done", "Done", head.summary or "")
-        case "needs you":
-            return OutcomeLine("need", "Needs you", "A decision waits.", "/inbox")
-        case "quiet":
+        case "needs attention":
+            return OutcomeLine("need", "Needs attention", "A decision waits.", "/inbox")
+        case "stalled":
             return OutcomeLine("fail", "Stalled", _silence(head))
-        case "held":
-            return OutcomeLine("hold", "On hold", *_cause(head, tasks, [], []))
+        case "blocked" | "waiting" | "paused":
+            return OutcomeLine("fail" if head.word == "blocked" else "hold", head.word.capitalize(), *_stop(head, tasks))
     return None
+
+
+def _stop(head: RunMoment, tasks: Sequence[Any]) -> tuple[str, str | None]:
+    """Return why a run can't continue: the first of its tasks with the run's status."""
+    task = next((task for task in tasks if task.state.value == head.word), None)
+    if task is None:
+        return "", None
+    return f"{task.title}: {task.blocker or task.reason or 'no reason given'}", f"/tasks/{segment(task.id)}"
 
 
 def _cause(

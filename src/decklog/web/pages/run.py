@@ -43,7 +43,7 @@ _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandon
 # Entries on the overview, and on a page of the journal.
 TAIL, PAGE = 40, 50
 TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
-COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "On hold", "over": "Done"}
+COLUMNS = {"to_do": "To do", "doing": "Doing", "blocked_or_paused": "Blocked or paused", "over": "Done"}
 # Open pages append new entries to these tabs.
 _FOLLOWED = ("overview", "journal")
 # Above the first number of new entries only the newest are sent, because a page keeps only that number of rows.

@@ -37,7 +37,7 @@ class RunMoment:
     unpriced: int
     summary: str | None = None
     working_on: list[dict[str, Any]] = field(default_factory=list)
-    quiet_since: datetime | None = None
+    stalled_since: datetime | None = None
 
     @property
     def planned(self) -> int:
@@ -76,7 +76,7 @@ def _now(shown: Any) -> RunMoment:
         unpriced=shown.unpriced_calls,
         summary=shown.summary,
         working_on=shown.working_on,
-        quiet_since=shown.quiet_since,
+        stalled_since=shown.stalled_since,
     )
 
 
@@ -111,7 +111,7 @@ def _word(state: str, waiting: int) -> str:
     """Return a run's status as of an entry. It had just been written, so the run was neither stalled nor idle."""
     if state in _ENDED:
         return _ENDED[state].value
-    return (Status.NEEDS_YOU if waiting else Status.HELD if state == "paused" else Status.RUNNING).value
+    return (Status.NEEDS_ATTENTION if waiting else Status.PAUSED if state == "paused" else Status.RUNNING).value
 
 
 def entries(log: Decklog, run_id: str, *, after: int, until: int) -> list[Any]:

@@ -25,7 +25,7 @@ FAMILY, LEVELS = "family", 4
 
 # The status filters, in the order of the list.
 _WORDS = (
-    *(Status.NEEDS_YOU, Status.RUNNING, Status.QUIET, Status.IDLE, Status.HELD),
+    *(Status.NEEDS_ATTENTION, Status.RUNNING, Status.STALLED, Status.BLOCKED, Status.WAITING, Status.IDLE, Status.PAUSED),
     *(Status.DONE, Status.FAILED, Status.CANCELLED),
 )
 
@@ -115,8 +115,8 @@ def _doing(run: Any) -> str:
 def read(asked: SiteRequest) -> PageView:
     """Load one page of runs."""
     log, word = asked.log, asked.word("status")
-    if word is not None and word not in list(Status):
-        raise Invalid(f"there is no status {word!r}; there are {', '.join(Status)}", field="status")
+    if word is not None and word not in _WORDS:
+        raise Invalid(f"there is no status {word!r}; there are {', '.join(_WORDS)}", field="status")
     narrowed = {name: value for name in _NARROWS if (value := asked.word(name))}
     given: dict[str, Any] = {"parent_run_id" if name == "parent" else name: value for name, value in narrowed.items()}
     now, by_family = log.clock.now(), asked.word("as") == FAMILY

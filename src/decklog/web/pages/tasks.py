@@ -24,6 +24,7 @@ def read(asked: SiteRequest) -> PageView:
     shown = {
         "names": names,
         "tasks": page,
+        "words": asked.log.overview.words(task_ids=[task.id for task in page])["tasks"],
         "state": state,
         "states": STATES,
         "worker": worker,
@@ -40,6 +41,7 @@ def one(asked: SiteRequest) -> PageView:
     shown = {
         "found": found,
         "task": found["task"],
+        "word": log.overview.words(task_ids=[task_id])["tasks"][task_id],
         "why": found["why"],
         "names": log.overview.names(run_ids=[found["task"]["run_id"]]),
         "entries": lines_of(folded(entries[::-1]), found["task"]["run_id"]),

@@ -9,7 +9,12 @@ from decklog import WorkflowDrawing
 from decklog.web.site import PageView, SiteRequest
 
 # Counts of each agent: label, and symbol in the picture.
-COUNTED = {"to_do": ("to do", "○"), "working": ("at work", "▶"), "held": ("held", "‖"), "failed": ("failed", "⊗")}
+COUNTED = {
+    "to_do": ("to do", "○"),
+    "working": ("at work", "▶"),
+    "blocked_or_paused": ("blocked or paused", "‖"),
+    "failed": ("failed", "⊗"),
+}
 _FIELDS = (*COUNTED, "groups", "failed_groups")
 _PERSON = "a person"
 # Counts stop at this number.

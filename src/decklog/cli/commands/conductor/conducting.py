@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from decklog.conductor.context import RunContext
     from decklog.log import Decklog
 
-EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
+EXITS = {"landed": 0, "needs attention": 7, "blocked": 1, "open": 7}
 
 
 def say_aside(text: str) -> None:
@@ -123,6 +123,6 @@ def _print_next_step(call: Invocation, site: "RunContext", status: ConductorStat
         print_json({"run_id": site.run_id, "outcome": status.outcome, "target": site.target, "commit": commit})
         return
     say(f"{status.counts()}; {status.spent()}")
-    if status.outcome == "needs you":
+    if status.outcome == "needs attention":
         say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
     say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
