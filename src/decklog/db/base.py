@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.callers import Deputy
     from decklog.db.search.entries import Found, Search
+    from decklog.db.search.marks import Span
 
     T = TypeVar("T")
 
@@ -184,23 +185,17 @@ class Database(ABC):
 
         return standing_in_for(deputy)
 
-    def is_search_prepared(self, stream_no: int | None) -> bool:
-        """Return whether all entries of a stream, or of all, are in the text index at this moment."""
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+        """List what is not in the text index at this moment: of one stream, or of those from number `first` on."""
         from decklog.db.search.marks import not_indexed
 
-        return not not_indexed(self, stream_no)
-
-    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> int:
-        """Index at most 2,000 entries of one stream, of all, or of those going on; return how many are left."""
-        from decklog.db.search.marks import catch_up
-
-        return catch_up(self, stream_no, going_on=going_on)
+        return not_indexed(self, stream_no, going_on=going_on, first=first)
 
     def index_some(self, *, going_on: bool = False) -> int:
-        """Index a few entries of all streams, or of those going on, for the background; return how many are left."""
-        from decklog.db.search.marks import MOST_IN_BACKGROUND, catch_up
+        """Index a few entries of all streams, or of those going on; return how many are left."""
+        from decklog.db.search.marks import index_some
 
-        return catch_up(self, None, going_on=going_on, most=MOST_IN_BACKGROUND)
+        return index_some(self, going_on=going_on)
 
     def index_soon(self, stream_no: int) -> None:
         """Index entries of a stream, and of those that began shortly before it, in the background."""

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
+_IN_STREAM = "pos >= :start and pos < :end"
 
 
 def writer_of(db: "Database", clock: "Clock") -> "Writer":
@@ -192,13 +193,7 @@ class Journal:
         number = None
         if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
             return Page()
-        page = self._db.read(lambda: self._find(where, number, (since, until), search))
-        if page is None:
-            # The index is brought up to date outside of the read, which sees only one moment.
-            search.is_indexed = self._db.prepare_search(number) == 0
-            page = self._db.read(lambda: self._find(where, number, (None, None), search))
-            assert page is not None
-        return page
+        return self._db.read(lambda: self._find(where, number, (since, until), search))
 
     def _find(
         self,
@@ -206,14 +201,12 @@ class Journal:
         number: int | None,
         span: "tuple[datetime | None, datetime | None]",
         search: "_Search",
-    ) -> "Page[Entry] | None":
+    ) -> Page[Entry]:
         if span != (None, None):
             Times(self._db).narrow(where, number, *span)
         if number is not None:
-            where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
+            where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
         found = self._found(where, number, search)
-        if found is None:
-            return None
         rows = found.rows
         more = rows[search.limit - 1][0] if len(rows) > search.limit else found.stopped_at
         return Page(
@@ -223,33 +216,30 @@ class Journal:
             is_cut=found.stopped_at is not None,
         )
 
-    def _found(self, where: Where, number: int | None, search: "_Search") -> "Found | None":
-        """Find rows; None when some entries have to be indexed first."""
+    def _found(self, where: Where, number: int | None, search: "_Search") -> Found:
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.query is not None:
-            found = self._by_search(where, tags, number, search)
-            # Asked after the search, and in the same read: a database that has just looked may know without another look.
-            return found if search.is_indexed is not None or self._db.is_search_prepared(number) else None
+            return self._by_search(where, tags, number, search)
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
             return Found(self._in_order(where, search))
         recent = self._recent(where, number, search)
         if len(recent) > search.limit:
             return Found(recent)
-        search.is_indexed = self._db.is_search_prepared(number)
         return self._by_search(where, tags, number, search)
 
     def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> Found:
         asked = Search(
             search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
-            condition=where.condition,
+            # The bounds of a stream are conditions of the search itself.
+            condition=" and ".join(clause for clause in where.clauses if clause != _IN_STREAM),
             bound=where.bound,
             oldest_first=search.oldest_first,
             limit=search.limit + 1,
             after=search.after,
             stream_no=number,
         )
-        return search_entries(self._db, SELECT, asked, is_indexed=search.is_indexed is not False)
+        return search_entries(self._db, SELECT, asked)
 
     def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[Row]":
         """Look through the latest entries of a stream: what many entries share is usually found there."""
@@ -467,5 +457,3 @@ class _Search:
         self.oldest_first = oldest_first
         self.limit = limit
         self.after = after
-        # Whether the text index holds all that there is to find; None until somebody has looked.
-        self.is_indexed: bool | None = None

@@ -73,6 +73,22 @@ class Query:
         """Write the terms as a PostgreSQL tsquery."""
         return " & ".join(_tsquery_term(words, is_prefix) for words, is_prefix in self.terms)
 
+    def prefilter(self) -> "tuple[list[str], dict[str, str]]":
+        """Write SQL conditions that every entry with the terms meets, with their parameters: one ASCII word of each term.
+
+        Text beyond ASCII may have any word.
+        """
+        beyond = "octet_length(body) <> length(body) or octet_length(payload) <> length(payload)"
+        clauses, bound = [], {}
+        for place, (words, _) in enumerate(self.terms):
+            word = max((word for word in words if word.isascii()), key=len, default=None)
+            if word is None:
+                clauses.append(f"({beyond})")
+            else:
+                clauses.append(f"(lower(body) like :like{place} or lower(payload) like :like{place} or {beyond})")
+                bound[f"like{place}"] = f"%{word}%"
+        return clauses, bound
+
     def matches(self, words: "Iterable[str]") -> bool:
         """Check whether an entry with these words matches."""
         text = f" {' '.join(words)} "
