@@ -351,7 +351,7 @@ def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: De
     assert max(counts) <= entries.MOST_READ
     # At most 128 words are listed to find out that there are too many.
     assert sum(counts) <= entries.MOST_READ + 200
-    assert page.warnings == [f"the prefix has too many words to search all entries at once; search on with --after {page.next}"]
+    assert page.warnings == [f"there is too much to search all of it at once; go on with --after {page.next}"]
 
 
 @pytest.mark.slow

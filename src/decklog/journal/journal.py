@@ -55,11 +55,14 @@ if TYPE_CHECKING:
     from decklog.stores.results.journal import StreamChanges, StreamHead
 
     R = TypeVar("R", bound=Record)
+    _Span = tuple[datetime | None, datetime | None]
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
 _IN_STREAM = "pos >= :start and pos < :end"
+# The most streams that are looked at for one page of entries of a span of time.
+_MOST_STREAMS = 50
 
 
 def writer_of(db: "Database", clock: "Clock") -> "Writer":
@@ -173,7 +176,8 @@ class Journal:
     ) -> Page[Entry]:
         """List entries, newest first; `after` is the cursor that the page before gave.
 
-        Without a stream they come stream by stream, the newest stream first.
+        Without a stream they come stream by stream, the newest stream first. By time, at most 50 streams are looked at: then
+        `is_cut` is true, and `next` goes on.
         """
         where = Where(Entry)
         where.equal(
@@ -195,18 +199,11 @@ class Journal:
             return Page()
         return self._db.read(lambda: self._find(where, number, (since, until), search))
 
-    def _find(
-        self,
-        where: Where,
-        number: int | None,
-        span: "tuple[datetime | None, datetime | None]",
-        search: "_Search",
-    ) -> Page[Entry]:
-        if span != (None, None):
-            Times(self._db).narrow(where, number, *span)
-        if number is not None:
-            where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
-        found = self._found(where, number, search)
+    def _find(self, where: Where, number: int | None, span: "_Span", search: "_Search") -> Page[Entry]:
+        if number is None and span != (None, None) and search.query is None and not _INDEXED & where.bound.keys():
+            found = self._found_by_time(where, span, search)
+        else:
+            found = self._found_in(where, number, span, search)
         rows = found.rows
         more = rows[search.limit - 1][0] if len(rows) > search.limit else found.stopped_at
         return Page(
@@ -215,6 +212,29 @@ class Journal:
             not_indexed=found.not_indexed,
             is_cut=found.stopped_at is not None,
         )
+
+    def _found_by_time(self, where: Where, span: "_Span", search: "_Search") -> Found:
+        """Find entries of a span of time in one stream after the other, of those that were written to at that time."""
+        places = {"after": search.after, "oldest_first": search.oldest_first, "most": _MOST_STREAMS + 1}
+        streams = Times(self._db).streams(*span, **places)
+        rows: list[Row] = []
+        for number, is_inside in streams[:_MOST_STREAMS]:
+            rest = _Search(None, search.oldest_first, search.limit - len(rows), search.after)
+            rows += self._found_in(where.copy(), number, (None, None) if is_inside else span, rest).rows
+            if len(rows) > search.limit:
+                return Found(rows)
+        if len(streams) <= _MOST_STREAMS:
+            return Found(rows)
+        last = streams[_MOST_STREAMS - 1][0]
+        return Found(rows, stopped_at=newest_position(self._db, last) if search.oldest_first else last * STREAM_SIZE + 1)
+
+    def _found_in(self, where: Where, number: int | None, span: "_Span", search: "_Search") -> Found:
+        """Find entries of one stream or of all."""
+        if span != (None, None):
+            Times(self._db).narrow(where, number, *span)
+        if number is not None:
+            where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
+        return self._found(where, number, search)
 
     def _found(self, where: Where, number: int | None, search: "_Search") -> Found:
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
@@ -246,8 +266,7 @@ class Journal:
         if number is None or search.oldest_first:
             return []
         top = search.after or newest_position(self._db, number) + 1
-        near = Where(Entry)
-        near.clauses, near.bound = list(where.clauses), dict(where.bound)
+        near = where.copy()
         near.add("pos >= :near", near=top - _LOOK_BACK)
         return self._in_order(near, search)
 
