@@ -244,8 +244,11 @@ class Database(ABC):
         return self.each(sql, parameters)
 
     @abstractmethod
-    def check_text(self) -> "Iterator[dict[str, Any]]":
-        """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
+    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+        """Name entries that are found by other words than theirs, or not found, each as the fields of a problem.
+
+        Words are compared in these pieces, or everywhere.
+        """
 
     @abstractmethod
     def forget_all_text(self) -> None:
@@ -254,6 +257,9 @@ class Database(ABC):
     @abstractmethod
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
+
+    def end_with_client(self) -> None:  # noqa: B027 - a file has no server
+        """Have the server stop the statements of this transaction soon after this process has ended."""
 
     def check_pages(
         self,

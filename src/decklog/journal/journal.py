@@ -429,26 +429,29 @@ class Journal:
         return classes[table]
 
     @reads_in_steps
-    def verify(self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False) -> "Verification":
+    def verify(
+        self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False, full: bool = False
+    ) -> "Verification":
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
         Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
         `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too. With
-        `since_anchor`, only what was written after these heads is read, and the records that it describes.
+        `since_anchor`, only what was written after these heads is read, and the records that it describes. In a large log the
+        words of some entries are compared with the text index; with `full`, those of all.
         """
         if not since_anchor:
-            return self.verifier().run(stream, anchor)
+            return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
         from decklog.journal.since import verify_since
 
         return verify_since(self.verifier(), anchor)
 
-    def verifier(self) -> "Verifier":
+    def verifier(self, *, full: bool = False) -> "Verifier":
         """Return what verifies this log, with all its checks."""
         from decklog.journal.verify import Verifier
 
-        return Verifier(self._db, self.record_classes(), self._audits())
+        return Verifier(self._db, self.record_classes(), self._audits(), full=full)
 
 
 def _parts_of(entry_id: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.db.search.entries import MOST_READ, Found, found_among
+from decklog.db.search.entries_check import MOST_FLAWS, misplaced
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import entry_words, tsvector
 
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from decklog.db.base import Database, Row
-    from decklog.db.search.entries import Flaw, Search
+    from decklog.db.search.entries import Search
+    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.marks import Span
     from decklog.db.search.words import Query
 
-_MOST_FLAWS = 20
 _TOGETHER = 2_000
 # A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
 _FEWEST_LOOKED_AT = 200
@@ -129,40 +131,22 @@ def forget_all(database: "Database") -> None:
         database.count(f"delete from {table}", {})
 
 
-def flaws(database: "Database") -> "Iterator[Flaw]":
+def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words are others there."""
-    found = sorted({*_without_entry(database), *_with_other_words(database)})
-    for pos in found[:_MOST_FLAWS]:
+    found = {*misplaced(database, "entry_text", "entry_pos"), *((pos, None) for pos in _with_other_words(database, pieces))}
+    for pos, _ in sorted(found)[:MOST_FLAWS]:
         yield pos, "words"
 
 
-def _without_entry(database: "Database") -> "Iterator[int]":
-    """Yield positions in the index that have no entry, or lie behind their stream's mark."""
-    _, rows = database.rows(
-        f"""
-        select t.entry_pos
-          from entry_text t
-          left join entries e on e.pos = t.entry_pos
-          left join entry_text_marks m on m.stream_no = t.entry_pos / {SIZE}
-         where e.pos is null
-            or m.pos is null
-            or t.entry_pos > m.pos
-         order by t.entry_pos
-         limit {_MOST_FLAWS}
-        """,
-        {},
-    )
-    for (pos,) in rows:
-        yield pos
-
-
-def _with_other_words(database: "Database") -> "Iterator[int]":
+def _with_other_words(database: "Database", pieces: "list[Span] | None") -> "Iterator[int]":
     """Yield positions of entries before their stream's mark that lack words in the index or have others."""
+    within = " or ".join(f"e.pos > {mark} and e.pos <= {end}" for _, mark, end in pieces or ())
     indexed = database.each(
         f"""
         select {_TEXTS}
           from entries e
           join entry_text_marks m on m.stream_no = e.pos / {SIZE} and e.pos <= m.pos
+         where {within or "true"}
         """,
         {},
     )

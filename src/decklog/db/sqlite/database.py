@@ -361,11 +361,11 @@ class SqliteDatabase(Database):
         rows = self.read(lambda: self._integrity(most))
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
-    def check_text(self) -> "Iterator[dict[str, Any]]":
-        from decklog.db.search.entries import findings
+    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+        from decklog.db.search.entries_check import findings
         from decklog.db.sqlite import search
 
-        return findings(self, search.flaws(self))
+        return findings(self, search.flaws(self, pieces))
 
     def forget_all_text(self) -> None:
         from decklog.db.sqlite import search

@@ -2,9 +2,11 @@
 
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.db.search.entries import MOST_READ, Found, found_among
+from decklog.db.search.entries_check import MOST_FLAWS, misplaced
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import words_of
 
@@ -13,8 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.search.entries import Flaw, Search
+    from decklog.db.search.entries import Search
+    from decklog.db.search.entries_check import Flaw
     from decklog.db.search.index_check import IndexCheck
+    from decklog.db.search.marks import Span
 
 # As bytes: a damaged text must not stop a search.
 _WORDS = "entry_words(cast(body as blob), cast(payload as blob))"
@@ -25,6 +29,8 @@ _TAGS = """
 _WITH_WORDS = f"select pos, {_WORDS} from entries"
 # A prefix with more words than this is looked for entry by entry.
 _MOST_WORDS = 128
+# The first words of an entry that a check of a large index looks up.
+_COMPARED_WORDS = 64
 _INDEX = f"""
 insert into entry_text (rowid, words, tags)
 select pos, {_WORDS}, {_TAGS}
@@ -124,10 +130,26 @@ def forget_all(database: "Database") -> None:
     database.count("delete from entry_text_marks", {})
 
 
-def flaws(database: "Database") -> "Iterator[Flaw]":
+def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words and tags are others there."""
+    if pieces is not None:
+        yield from misplaced(database, "entry_text_docsize", "id")
+        yield from islice(_not_found(database, pieces), MOST_FLAWS)
+        return
     with _checked(database) as checked:
         yield from checked.flaws()
+
+
+def _not_found(database: "Database", pieces: "list[Span]") -> "Iterator[Flaw]":
+    """Yield positions of entries that are not found by their first words and their tags."""
+    for _, mark, end in pieces:
+        sql = f"select pos, {_WORDS}, {_TAGS} from entries where pos > :mark and pos <= :end"
+        for pos, text, tags in database.rows(sql, {"mark": mark, "end": end})[1]:
+            words = " ".join(words_of(text)[:_COMPARED_WORDS])
+            match = f"tags : {_quoted(tags)}" + (f' AND words : ^ "{words}"' if words else "")
+            found = "select 1 from entry_text where entry_text match :match and rowid = :pos"
+            if database.one(found, {"match": match, "pos": pos}) is None:
+                yield pos, "words"
 
 
 @contextmanager
