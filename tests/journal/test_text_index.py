@@ -119,6 +119,31 @@ def test_every_query_finds_the_same_among_entries_that_are_not_indexed(worded: D
     assert found == QUERIES
 
 
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        ("tests/unit/test_zebra.py", True),
+        ("test_zebra.py", True),
+        ("test_zeb*", True),
+        ("zebra.py", True),
+        ("py_zebra", False),
+        ("test_zebra.failed", False),
+        ("zebra py failed", True),
+        ("last_word", True),
+        ("word_last", False),
+    ],
+)
+@pytest.mark.parametrize("lines", [300, 4_000])
+def test_phrase_is_found_behind_hundreds_of_the_same_words(
+    log: Decklog, run_id: str, query: str, is_found: bool, lines: int
+) -> None:
+    passed = "".join(f"test_{number:x}.py\n" for number in range(lines))
+    log.journal.append(run_id, f"{passed}tests/unit/test_zebra.py failed, the last word")
+    before = len(log.journal.search(query))
+    log.journal.index()
+    assert (before, len(log.journal.search(query))) == (int(is_found), int(is_found))
+
+
 def test_words_lose_case_accents_and_punctuation() -> None:
     assert words_of("Crème_Brûlée, ＯＫ; ½") == ["creme", "brulee", "ok", "1", "2"]
     assert entry_words("a", '{"b":"c\\nd \\\\n"}') == ["a", "b", "c", "d", "n"]

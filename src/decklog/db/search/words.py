@@ -5,6 +5,7 @@ Documents and queries are split here, in Python. SQLite and PostgreSQL get words
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,16 +101,36 @@ def _quoted(words: list[str]) -> str:
 
 
 def _tsquery_term(words: list[str], is_prefix: bool) -> str:
-    phrase = " <-> ".join(f"'{word}'" for word in words)
-    return f"({phrase}{':*' if is_prefix else ''})"
+    *first, last = [f"'{word}'" for word in words]
+    ending = ":*" if is_prefix else ""
+    terms = [*first, last + ending]
+    phrase = " <-> ".join(terms)
+    if not first:
+        return f"({phrase})"
+    pairs = [f"'{one} {other}'" for one, other in pairwise(words)]
+    pairs[-1] += ending
+    either = [f"({one} <-> {other} | {pair})" for (one, other), pair in zip(pairwise(terms), pairs, strict=True)]
+    return f"({phrase} | {' & '.join(either)} & ({' | '.join(pairs)}))"
 
 
 def tsvector(words: "Iterable[str]") -> str:
-    """Write words with their positions as a PostgreSQL tsvector."""
+    """Write words with their positions as a PostgreSQL tsvector.
+
+    Where PostgreSQL keeps no more positions, each pair of words is indexed, so that phrases are found there too.
+    """
     places: dict[str, list[str]] = {}
+    pairs: dict[str, None] = {}
+    before, has_place_before = "", True
     for place, word in enumerate(words, start=1):
-        places.setdefault(word, []).append(str(min(place, _LAST_PLACE)))
-    return " ".join(f"'{word}':{','.join(its[:_MOST_PLACES])}" for word, its in places.items())
+        its = places.setdefault(word, [])
+        has_place = place <= _LAST_PLACE and len(its) < _MOST_PLACES
+        if has_place:
+            its.append(str(place))
+        if before and not (has_place and has_place_before):
+            pairs[f"{before} {word}"] = None
+        before, has_place_before = word, has_place
+    found = [f"'{word}':{','.join(its)}" if its else f"'{word}'" for word, its in places.items()]
+    return " ".join([*found, *(f"'{pair}'" for pair in pairs)])
 
 
 def fts5_text(body: bytes | None, payload: bytes | None) -> str:
