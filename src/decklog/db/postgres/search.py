@@ -4,7 +4,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.db.search.entries import MOST_READ, Found, found_among
-from decklog.db.search.entries_check import MOST_FLAWS, misplaced
+from decklog.db.search.entries_check import flaws_of
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import entry_words, tsvector
 
@@ -133,9 +133,7 @@ def forget_all(database: "Database") -> None:
 
 def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words are others there."""
-    found = {*misplaced(database, "entry_text", "entry_pos"), *((pos, None) for pos in _with_other_words(database, pieces))}
-    for pos, _ in sorted(found)[:MOST_FLAWS]:
-        yield pos, "words"
+    return flaws_of(database, "entry_text", "entry_pos", _with_other_words(database, pieces))
 
 
 def _with_other_words(database: "Database", pieces: "list[Span] | None") -> "Iterator[int]":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from decklog.db.search.marks import SIZE, entries_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from decklog.db.base import Database
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The most entries whose words are compared, in pieces of this size.
 MOST_COMPARED, _PIECE = 2_000, 100
-MOST_FLAWS = 20
+_MOST_FLAWS = 20
 
 
 def indexed(db: "Database") -> "list[Span]":
@@ -43,7 +43,13 @@ def sampled(db: "Database") -> "list[Span] | None":
     return [(number, mark, min(end, mark + _PIECE)) for number, mark, end in marks]
 
 
-def misplaced(db: "Database", table: str, key: str) -> "Iterator[Flaw]":
+def flaws_of(db: "Database", table: str, key: str, differing: "Iterable[int]") -> "Iterator[Flaw]":
+    """List the first entries that are misplaced in the index, or have other words there."""
+    for pos in sorted({*_misplaced(db, table, key), *differing})[:_MOST_FLAWS]:
+        yield pos, "words"
+
+
+def _misplaced(db: "Database", table: str, key: str) -> "Iterator[int]":
     """Find positions in the index that are not up to a mark, and entries up to a mark that are not in the index.
 
     Positions are unique and have no gaps, so that their number in a stream, the first and the last show whether all are there.
@@ -59,12 +65,12 @@ def misplaced(db: "Database", table: str, key: str) -> "Iterator[Flaw]":
             or i.first <> m.stream_no * {SIZE} + 1
             or i.last <> m.pos
          order by 1
-         limit {MOST_FLAWS}
+         limit {_MOST_FLAWS}
         """,
         {},
     )
     for number, pos in rows:
-        yield from ((place, None) for place in _misplaced_in(db, table, key, number, pos or number * SIZE))
+        yield from _misplaced_in(db, table, key, number, pos or number * SIZE)
 
 
 def _misplaced_in(db: "Database", table: str, key: str, number: int, mark: int) -> "list[int]":
@@ -77,7 +83,7 @@ def _misplaced_in(db: "Database", table: str, key: str, number: int, mark: int) 
         select e.pos from entries e left join {table} i on i.{key} = e.pos
          where e.pos >= :start and e.pos <= :mark and i.{key} is null
          order by 1
-         limit {MOST_FLAWS}
+         limit {_MOST_FLAWS}
         """,
         {"start": number * SIZE, "end": (number + 1) * SIZE, "mark": mark},
     )
