@@ -44,7 +44,7 @@ def fill(path: Path, count: int) -> None:
             log.journal.append_many([_entry(number) for number in range(start, min(start + BATCH, count))])
             if start % 100_000 == 0:
                 log.runs.update(RUN, summary=f"at {start}")
-        log.journal.search("lexer", stream=RUN)
+        log.journal.index()
 
 
 def _entry(number: int) -> dict[str, object]:

@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import wait
+
+from decklog import Decklog
 
 
 def wait_until(happened: Callable[[], object], seconds: float = 90.0) -> None:
@@ -9,3 +12,10 @@ def wait_until(happened: Callable[[], object], seconds: float = 90.0) -> None:
     while not happened():
         assert time.monotonic() < end, f"it did not come in {seconds:g} s"
         time.sleep(0.005)
+
+
+def wait_for_background(log: Decklog) -> None:
+    """Wait for all that was submitted to a log, such as steps of indexing."""
+    log.db.submit(lambda: None).result()
+    if log.db.engine == "postgres":
+        wait(list(log.db._transactions._untold))  # type: ignore[attr-defined]

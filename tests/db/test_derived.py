@@ -153,7 +153,7 @@ def test_a_pruned_log_that_was_moved_or_exported_is_whole(told: Decklog, tmp_pat
 
 @pytest.mark.parametrize("what", ["hidden", "moved", "mark raised", "mark lowered", "mark gone"])
 def test_an_entry_can_not_be_hidden_from_a_search(told: Decklog, change: Change, what: str) -> None:
-    assert told.journal.search("words")
+    told.journal.index()
     key = "rowid" if told.db.engine == "sqlite" else "entry_pos"
     statements = {
         "hidden": f"delete from entry_text where {key} % 4294967296 = 4",
@@ -172,7 +172,7 @@ def test_an_entry_can_not_be_hidden_from_a_search(told: Decklog, change: Change,
 
 @pytest.mark.parametrize("by", [-1, -2])
 def test_a_mark_that_was_moved_is_named(told: Decklog, change: Change, by: int) -> None:
-    told.journal.search("words")
+    told.journal.index()
     told.journal.append("run_1", "not indexed yet")
     assert change(f"update entry_text_marks set pos = pos + ({by})") == 1
     assert "entry_text_marks" in {problem.table for problem in told.journal.verify().problems}
@@ -181,14 +181,14 @@ def test_a_mark_that_was_moved_is_named(told: Decklog, change: Change, by: int) 
 
 
 def test_the_entry_that_was_hidden_is_named(told: Decklog, change: Change) -> None:
-    told.journal.search("words")
+    told.journal.index()
     change(f"delete from entry_text where {'rowid' if told.db.engine == 'sqlite' else 'entry_pos'} % 4294967296 = 4")
     found = first(told.journal.verify())
     assert (found.stream, found.seq, found.table) == ("run_1", 4, "entry_text")
 
 
 def test_pruned_words_leave_the_index_as_it_should_be(told: Decklog) -> None:
-    told.journal.search("words")
+    told.journal.index()
     Prune(told, MONTH).run(apply=True)
     assert told.journal.verify().ok
 
@@ -200,7 +200,7 @@ def test_an_index_whose_parts_are_being_merged_is_whole(log: Decklog) -> None:
     dice = Random(1)
     for _ in range(5):
         log.journal.append("run_1", " ".join(f"{dice.randrange(16**7):07x}" for _ in range(8000)))
-        log.journal.search("lexer")
+        log.journal.index()
     assert log.journal.verify().problems == []
 
 
@@ -489,7 +489,7 @@ def test_a_value_of_another_kind_is_a_finding_and_no_traceback(tmp_path: Path, t
         log.journal.append("run_1", LONG)
         log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
         log.ledger.charge("m", cost_microdollars=1, run_id="run_1")
-        log.journal.search("one")
+        log.journal.index()
     victim = SqliteVictim(path)
     newest = "" if table == "ready_tags" else f"where rowid = (select max(rowid) from {table})"
     with victim.relaxed(table):

@@ -49,7 +49,7 @@ def test_verify_says_how_what_is_derived_is_made_anew(tmp_path: Path) -> None:
     with Decklog.open(path) as log:
         log.runs.start("goal", run_id="run_1")
         log.journal.append("run_1", "the words of an entry")
-        log.journal.search("words")
+        log.journal.index()
     SqliteVictim(path).change("delete from entry_text_marks")
     said = run(path, "verify")
     assert (said.code, b"decklog rebuild" in said.out) == (1, True)

@@ -55,7 +55,7 @@ def _then(log: Any, clock: ManualClock, keys: dict[str, Key]) -> None:
     clock.advance(hours=1)
     _desk(log, keys)
     log.runs.fork("run_1", new_run_id="run_3")
-    log.journal.search("comma")
+    log.journal.index()
     log.overview.derive()
     _marked(log)
 

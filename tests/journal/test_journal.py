@@ -524,7 +524,7 @@ def test_a_search_finds_whatever_was_committed_before_it_by_whomever(log: Decklo
 def test_a_search_of_a_file_that_nobody_wrote_to_is_one_statement(tmp_path: Path) -> None:
     with Decklog.open(tmp_path / "log.db") as log:
         log.runs.start("Find", run_id="run_1")
-        log.journal.search("find")
+        log.journal.index()
         log.journal.search("find")
         with statements(log) as seen:
             log.journal.search("find")

@@ -1,5 +1,6 @@
 """The text index: built in small steps, never by a caller who waits for all of it; words are the same on both engines."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from decklog import Decklog, EntryKind
 from decklog.db.search import entries, marks
 from decklog.db.search.words import entry_words, words_of
 from tests.statements import statements
+from tests.waiting import wait_for_background
 
 BODIES = [
     "The parser fails in tests/core/test_clock.py line 12",
@@ -113,8 +115,33 @@ def test_every_query_finds_the_same_on_both_engines(worded: Decklog, run_id: str
 
 def test_every_query_finds_the_same_among_entries_that_are_not_indexed(worded: Decklog, run_id: str) -> None:
     found = worded.db.read(lambda: {query: _found(worded, query, run_id) for query in QUERIES})
-    assert worded.db.read(lambda: worded.db.is_search_prepared(None)) is False
+    assert worded.db.read(lambda: worded.db.unindexed(None))
     assert found == QUERIES
+
+
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        ("tests/unit/test_zebra.py", True),
+        ("test_zebra.py", True),
+        ("test_zeb*", True),
+        ("zebra.py", True),
+        ("py_zebra", False),
+        ("test_zebra.failed", False),
+        ("zebra py failed", True),
+        ("last_word", True),
+        ("word_last", False),
+    ],
+)
+@pytest.mark.parametrize("lines", [300, 4_000])
+def test_phrase_is_found_behind_hundreds_of_the_same_words(
+    log: Decklog, run_id: str, query: str, is_found: bool, lines: int
+) -> None:
+    passed = "".join(f"test_{number:x}.py\n" for number in range(lines))
+    log.journal.append(run_id, f"{passed}tests/unit/test_zebra.py failed, the last word")
+    before = len(log.journal.search(query))
+    log.journal.index()
+    assert (before, len(log.journal.search(query))) == (int(is_found), int(is_found))
 
 
 def test_words_lose_case_accents_and_punctuation() -> None:
@@ -132,45 +159,91 @@ def _left(log: Decklog) -> int:
     return log.db.read(lambda: marks.entries_in(marks.not_indexed(log.db, None)))
 
 
-@pytest.mark.slow
-def test_a_search_indexes_at_most_2000_entries_and_reports_the_rest(log: Decklog, run_id: str) -> None:
-    _fill(log, run_id, 7_000)
+def test_search_indexes_nothing_while_its_caller_waits(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 900)
+    wait_for_background(log)
     before = _left(log)
-    page = log.journal.search("needle")
-    assert before - _left(log) == marks.MOST_WAITED_FOR == 2_000
-    assert page.not_indexed == before - marks.MOST_WAITED_FOR - entries.MOST_READ
-    assert f"{page.not_indexed:,} entries are not indexed yet" in page.warnings[0]
-    assert page[0].body == "word6999 needle"
-    result = log.overview.search("word0")
-    assert [hit.snippet for hit in result.hits] == ["word0 needle"]
-    assert result.not_indexed == before - 2 * marks.MOST_WAITED_FOR - entries.MOST_READ
-    assert result.warnings
-    assert _left(log) == before - 2 * marks.MOST_WAITED_FOR
+    with statements(log) as asked:
+        found = [*log.journal.search("word1"), *log.overview.search("word2").hits]
+    assert len(found) == 2
+    assert not [sql for sql, _ in asked if sql.split()[0] in ("insert", "update", "delete")]
+    assert _left(log) == before
 
 
-def test_searches_go_on_indexing_until_nothing_is_left(log: Decklog, run_id: str) -> None:
+def test_search_with_many_unindexed_entries_reads_the_newest_2000_and_reports_the_rest(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 4_500)
-    pages = [log.journal.search("word3000") for _ in range(3)]
-    assert [len(page) for page in pages][-1] == 1
-    assert (pages[-1].not_indexed, pages[-1].warnings) == (0, [])
-    assert _left(log) == 0
+    wait_for_background(log)
+    before = _left(log)
+    page = log.journal.search("word1600")
+    assert (list(page), page.not_indexed) == ([], before - entries.MOST_READ)
+    assert f"{page.not_indexed:,} entries are not indexed yet" in page.warnings[0]
+    assert [entry.body for entry in log.journal.search("word4499")] == ["word4499 needle"]
+
+
+def test_full_page_of_the_newest_entries_reports_nothing_unindexed(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 4_500)
+    page = log.journal.search("needle")
+    assert [entry.body for entry in page] == [f"word{number} needle" for number in range(4_499, 4_479, -1)]
+    assert (page.not_indexed, page.warnings) == (0, [])
+
+
+def test_searches_go_on_indexing_in_the_background_until_few_are_left(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 4_500)
+    for _ in range(12):
+        log.journal.search("word3000")
+        wait_for_background(log)
+    assert _left(log) <= marks.MOST_UNINDEXED
+    assert len(log.journal.search("word3000")) == 1
+
+
+@pytest.mark.parametrize("query", ["NEEDLE", "résumé", "resume", "ＦＵＬＬ", "full wor*", "a_needle", "日本", "x'%_"])
+def test_unindexed_and_indexed_entries_are_found_by_the_same_words(log: Decklog, run_id: str, query: str) -> None:
+    bodies = ["A Needle", "Résumé of words", "RESUME", "ＦＵＬＬ words", "full work", "a_needle", "日本 語", "x % _", "x'%_ y"]
+    log.journal.append_many([{"stream": run_id, "body": body, "payload": {"text": body}} for body in bodies])
+    before = [entry.seq for entry in log.journal.search(query)]
+    log.journal.index()
+    assert before
+    assert [entry.seq for entry in log.journal.search(query)] == before
+
+
+def test_rare_word_on_postgres_is_looked_up_and_not_searched_for_in_every_entry(log: Decklog, run_id: str) -> None:
+    if log.db.engine != "postgres":
+        pytest.skip("SQLite has no planner of this kind")
+    _fill(log, run_id, 3_000)
+    log.journal.index()
+    log.db.write(lambda: log.db.count("analyze entries, entry_text", {}))
+    with statements(log) as asked:
+        assert [entry.body for entry in log.journal.search("word5")] == ["word5 needle"]
+    [*_, (sql, bound)] = [(sql, bound) for sql, bound in asked if "from entry_text where words @@" in sql]
+
+    def plan() -> str:
+        log.db.count("set local enable_seqscan = off", {})
+        return "\n".join(row[0] for row in log.db.rows(f"explain (analyze, timing off, costs off) {sql}", bound)[1])
+
+    text = log.db.read(plan)
+    assert "entry_text_by_word" in text
+    # The entries are looked up by their position, once for each that was found.
+    assert re.search(r"Index Scan using entries_pkey on entries \(actual rows=1(\.00)? loops=1\)", text), text
 
 
 def test_a_log_that_is_only_read_reads_at_most_2000_entries_without_an_index(log: Decklog, run_id: str, target: str) -> None:
-    _fill(log, run_id, 2_500)
+    _fill(log, run_id, 3_500)
+    wait_for_background(log)
+    unread = _left(log) - entries.MOST_READ
     with Decklog.open(target, read_only=True) as reader:
-        page = reader.journal.search("needle", limit=200)
-        assert (len(page), page.not_indexed) == (200, _left(log) - entries.MOST_READ)
-        assert reader.journal.search("word2499").not_indexed
-        assert list(reader.journal.search("word0")) == []
+        assert len(reader.journal.search("needle", limit=200)) == 200
+        page = reader.journal.search("word3499")
+        assert (len(page), page.not_indexed) == (1, unread)
+        assert list(reader.journal.search("word700")) == []
+    assert _left(log) == unread + entries.MOST_READ
 
 
 def test_find_by_agent_indexes_nothing_and_misses_nothing(log: Decklog, run_id: str) -> None:
-    _fill(log, run_id, 5_000)
-    log.journal.search("needle")
+    _fill(log, run_id, 900)
+    wait_for_background(log)
     before = _left(log)
     page = log.journal.find(agent="agent-7", limit=200)
-    assert [entry.body for entry in page] == [f"word{number} needle" for number in range(4907, -1, -100)]
+    assert [entry.body for entry in page] == [f"word{number} needle" for number in range(807, -1, -100)]
     oldest = log.journal.find(run_id, agent="agent-7", limit=2, oldest_first=True)
     assert [entry.body for entry in oldest] == ["word7 needle", "word107 needle"]
     assert (_left(log), page.not_indexed) == (before, 0)
@@ -218,6 +291,7 @@ def test_entries_of_many_short_runs_are_indexed_in_the_background(log: Decklog) 
 
 def test_index_indexes_everything(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 1_300)
+    wait_for_background(log)
     before = _left(log)
     assert log.journal.index() == {"indexed": before}
     assert log.journal.index() == {"indexed": 0}
@@ -294,7 +368,7 @@ def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: De
 
     # Nothing asks the index for all entries with the prefix.
     of_index = [(sql, bound) for sql, bound in asked if "entry_text" in sql and "entry_text_marks" not in sql]
-    bounded = ("limit 2", "tablesample", "pg_relation_size")
+    bounded = ("limit 2", "limit :looked_at", "tablesample", "pg_relation_size")
     assert all(any(part in sql for part in bounded) for sql, _ in of_index), of_index
     assert not any("*" in str(bound.get("match")) for _, bound in asked)
 
@@ -302,7 +376,7 @@ def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: De
     assert max(counts) <= entries.MOST_READ
     # At most 128 words are listed to find out that there are too many.
     assert sum(counts) <= entries.MOST_READ + 200
-    assert page.warnings == [f"the prefix has too many words to search all entries at once; search on with --after {page.next}"]
+    assert page.warnings == [f"there is too much to search all of it at once; go on with --after {page.next}"]
 
 
 @pytest.mark.slow
@@ -359,7 +433,7 @@ def test_index_indexes_everything_while_others_index_too(log: Decklog, run_id: s
     _fill(log, run_id, 1_300)
     steps = marks.index_everything(log.db)
     next(steps)
-    marks.catch_up(log.db, None, most=300)
+    marks.index_some(log.db)
     for _ in steps:
         pass
     assert _left(log) == 0

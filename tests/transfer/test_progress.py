@@ -51,7 +51,7 @@ def shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str
 
 @pytest.mark.parametrize(
     ("words", "step"),
-    [(["verify", "--anew"], "checking what belongs to them"), (["prune", "--older-than", "0m", "--apply"], "pruning entries")],
+    [(["verify", "--full"], "checking what belongs to them"), (["prune", "--older-than", "0m", "--apply"], "pruning entries")],
     ids=["verify", "prune"],
 )
 def test_a_terminal_shows_the_rate_and_the_time_left(

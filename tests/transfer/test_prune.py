@@ -8,13 +8,14 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.core.errors import Denied, Invalid
-from decklog.db.search.marks import entries_in, not_indexed
+from decklog.db.search.marks import MOST_IN_A_STEP, MOST_UNINDEXED, entries_in, not_indexed
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.replication import Replication
 from decklog.records.record import Page
 from decklog.transfer.move import Move
 from decklog.transfer.prune import Prune, age_of
 from tests.transfer.conftest import LONG, fill
+from tests.waiting import wait_for_background
 
 MONTH = timedelta(days=30)
 
@@ -59,6 +60,7 @@ def test_old_texts_go_and_the_chain_still_verifies(old: Decklog) -> None:
 
 
 def test_dropped_words_are_no_longer_found_but_their_entries_are_by_agent(old: Decklog) -> None:
+    old.journal.index()
     assert old.journal.search("lexer")
     found = len(old.journal.find("run_1", agent="agent-1", limit=200))
     Prune(old, MONTH).run(apply=True)
@@ -112,6 +114,7 @@ def test_after_shrinking_the_file_holds_no_trace_of_the_words(tmp_path: Path, cl
     with Decklog.open(path, clock=clock) as log:
         fill(log, clock)
         log.journal.append("run_1", "the unmistakable zyzzyva")
+        log.journal.index()
         assert log.journal.search("zyzzyva")
         clock.advance(days=60)
         Prune(log, MONTH).run(apply=True)
@@ -147,7 +150,7 @@ def test_pruning_makes_the_file_smaller_and_leaves_entries_guarded(tmp_path: Pat
         log.runs.start("x", run_id="run_1")
         outputs = [{"stream": "run_1", "body": "ran", "kind": "tool", "payload": {"out": f"{n} " * 400}} for n in range(1000)]
         log.journal.append_many(outputs)
-        log.journal.search("ran")
+        log.journal.index()
         log.db.checkpoint()
         before = path.stat().st_size
         result = Prune(log, timedelta(0), kind="tool").run(apply=True)
@@ -233,11 +236,13 @@ def test_after_a_large_prune_searches_index_in_steps_until_all_is_found_again(tm
         Prune(log, timedelta(0), kind="tool").run(apply=True)
         left = _not_indexed(log)
         assert left > 9000
-        while left:
+        while left > MOST_UNINDEXED:
             page = log.journal.search("lexer")
             assert len(page) == 20
-            assert left - _not_indexed(log) == min(left, 2000)
+            wait_for_background(log)
+            assert left - _not_indexed(log) == MOST_IN_A_STEP
             left = _not_indexed(log)
+        log.journal.index()
         found = {entry.seq for page in _pages(log, "lexer") for entry in page}
         kept = log.db.read(lambda: log.db.rows("select seq from entries where body like 'the lexer%'", {}))[1]
         assert len(found) == 4500

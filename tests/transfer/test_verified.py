@@ -11,6 +11,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Invalid
+from decklog.db.search.entries_check import MOST_COMPARED
 from decklog.transfer import verified, verify_steps
 from tests.db.tampering import PostgresVictim, SqliteVictim
 
@@ -176,3 +177,35 @@ def test_the_command_verifies_since_its_own_last_run(some: Decklog, state: Path)
     grow(some)
     assert run("--since-anchor") == "OK: 3 entries in 3 streams verified since the anchor, 2 records, 4 anchors\n"
     assert run("--since-anchor") == "OK: 0 entries in 0 streams verified since the anchor, 0 records, 5 anchors\n"
+
+
+@pytest.fixture
+def large(log: Decklog, run_id: str, state: Path) -> Decklog:
+    """A log with more indexed entries than a usual run compares words of."""
+    log.journal.append_many([{"stream": run_id, "body": f"word{number} needle"} for number in range(MOST_COMPARED + 500)])
+    log.journal.index()
+    return log
+
+
+@pytest.mark.slow
+def test_words_of_a_large_log_are_sampled_unless_full_and_the_rest_is_reported(large: Decklog) -> None:
+    [unchecked] = large.journal.verify().unchecked
+    assert unchecked.endswith("entries in the text index; compare them: decklog verify --full")
+    assert verified.verify(large).unchecked
+    assert large.journal.verify(full=True).unchecked == verified.verify(large, full=True).unchecked == []
+
+
+@pytest.mark.slow
+def test_entry_that_is_missing_in_the_text_index_of_a_large_log_is_found_without_full(large: Decklog, run_id: str) -> None:
+    key = "rowid" if large.db.engine == "sqlite" else "entry_pos"
+    large.db.write(lambda: large.db.count(f"delete from entry_text where {key} % 4294967296 = 1234", {}))
+    [found] = large.journal.verify().problems
+    assert (found.stream, found.seq, found.table) == (run_id, 1234, "entry_text")
+
+
+@pytest.mark.slow
+def test_wrong_words_of_every_entry_in_a_large_log_are_found_by_the_sample(large: Decklog) -> None:
+    words = {"sqlite": "'other', tags = 'kind tool'", "postgres": "cast('other' as tsvector)"}[large.db.engine]
+    large.db.write(lambda: large.db.count(f"update entry_text set words = {words}", {}))
+    assert {problem.table for problem in large.journal.verify().problems} == {"entry_text"}
+    assert {problem.table for problem in verified.verify(large).problems} == {"entry_text"}

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.db.search.marks import MOST_IN_BACKGROUND
 from decklog.web.sessions import BY_PASSWORD, COOKIE, BrowserSession, browser_of
 from decklog.web.tending import ANEW, END, STOP, VERIFY
 from decklog.web.verifying import PROGRAM, Verifying, VerifyStatus
 from tests.conftest import on_both
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.every import every
-from tests.waiting import wait_until
+from tests.waiting import wait_for_background, wait_until
 from tests.web.asking import Browser, made
 from tests.web.test_pages import Read, read
 
@@ -325,11 +324,10 @@ def test_a_log_that_may_only_be_read_is_verified_and_its_sessions_are_ended(targ
 
 @on_both
 def test_the_page_says_how_far_the_search_index_is_behind(log: Decklog, run_id: str, browser: Browser) -> None:
-    log.db.prepare_search(None)
+    log.journal.index()
     assert "search index holds every entry of what goes on" in read(browser, "/system").text
     log.journal.append_many([{"stream": run_id, "body": "a word"} for _ in range(1200)])
-    assert "search index 1,200 entries behind: they are indexed step by step" in read(browser, "/system").text
-    assert browser.get("/system.json").data["data"]["not_indexed"] == 1200
-    # A search indexes a few of them, and leaves the rest to the background.
-    browser.get("/search?q=word")
-    assert browser.get("/system.json").data["data"]["not_indexed"] == 1200 - MOST_IN_BACKGROUND
+    wait_for_background(log)
+    left = log.db.read(log.db.not_indexed)
+    assert f"search index {left:,} entries behind: they are indexed step by step" in read(browser, "/system").text
+    assert browser.get("/system.json").data["data"]["not_indexed"] == left

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from decklog.core.errors import LostWrites
     from decklog.db.callers import Deputy
     from decklog.db.search.entries import Found, Search
+    from decklog.db.search.marks import Span
 
     T = TypeVar("T")
 
@@ -189,23 +190,17 @@ class Database(ABC):
 
         return standing_in_for(deputy)
 
-    def is_search_prepared(self, stream_no: int | None) -> bool:
-        """Return whether all entries of a stream, or of all, are in the text index at this moment."""
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+        """List what is not in the text index at this moment: of one stream, or of those from number `first` on."""
         from decklog.db.search.marks import not_indexed
 
-        return not not_indexed(self, stream_no)
-
-    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> int:
-        """Index at most 2,000 entries of one stream, of all, or of those going on; return how many are left."""
-        from decklog.db.search.marks import catch_up
-
-        return catch_up(self, stream_no, going_on=going_on)
+        return not_indexed(self, stream_no, going_on=going_on, first=first)
 
     def index_some(self, *, going_on: bool = False) -> int:
-        """Index a few entries of all streams, or of those going on, for the background; return how many are left."""
-        from decklog.db.search.marks import MOST_IN_BACKGROUND, catch_up
+        """Index a few entries of all streams, or of those going on; return how many are left."""
+        from decklog.db.search.marks import index_some
 
-        return catch_up(self, None, going_on=going_on, most=MOST_IN_BACKGROUND)
+        return index_some(self, going_on=going_on)
 
     def index_soon(self, stream_no: int) -> None:
         """Index entries of a stream, and of those that began shortly before it, in the background."""
@@ -263,8 +258,11 @@ class Database(ABC):
         return self.each(sql, parameters)
 
     @abstractmethod
-    def check_text(self) -> "Iterator[dict[str, Any]]":
-        """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
+    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+        """Name entries that are found by other words than theirs, or not found, each as the fields of a problem.
+
+        Words are compared in these pieces, or everywhere.
+        """
 
     @abstractmethod
     def forget_all_text(self) -> None:
@@ -273,6 +271,9 @@ class Database(ABC):
     @abstractmethod
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
+
+    def end_with_client(self) -> None:  # noqa: B027 - a file has no server
+        """Have the server stop the statements of this transaction soon after this process has ended."""
 
     def check_pages(
         self,

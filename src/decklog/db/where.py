@@ -48,11 +48,11 @@ class Where:
         self.clauses.append(clause)
         self.bound |= bound
 
-    def replace(self, clause: str, **bound: "Any") -> None:
-        """Add a condition unless it is there already, with these values."""
-        if clause not in self.clauses:
-            self.clauses.append(clause)
-        self.bound |= bound
+    def copy(self) -> "Where":
+        """Return a copy that can be narrowed further."""
+        copy = Where(self._record_class)
+        copy.clauses, copy.bound = list(self.clauses), dict(self.bound)
+        return copy
 
     def _known(self, name: str) -> None:
         fields = self._record_class.columns()

@@ -95,6 +95,7 @@ class Verification:
 @contextmanager
 def resumable(db: "Database") -> "Iterator[None]":
     """Make a read one that can go on after a statement failed, which on PostgreSQL takes the transaction with it."""
+    db.end_with_client()
     # One mark for all checks: none of them writes, so there is nothing that going back to it could undo.
     db.rows("savepoint checking", {})
     yield

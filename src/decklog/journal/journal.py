@@ -55,12 +55,16 @@ if TYPE_CHECKING:
     from decklog.stores.results.journal import StreamChanges, StreamHead
 
     R = TypeVar("R", bound=Record)
+    _Span = tuple[datetime | None, datetime | None]
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
 # The subtype of the events in @desk about acknowledged entries that a failover lost.
 LOST_WRITES = "writes.lost"
+_IN_STREAM = "pos >= :start and pos < :end"
+# The most streams that are looked at for one page of entries of a span of time.
+_MOST_STREAMS = 50
 
 
 def writer_of(db: "Database", clock: "Clock") -> "Writer":
@@ -180,7 +184,8 @@ class Journal:
     ) -> Page[Entry]:
         """List entries, newest first; `after` is the cursor that the page before gave.
 
-        Without a stream they come stream by stream, the newest stream first.
+        Without a stream they come stream by stream, the newest stream first. By time, at most 50 streams are looked at: then
+        `is_cut` is true, and `next` goes on.
         """
         where = Where(Entry)
         where.equal(
@@ -200,28 +205,13 @@ class Journal:
         number = None
         if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
             return Page()
-        page = self._db.read(lambda: self._find(where, number, (since, until), search))
-        if page is None:
-            # The index is brought up to date outside of the read, which sees only one moment.
-            search.is_indexed = self._db.prepare_search(number) == 0
-            page = self._db.read(lambda: self._find(where, number, (None, None), search))
-            assert page is not None
-        return page
+        return self._db.read(lambda: self._find(where, number, (since, until), search))
 
-    def _find(
-        self,
-        where: Where,
-        number: int | None,
-        span: "tuple[datetime | None, datetime | None]",
-        search: "_Search",
-    ) -> "Page[Entry] | None":
-        if span != (None, None):
-            Times(self._db).narrow(where, number, *span)
-        if number is not None:
-            where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
-        found = self._found(where, number, search)
-        if found is None:
-            return None
+    def _find(self, where: Where, number: int | None, span: "_Span", search: "_Search") -> Page[Entry]:
+        if number is None and span != (None, None) and search.query is None and not _INDEXED & where.bound.keys():
+            found = self._found_by_time(where, span, search)
+        else:
+            found = self._found_in(where, number, span, search)
         rows = found.rows
         more = rows[search.limit - 1][0] if len(rows) > search.limit else found.stopped_at
         return Page(
@@ -231,41 +221,60 @@ class Journal:
             is_cut=found.stopped_at is not None,
         )
 
-    def _found(self, where: Where, number: int | None, search: "_Search") -> "Found | None":
-        """Find rows; None when some entries have to be indexed first."""
+    def _found_by_time(self, where: Where, span: "_Span", search: "_Search") -> Found:
+        """Find entries of a span of time in one stream after the other, of those that were written to at that time."""
+        places = {"after": search.after, "oldest_first": search.oldest_first, "most": _MOST_STREAMS + 1}
+        streams = Times(self._db).streams(*span, **places)
+        rows: list[Row] = []
+        for number, is_inside in streams[:_MOST_STREAMS]:
+            rest = _Search(None, search.oldest_first, search.limit - len(rows), search.after)
+            rows += self._found_in(where.copy(), number, (None, None) if is_inside else span, rest).rows
+            if len(rows) > search.limit:
+                return Found(rows)
+        if len(streams) <= _MOST_STREAMS:
+            return Found(rows)
+        last = streams[_MOST_STREAMS - 1][0]
+        return Found(rows, stopped_at=newest_position(self._db, last) if search.oldest_first else last * STREAM_SIZE + 1)
+
+    def _found_in(self, where: Where, number: int | None, span: "_Span", search: "_Search") -> Found:
+        """Find entries of one stream or of all."""
+        if span != (None, None):
+            Times(self._db).narrow(where, number, *span)
+        if number is not None:
+            where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
+        return self._found(where, number, search)
+
+    def _found(self, where: Where, number: int | None, search: "_Search") -> Found:
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.query is not None:
-            found = self._by_search(where, tags, number, search)
-            # Asked after the search, and in the same read: a database that has just looked may know without another look.
-            return found if search.is_indexed is not None or self._db.is_search_prepared(number) else None
+            return self._by_search(where, tags, number, search)
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
             return Found(self._in_order(where, search))
         recent = self._recent(where, number, search)
         if len(recent) > search.limit:
             return Found(recent)
-        search.is_indexed = self._db.is_search_prepared(number)
         return self._by_search(where, tags, number, search)
 
     def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> Found:
         asked = Search(
             search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
-            condition=where.condition,
+            # The bounds of a stream are conditions of the search itself.
+            condition=" and ".join(clause for clause in where.clauses if clause != _IN_STREAM),
             bound=where.bound,
             oldest_first=search.oldest_first,
             limit=search.limit + 1,
             after=search.after,
             stream_no=number,
         )
-        return search_entries(self._db, SELECT, asked, is_indexed=search.is_indexed is not False)
+        return search_entries(self._db, SELECT, asked)
 
     def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[Row]":
         """Look through the latest entries of a stream: what many entries share is usually found there."""
         if number is None or search.oldest_first:
             return []
         top = search.after or newest_position(self._db, number) + 1
-        near = Where(Entry)
-        near.clauses, near.bound = list(where.clauses), dict(where.bound)
+        near = where.copy()
         near.add("pos >= :near", near=top - _LOOK_BACK)
         return self._in_order(near, search)
 
@@ -428,26 +437,29 @@ class Journal:
         return classes[table]
 
     @reads_in_steps
-    def verify(self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False) -> "Verification":
+    def verify(
+        self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False, full: bool = False
+    ) -> "Verification":
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
         Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
         `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too. With
-        `since_anchor`, only what was written after these heads is read, and the records that it describes.
+        `since_anchor`, only what was written after these heads is read, and the records that it describes. In a large log the
+        words of some entries are compared with the text index; with `full`, those of all.
         """
         if not since_anchor:
-            return self.verifier().run(stream, anchor)
+            return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
         from decklog.journal.since import verify_since
 
         return verify_since(self.verifier(), anchor)
 
-    def verifier(self) -> "Verifier":
+    def verifier(self, *, full: bool = False) -> "Verifier":
         """Return what verifies this log, with all its checks."""
         from decklog.journal.verify import Verifier
 
-        return Verifier(self._db, self.record_classes(), self._audits())
+        return Verifier(self._db, self.record_classes(), self._audits(), full=full)
 
 
 def _parts_of(entry_id: str) -> tuple[str, int]:
@@ -475,5 +487,3 @@ class _Search:
         self.oldest_first = oldest_first
         self.limit = limit
         self.after = after
-        # Whether the text index holds all that there is to find; None until somebody has looked.
-        self.is_indexed: bool | None = None

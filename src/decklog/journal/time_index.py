@@ -29,7 +29,30 @@ select low from halves where low = high
 """
 
 
+# Streams with entries of a time, and whether all of theirs are. Where times do not only grow, the first and the last say nothing.
+_STREAMS = f"""
+select no, in_order = 1 and created_at >= :since and last_at <= :until
+  from (
+    select s.no, s.in_order, s.created_at,
+           (select e.at from entries e where e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
+             order by e.pos desc limit 1) as last_at
+      from streams s
+     where s.no >= :lowest
+       and s.no <= :highest
+       and (s.in_order = 0 or s.created_at <= :until)
+  ) written
+ where in_order = 0
+    or last_at >= :since
+ order by no {{order}}
+ limit :most
+"""
+# Before and after the texts of all times.
+_ALWAYS, _NEVER = "", "~"
+
+
 class Times:
+    """Finds what was written in a span of time."""
+
     def __init__(self, db: "Database") -> None:
         self._db = db
 
@@ -45,6 +68,21 @@ class Times:
         if until is not None:
             # Texts of times have a fixed length, so one more character sorts right after the time itself.
             where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
+
+    def streams(
+        self, since: "datetime | None", until: "datetime | None", *, after: int | None, oldest_first: bool, most: int
+    ) -> "list[tuple[int, bool]]":
+        """List the numbers of streams that may have entries of a span of time, and whether all of their entries are."""
+        place = None if after is None else after // STREAM_SIZE
+        bound = {
+            "since": _ALWAYS if since is None else to_text(since),
+            "until": _NEVER if until is None else to_text(until),
+            "lowest": place if oldest_first and place is not None else 0,
+            "highest": place if not oldest_first and place is not None else STREAM_SIZE,
+            "most": most,
+        }
+        _, rows = self._db.rows(_STREAMS.format(order="asc" if oldest_first else "desc"), bound)
+        return [(number, bool(is_inside)) for number, is_inside in rows]
 
     def last_until(self, number: int, moment: "datetime") -> int:
         """Return the position up to which a stream shows the records at a time; its start when there is none.

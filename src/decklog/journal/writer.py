@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     # Position, hash and time of a stream's last entry.
     Head = tuple[int, str, str]
 
-# A batch of this size or more comes from an import, which would only be slowed down by indexing.
-_BULK = 64
-
 
 class Writer:
     """Appends entries, each chained to the one before it in its stream."""
@@ -148,11 +145,14 @@ class Writer:
 
     def _follow_up(self, heads: "dict[str, Head]", count: int) -> None:
         """Remember the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
+        grown = 0
         for stream, head in heads.items():
             self._db.memo["head", stream] = head
             self._db.announce(stream)
-            if head[0] % ENTRIES_BETWEEN_STEPS < count < _BULK:
-                self._db.index_soon(head[0] // STREAM_SIZE)
+            if head[0] % ENTRIES_BETWEEN_STEPS < count:
+                grown = max(grown, head[0] // STREAM_SIZE)
+        if grown:
+            self._db.index_soon(grown)
 
     def _move_long_texts(self, row: "list[Any]") -> None:
         """Move texts that are too long for a row to blobs. The image of a record stays in its row."""

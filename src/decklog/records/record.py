@@ -348,8 +348,8 @@ def _jsonable(value: "Any") -> "Any":
 class Page(list["T"]):
     """A list of records and the cursor after which the next page starts (None at the end).
 
-    `not_indexed` counts entries that a search skipped because they are not indexed yet. `is_cut` is true if a search stopped
-    before the page was full because a prefix matches too many words; continue with `next`.
+    `not_indexed` counts entries that a search skipped because they are not indexed yet. `is_cut` is true if it stopped before
+    the page was full, because there was too much to look at; continue with `next`.
     """
 
     def __init__(
@@ -372,5 +372,5 @@ def search_warnings(not_indexed: int, stopped_at: "str | None") -> list[str]:
     if not_indexed:
         warnings.append(f"{not_indexed:,} entries are not indexed yet and were not searched; index them: decklog journal index")
     if stopped_at is not None:
-        warnings.append(f"the prefix has too many words to search all entries at once; search on with --after {stopped_at}")
+        warnings.append(f"there is too much to search all of it at once; go on with --after {stopped_at}")
     return warnings

@@ -62,11 +62,14 @@ class VerifyMarks:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
 
 
-def verify(log: "Decklog", *, anchor: str | None = None, anew: bool = False, progress: Progress = silent) -> "Verification":
-    """Verify a whole log; after an interruption, continue behind the entries that were walked before."""
+def verify(log: "Decklog", *, anchor: str | None = None, full: bool = False, progress: Progress = silent) -> "Verification":
+    """Verify a whole log; after an interruption, continue behind the entries that were walked before.
+
+    With `full`, start from the beginning and compare all words of the text index, of which a large log has a sample compared.
+    """
     marks = VerifyMarks(log)
-    heads: dict[str, Any] = {} if anew else marks.unfinished()
-    steps = Steps(log, heads)
+    heads: dict[str, Any] = {} if full else marks.unfinished()
+    steps = Steps(log, heads, full=full)
     saved_at = time.monotonic()
 
     def note(step: dict[str, Any]) -> None:
@@ -95,13 +98,13 @@ def verify(log: "Decklog", *, anchor: str | None = None, anew: bool = False, pro
 
 
 def verify_since_anchor(
-    log: "Decklog", *, anchor: str | None = None, anew: bool = False, progress: Progress = silent
+    log: "Decklog", *, anchor: str | None = None, full: bool = False, progress: Progress = silent
 ) -> "Verification":
     """Verify what was written after the anchor, or after the last successful run; everything where there was none."""
     marks = VerifyMarks(log)
     path = anchor or marks.anchor
-    if anew or not any(Anchors(path).kept()):
-        return verify(log, anchor=anchor, anew=anew, progress=progress)
+    if full or not any(Anchors(path).kept()):
+        return verify(log, anchor=anchor, full=full, progress=progress)
     return log.journal.verify(anchor=path, since_anchor=True)
 
 

@@ -33,9 +33,10 @@ CHAINS = "chains"
 class Steps:
     """Verifies a log from what is known of it; `known` are the heads that the steps before have reported."""
 
-    def __init__(self, log: "Decklog", known: "Mapping[str, Any] | None" = None) -> None:
+    def __init__(self, log: "Decklog", known: "Mapping[str, Any] | None" = None, *, full: bool = False) -> None:
         self._db = log.db
-        self._verifier = log.journal.verifier()
+        self._journal = log.journal
+        self._verifier = log.journal.verifier(full=full)
         self._heads: dict[int, Head] = {int(number): tuple(head) for number, head in (known or {}).items()}
         self._compared: list[tuple[int, list[str]]] = []
 
@@ -47,7 +48,8 @@ class Steps:
             if self._db.read(lambda: self._joined(result)):
                 result.add(self._compared)
                 return result
-        whole = self._verifier.run(None, None)
+        # Full: another sample of the text index might not have the flaw that was found.
+        whole = self._journal.verifier(full=True).run(None, None)
         whole.anchored = anchored
         for problem in lost:
             whole.bad(**problem)

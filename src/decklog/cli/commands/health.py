@@ -25,12 +25,13 @@ class NotWhole(Invalid):
 @click.argument("stream", required=False)
 @click.option("--anchor", metavar="FILE", help="a file outside the log that keeps the heads, so that a cut-off tail shows")
 @click.option("--since-anchor", is_flag=True, help="only what was written after the anchor, or after the last run of verify")
-@click.option("--anew", is_flag=True, help="begin with the first entry, also after an interrupted run")
+@click.option("--full", is_flag=True, help="read everything: from the first entry on, and all words of the text index")
 @click.pass_obj
-def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, anew: bool) -> int:
+def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, full: bool) -> int:
     """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).
 
     An interrupted run of the last day is continued. With --since-anchor, older entries and indexes are not read.
+    In a large log the words of a sample are compared with the text index, and a line reports what was not compared.
     """
     from decklog.transfer.verified import verify as verify_all
     from decklog.transfer.verified import verify_since_anchor
@@ -39,10 +40,10 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
         raise WrongUsage("--since-anchor is for all streams; leave out the stream")
     with call.open(writing=False) as log, ProgressMeter() as meter:
         if stream is not None:
-            result = log.journal.verify(stream, anchor=anchor)
+            result = log.journal.verify(stream, anchor=anchor, full=full)
         else:
             check = verify_since_anchor if since_anchor else verify_all
-            result = check(log, anchor=anchor, anew=anew, progress=meter)
+            result = check(log, anchor=anchor, full=full, progress=meter)
         is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
     hint = REBUILD if result.problems and is_derived else None
     if call.json:

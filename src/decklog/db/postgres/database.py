@@ -30,12 +30,19 @@ if TYPE_CHECKING:
     from decklog.db.base import Row, T
     from decklog.db.postgres.session import Statement, Take
     from decklog.db.search.entries import Found, Search
+    from decklog.db.search.marks import Span
 
 # The first half of the advisory locks of streams that have no entry yet.
 _BEGINNING = 0x6465636B
 _LOCK_STREAM = "select * from lock_stream(:stream)"
 # A record without a run belongs to the ledger's stream.
 _LOCK_STREAM_OF = "select * from lock_stream((select coalesce(run_id, '@ledger') from {table} where id = :id))"
+# Since PostgreSQL 14, and not on every system: the server refuses it where it can't notice that a client is gone.
+_END_WITH_CLIENT = """
+select set_config('client_connection_check_interval', '1000', true)
+ where current_setting('server_version_num')::integer >= 140000
+   and version() like '%linux%'
+"""
 # From this number of rows on a copy is faster than inserts.
 _WORTH_A_COPY = 50
 
@@ -347,11 +354,14 @@ class PostgresDatabase(Database):
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)
 
-    def check_text(self) -> "Iterator[dict[str, Any]]":
+    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
         from decklog.db.postgres import search
-        from decklog.db.search.entries import findings
+        from decklog.db.search.entries_check import findings
 
-        return findings(self, search.flaws(self))
+        return findings(self, search.flaws(self, pieces))
+
+    def end_with_client(self) -> None:
+        self._queue(_END_WITH_CLIENT, {})
 
     def forget_all_text(self) -> None:
         from decklog.db.postgres import search

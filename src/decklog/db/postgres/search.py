@@ -4,6 +4,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.db.search.entries import MOST_READ, Found, found_among
+from decklog.db.search.entries_check import flaws_of
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import entry_words, tsvector
 
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from decklog.db.base import Database, Row
-    from decklog.db.search.entries import Flaw, Search
+    from decklog.db.search.entries import Search
+    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.marks import Span
     from decklog.db.search.words import Query
 
-_MOST_FLAWS = 20
 _TOGETHER = 2_000
 # A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
 _FEWEST_LOOKED_AT = 200
@@ -31,15 +33,21 @@ def index(database: "Database", mark: int, end: int) -> None:
 
 
 def search(database: "Database", select: str, asked: "Search") -> Found:
-    """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition."""
+    """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition.
+
+    The newest entries are looked at first, then as many as a full page needs if the word is as common in the rest. A word that
+    the newest do not have is rare enough for the GIN index to list all entries with it.
+    """
     looked_at = max(_FEWEST_LOOKED_AT, 2 * asked.limit)
-    rows = _found(database, select, asked, looked_at)
+    rows = _among_newest(database, select, asked, looked_at)
+    if 0 < len(rows) < asked.limit:
+        rows = _among_newest(database, select, asked, 2 * looked_at * asked.limit // len(rows))
     if len(rows) == asked.limit:
         return Found(rows)
     broad = [prefix for prefix in asked.query.prefixes() if _is_broad(database, prefix)]
     if broad:
         return found_among(database, select, asked, _candidates(database, asked, asked.query.without(broad)))
-    return Found(_found(database, select, asked, None))
+    return Found(_by_index(database, select, asked))
 
 
 def _is_broad(database: "Database", prefix: str) -> bool:
@@ -75,22 +83,38 @@ def _candidates(database: "Database", asked: "Search", others: "Query") -> "list
     return database.rows(sql, bound)[1]
 
 
-def _found(database: "Database", select: str, asked: "Search", looked_at: int | None) -> "list[Row]":
-    """Find entries among all, or among the first that this page may hold."""
+def _among_newest(database: "Database", select: str, asked: "Search", looked_at: int) -> "list[Row]":
+    """Find entries among the first that this page may hold."""
     bounds = asked.clauses("entry_pos")
-    table, matching = "entry_text", "words @@ cast(:query as tsquery)"
-    if looked_at is not None:
-        inside = f"where {' and '.join(bounds)}" if bounds else ""
-        table = f"(select entry_pos, words from entry_text {inside} order by entry_pos {asked.order} limit {looked_at}) looked_at"
-        bounds = []
+    inside = f"where {' and '.join(bounds)}" if bounds else ""
+    newest = f"select entry_pos, words from entry_text {inside} order by entry_pos {asked.order} limit :looked_at"
+    matching = f"select entry_pos from ({newest}) newest where words @@ cast(:query as tsquery)"
+    return _rows(database, select, asked, matching, {"looked_at": looked_at})
+
+
+def _by_index(database: "Database", select: str, asked: "Search") -> "list[Row]":
+    """Find entries among all that the GIN index lists."""
+    clauses = ["words @@ cast(:query as tsquery)", *asked.clauses("entry_pos")]
+    matching = f"select entry_pos from entry_text where {' and '.join(clauses)}"
+    return _rows(database, select, asked, matching, {})
+
+
+def _rows(database: "Database", select: str, asked: "Search", matching: str, bound: "dict[str, int]") -> "list[Row]":
+    """Look the matching entries up one by one.
+
+    Materialized and lateral: without statistics of a word, the planner would rather walk through all entries.
+    """
+    few = "matching" if asked.condition else f"(select entry_pos from matching order by entry_pos {asked.order} limit :limit) few"
+    found = f"{select} where pos = entry_pos {f'and {asked.condition}' if asked.condition else ''} limit 1"
     sql = f"""
-        {select}
-         where pos in (select entry_pos from {table} where {" and ".join([matching, *bounds])})
-           {f"and {asked.condition}" if asked.condition else ""}
-         order by pos {asked.order}
+        with matching as materialized ({matching})
+        select found.*
+          from {few}
+         cross join lateral ({found}) found
+         order by entry_pos {asked.order}
          limit :limit
     """
-    bound = {**asked.bound, "query": asked.query.tsquery(), "after": asked.after, "limit": asked.limit}
+    bound = {**asked.bound, "query": asked.query.tsquery(), "after": asked.after, "limit": asked.limit, **bound}
     return database.rows(sql, bound)[1]
 
 
@@ -107,40 +131,20 @@ def forget_all(database: "Database") -> None:
         database.count(f"delete from {table}", {})
 
 
-def flaws(database: "Database") -> "Iterator[Flaw]":
+def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words are others there."""
-    found = sorted({*_without_entry(database), *_with_other_words(database)})
-    for pos in found[:_MOST_FLAWS]:
-        yield pos, "words"
+    return flaws_of(database, "entry_text", "entry_pos", _with_other_words(database, pieces))
 
 
-def _without_entry(database: "Database") -> "Iterator[int]":
-    """Yield positions in the index that have no entry, or lie behind their stream's mark."""
-    _, rows = database.rows(
-        f"""
-        select t.entry_pos
-          from entry_text t
-          left join entries e on e.pos = t.entry_pos
-          left join entry_text_marks m on m.stream_no = t.entry_pos / {SIZE}
-         where e.pos is null
-            or m.pos is null
-            or t.entry_pos > m.pos
-         order by t.entry_pos
-         limit {_MOST_FLAWS}
-        """,
-        {},
-    )
-    for (pos,) in rows:
-        yield pos
-
-
-def _with_other_words(database: "Database") -> "Iterator[int]":
+def _with_other_words(database: "Database", pieces: "list[Span] | None") -> "Iterator[int]":
     """Yield positions of entries before their stream's mark that lack words in the index or have others."""
+    within = " or ".join(f"e.pos > {mark} and e.pos <= {end}" for _, mark, end in pieces or ())
     indexed = database.each(
         f"""
         select {_TEXTS}
           from entries e
           join entry_text_marks m on m.stream_no = e.pos / {SIZE} and e.pos <= m.pos
+         where {within or "true"}
         """,
         {},
     )

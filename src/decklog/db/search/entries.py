@@ -1,36 +1,36 @@
-"""Search in journal entries: the text index first, then what is not indexed yet; and the check of that index."""
+"""Search in journal entries: the text index first, then what is not indexed yet."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decklog.db.search import marks
-from decklog.db.search.marks import SIZE
+from decklog.db.search.marks import MOST_UNINDEXED, SIZE
 from decklog.db.search.words import entry_words
 from decklog.db.where import placed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.db.search.marks import Span
     from decklog.db.search.words import Query
 
-    Finding = dict[str, Any]
-    # The position of an entry and the column that differs; neither where it can't be said which.
-    Flaw = tuple[int | None, str | None]
-
 
 # The most entries that are read for one search by words, where no index leads to those that have them.
 MOST_READ = 2_000
+# The first of them, among which a page of a common word is found.
+_FIRST_READ = 250
+# Spans in one statement.
+_TOGETHER = 32
 
 
 @dataclass(frozen=True)
 class Found:
     """Rows that were found, each beginning with its position.
 
-    `not_indexed` counts entries that were not searched. `stopped_at` is the position of the last entry that was searched, where
-    a prefix has too many words to search all of them.
+    `not_indexed` counts entries that were not searched and may belong to this page. `stopped_at` is the position of the last
+    entry that was searched, where a prefix has too many words to search all of them.
     """
 
     rows: "list[Row]" = field(default_factory=list)
@@ -79,34 +79,68 @@ class Search:
         return found
 
 
-def search(database: "Database", select: str, asked: Search, *, is_indexed: bool) -> Found:
-    """Find entries by the index, and among those that are not indexed yet.
+def search(database: "Database", select: str, asked: Search) -> Found:
+    """Find entries by the index, and among those that are not indexed yet. Nothing is written for it.
 
     Without words, every entry that is not indexed is looked at by its columns. With words, the newest are read.
     """
     if not (asked.query.terms or asked.tags):
         return Found()
     found = database.search(select, asked)
-    if is_indexed:
+    is_full = len(found.rows) == asked.limit and not asked.oldest_first
+    # Streams before that of the last row of a full page have nothing newer.
+    first = found.rows[-1][0] // SIZE if is_full else 0
+    spans = database.unindexed(asked.stream_no, going_on=asked.going_on, first=first)
+    if not spans:
         return found
-    spans = marks.not_indexed(database, asked.stream_no, going_on=asked.going_on)
     if asked.query.terms:
-        read = list(_newest(database, spans, asked))
-        matching = [row[0] for row in read if asked.query.matches(entry_words(row[1], row[2]))]
-        left = marks.entries_in(spans) - len(read) if len(read) == MOST_READ else 0
+        matching, unread = _matching(database, spans, asked)
         more = _at(database, select, asked, matching)
     else:
-        left, more = 0, [row for span in spans for row in _in_span(database, select, asked, span)]
-    return _joined(asked, found, more, left)
+        more, unread = [row for span in spans for row in _in_span(database, select, asked, span)], []
+    if marks.entries_in(spans) > MOST_UNINDEXED and not database.is_in_transaction:
+        marks.index_later(database, spans)
+    return _joined(asked, found, more, unread)
 
 
-def _joined(asked: Search, found: Found, more: "list[Row]", left: int) -> Found:
+def _matching(database: "Database", spans: "list[Span]", asked: Search) -> "tuple[list[int], list[Span]]":
+    """Return the positions of entries that have the words, newest first, and the spans that were not read."""
+    found: list[int] = []
+    rest = spans
+    for size in (_FIRST_READ, MOST_READ - _FIRST_READ):
+        newest, rest = marks.newest_in(rest, size)
+        for start in range(0, len(newest), _TOGETHER):
+            rows = _read(database, newest[start : start + _TOGETHER], asked)
+            found += [pos for pos, body, payload in rows if asked.query.matches(entry_words(body, payload))]
+        if len(found) >= asked.limit and not asked.oldest_first:
+            break
+    return found, rest
+
+
+def _read(database: "Database", spans: "list[Span]", asked: Search) -> "list[Row]":
+    """Read position, body and payload of the entries in spans that may have the words."""
+    narrow, bound = asked.query.prefilter()
+    clauses = [*narrow, *asked.clauses("pos"), *([asked.condition] if asked.condition else [])]
+    bound |= {**asked.bound, "after": asked.after}
+    parts = []
+    for place, (_, mark, newest) in enumerate(spans):
+        bound |= {f"mark{place}": mark, f"newest{place}": newest}
+        inside = [f"pos > :mark{place} and pos <= :newest{place}", *clauses]
+        parts.append(f"select pos, body, payload from entries where {' and '.join(inside)}")
+    return database.rows(" union all ".join(parts), bound)[1]
+
+
+def _joined(asked: Search, found: Found, more: "list[Row]", unread: "list[Span]") -> Found:
     """Put rows of the index and others into one order; beyond the place where the index stopped, nothing is known."""
     rows = {row[0]: row for row in [*found.rows, *more]}
     stop = found.stopped_at
     known = [pos for pos in rows if stop is None or (pos <= stop if asked.oldest_first else pos >= stop)]
     first = sorted(known, reverse=not asked.oldest_first)[: asked.limit]
-    return Found([rows[pos] for pos in first], left, None if len(first) == asked.limit else stop)
+    is_full = len(first) == asked.limit
+    if is_full and not asked.oldest_first:
+        # What is older than a full page does not belong to it.
+        unread = [span for span in unread if span[2] > first[-1]]
+    return Found([rows[pos] for pos in first], marks.entries_in(unread), None if is_full else stop)
 
 
 def found_among(database: "Database", select: str, asked: Search, candidates: "list[tuple[int, bool]]") -> Found:
@@ -115,26 +149,6 @@ def found_among(database: "Database", select: str, asked: Search, candidates: "l
     rows = {row[0]: row for row in _at(database, select, asked, matching)}
     is_cut = len(candidates) == MOST_READ and len(matching) < asked.limit
     return Found([rows[pos] for pos in matching], stopped_at=candidates[-1][0] if is_cut else None)
-
-
-def _newest(database: "Database", spans: "list[Span]", asked: Search) -> "Iterator[Row]":
-    """Yield position, body and payload of the newest entries that are not indexed and belong to this page."""
-    left = MOST_READ
-    for _, mark, newest in spans:
-        if not left:
-            return
-        _, rows = database.rows(
-            f"""
-            select pos, body, payload
-              from entries
-             where {" and ".join(["pos > :mark", "pos <= :newest", *asked.clauses("pos")])}
-             order by pos desc
-             limit :left
-            """,
-            {**asked.bound, "after": asked.after, "mark": mark, "newest": newest, "left": left},
-        )
-        left -= len(rows)
-        yield from rows
 
 
 def _at(database: "Database", select: str, asked: Search, positions: list[int]) -> "list[Row]":
@@ -149,41 +163,3 @@ def _in_span(database: "Database", select: str, asked: Search, span: "Span") -> 
     clauses = ["pos > :mark", "pos <= :newest", *asked.clauses("pos"), *([asked.condition] if asked.condition else [])]
     bound = {**asked.bound, "after": asked.after, "mark": span[1], "newest": span[2], "limit": asked.limit}
     return database.rows(f"{select} where {' and '.join(clauses)} order by pos {asked.order} limit :limit", bound)[1]
-
-
-def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
-    """Name the marks and the entries' words that are not what they should be, each as the fields of a problem."""
-    yield from misplaced_marks(db)
-    for pos, column in flaws:
-        stream, seq = _entry_of(db, pos)
-        whose = f"the words of {stream}:{seq}" if stream else f"words at position {pos}" if pos else "words"
-        where = {"stream": stream, "seq": seq, "table": "entry_text", "record_id": pos and str(pos), "column": column}
-        yield {"what": f"the text index has not {whose} as the entries have them", **where}
-        yield from _moved_mark(db, pos)
-
-
-def misplaced_marks(db: "Database") -> "Iterator[Finding]":
-    """Name the marks that lie outside of their streams; what was indexed up to each is compared with the entries."""
-    sql = f"""
-        select stream_no, m.pos,
-               (select max(e.pos) from entries e where e.pos > stream_no * {SIZE} and e.pos < (stream_no + 1) * {SIZE})
-          from entry_text_marks m
-         order by stream_no
-    """
-    for number, pos, newest in db.rows(sql, {})[1]:
-        if newest is None or type(pos) is not int or not number * SIZE < pos <= newest:
-            where = {"table": "entry_text_marks", "record_id": str(number), "column": "pos" if newest else "stream_no"}
-            yield {"what": f"the text index says that it has stream {number} up to {pos}, which ends at {newest}", **where}
-
-
-def _moved_mark(db: "Database", pos: int | None) -> "Iterator[Finding]":
-    """Name a mark just before which words are lacking, or behind which there are some: it may be the mark that was moved."""
-    sql = "select m.pos from entry_text_marks m where m.stream_no = :number and m.pos in (:pos, :before)"
-    if pos is not None and db.one(sql, {"number": pos // SIZE, "pos": pos, "before": pos - 1}) is not None:
-        what = f"the text index ends elsewhere than its mark in stream {pos // SIZE} says, or words at the mark were changed"
-        yield {"what": what, "table": "entry_text_marks", "record_id": str(pos // SIZE), "column": "pos"}
-
-
-def _entry_of(db: "Database", pos: int | None) -> "tuple[str | None, int | None]":
-    row = db.one("select stream, seq from entries where pos = :pos", {"pos": pos}) if pos is not None else None
-    return (row[0], row[1]) if row else (None, None)

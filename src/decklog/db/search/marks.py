@@ -1,7 +1,8 @@
 """How far the text index has come in each stream.
 
 Entries are indexed in small steps, after they were written: in their own transaction it would double the cost of a bulk append.
-Writers start a step in the background now and then, `serve` while it runs, and a search one more before it looks.
+Writers start a step in the background as they go, `serve` while it runs, and a search that found many entries without an index.
+No search waits for a step.
 """
 
 from contextlib import suppress
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     # Number of a stream, position of its last indexed entry, position of its newest entry.
     Span = tuple[int, int, int]
 
-# The most that one call indexes while its caller waits.
-MOST_WAITED_FOR = 2_000
-# The most that one step in the background indexes: writers wait for it a few milliseconds.
-MOST_IN_BACKGROUND = 500
+# The most entries that one step indexes: writers wait for it a few milliseconds.
+MOST_IN_A_STEP = 500
 SIZE = 2**32
-# A writer starts a step with every 256th entry of a stream and with every 16th new stream.
-ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS = 256, 16
+# A writer starts a step with every 256th entry of a stream and with every 4th new stream.
+ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS = 256, 4
 _STREAMS_IN_A_STEP = 64
+# More than writers leave behind: a search that finds as many starts a step.
+MOST_UNINDEXED = 1_000
 
 # Those of runs that are not over, those of no run, and those that were never indexed.
 _GOING_ON = """
@@ -54,15 +55,15 @@ def _not_indexed(wanted: str) -> str:
         """
 
 
-_ALL, _ONE, _THOSE_GOING_ON = map(_not_indexed, ("true", "s.no = :no", _GOING_ON))
+_ALL, _ONE, _THOSE_GOING_ON = map(_not_indexed, ("s.no >= :first", "s.no = :no", f"s.no >= :first and {_GOING_ON}"))
 _NEAR = _not_indexed(f"s.no <= :no and s.no > :no - {_STREAMS_IN_A_STEP}")
 
 
-def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False) -> "list[Span]":
-    """List the streams with entries after their mark, newest stream first."""
+def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+    """List the streams from number `first` on with entries after their mark, newest stream first."""
     if stream_no is not None:
         return database.rows(_ONE, {"no": stream_no})[1]
-    return database.rows(_THOSE_GOING_ON if going_on else _ALL, {})[1]
+    return database.rows(_THOSE_GOING_ON if going_on else _ALL, {"first": first})[1]
 
 
 def entries_in(spans: "list[Span]") -> int:
@@ -70,32 +71,49 @@ def entries_in(spans: "list[Span]") -> int:
     return sum(newest - mark for _, mark, newest in spans)
 
 
-def catch_up(database: "Database", stream_no: int | None, *, going_on: bool = False, most: int = MOST_WAITED_FOR) -> int:
-    """Index entries of one stream, of all, or of those going on, up to `most`; return how many are left.
+def newest_in(spans: "list[Span]", most: int) -> "tuple[list[Span], list[Span]]":
+    """Split spans into those of the newest `most` entries and the rest."""
+    newest: list[Span] = []
+    rest: list[Span] = []
+    for number, mark, last in spans:
+        start = max(mark, last - most)
+        most -= last - start
+        if start < last:
+            newest.append((number, start, last))
+        if mark < start:
+            rest.append((number, mark, start))
+    return newest, rest
 
-    A log that is only read, and a read, which would not see the change, are left alone.
-    """
-    spans = database.read(lambda: not_indexed(database, stream_no, going_on=going_on))
+
+def index_some(database: "Database", *, going_on: bool = False) -> int:
+    """Index a step of all streams or of those going on, for `serve`; return how many entries are left."""
+    spans = database.read(lambda: not_indexed(database, None, going_on=going_on))
     left = entries_in(spans)
-    if left and not (database.read_only or database.is_reading):
+    if left:
         # On a full disk a search reads what is not indexed.
         with suppress(DiskFull):
-            left -= database.write(lambda: _index_all(database, next(_chunks(spans, most))))
+            left -= database.write(lambda: _index_all(database, next(_chunks(spans, MOST_IN_A_STEP))))
     return left
+
+
+def index_later(database: "Database", spans: "list[Span]") -> None:
+    """Index a step of these spans in the background, unless the log is only read."""
+    if not database.read_only:
+        database.submit(partial(_index_all, database, next(_chunks(spans, MOST_IN_A_STEP))))
 
 
 def index_everything(database: "Database") -> "Iterator[int]":
     """Index every entry in steps that writers hardly notice; yield how many each has indexed."""
     # A step in the background may move a mark meanwhile; what is left of that stream is looked up again.
     while spans := database.read(lambda: not_indexed(database, None)):
-        for chunk in _chunks(spans, MOST_IN_BACKGROUND):
+        for chunk in _chunks(spans, MOST_IN_A_STEP):
             yield database.write(partial(_index_all, database, chunk))
 
 
 def index_near(database: "Database", stream_no: int) -> int:
     """Index entries of a stream and of those that began shortly before it, for the background. In a transaction."""
     spans = database.rows(_NEAR, {"no": stream_no})[1]
-    return _index_all(database, next(_chunks(spans, MOST_IN_BACKGROUND), []))
+    return _index_all(database, next(_chunks(spans, MOST_IN_A_STEP), []))
 
 
 def _chunks(spans: "list[Span]", most: int) -> "Iterator[list[Span]]":

@@ -5,6 +5,7 @@ Documents and queries are split here, in Python. SQLite and PostgreSQL get words
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,6 +74,22 @@ class Query:
         """Write the terms as a PostgreSQL tsquery."""
         return " & ".join(_tsquery_term(words, is_prefix) for words, is_prefix in self.terms)
 
+    def prefilter(self) -> "tuple[list[str], dict[str, str]]":
+        """Write SQL conditions that every entry with the terms meets, with their parameters: one ASCII word of each term.
+
+        Text beyond ASCII may have any word.
+        """
+        beyond = "octet_length(body) <> length(body) or octet_length(payload) <> length(payload)"
+        clauses, bound = [], {}
+        for place, (words, _) in enumerate(self.terms):
+            word = max((word for word in words if word.isascii()), key=len, default=None)
+            if word is None:
+                clauses.append(f"({beyond})")
+            else:
+                clauses.append(f"(lower(body) like :like{place} or lower(payload) like :like{place} or {beyond})")
+                bound[f"like{place}"] = f"%{word}%"
+        return clauses, bound
+
     def matches(self, words: "Iterable[str]") -> bool:
         """Check whether an entry with these words matches."""
         text = f" {' '.join(words)} "
@@ -84,16 +101,36 @@ def _quoted(words: list[str]) -> str:
 
 
 def _tsquery_term(words: list[str], is_prefix: bool) -> str:
-    phrase = " <-> ".join(f"'{word}'" for word in words)
-    return f"({phrase}{':*' if is_prefix else ''})"
+    *first, last = [f"'{word}'" for word in words]
+    ending = ":*" if is_prefix else ""
+    terms = [*first, last + ending]
+    phrase = " <-> ".join(terms)
+    if not first:
+        return f"({phrase})"
+    pairs = [f"'{one} {other}'" for one, other in pairwise(words)]
+    pairs[-1] += ending
+    either = [f"({one} <-> {other} | {pair})" for (one, other), pair in zip(pairwise(terms), pairs, strict=True)]
+    return f"({phrase} | {' & '.join(either)} & ({' | '.join(pairs)}))"
 
 
 def tsvector(words: "Iterable[str]") -> str:
-    """Write words with their positions as a PostgreSQL tsvector."""
+    """Write words with their positions as a PostgreSQL tsvector.
+
+    Where PostgreSQL keeps no more positions, each pair of words is indexed, so that phrases are found there too.
+    """
     places: dict[str, list[str]] = {}
+    pairs: dict[str, None] = {}
+    before, has_place_before = "", True
     for place, word in enumerate(words, start=1):
-        places.setdefault(word, []).append(str(min(place, _LAST_PLACE)))
-    return " ".join(f"'{word}':{','.join(its[:_MOST_PLACES])}" for word, its in places.items())
+        its = places.setdefault(word, [])
+        has_place = place <= _LAST_PLACE and len(its) < _MOST_PLACES
+        if has_place:
+            its.append(str(place))
+        if before and not (has_place and has_place_before):
+            pairs[f"{before} {word}"] = None
+        before, has_place_before = word, has_place
+    found = [f"'{word}':{','.join(its)}" if its else f"'{word}'" for word, its in places.items()]
+    return " ".join([*found, *(f"'{pair}'" for pair in pairs)])
 
 
 def fts5_text(body: bytes | None, payload: bytes | None) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
     from decklog.db.search.entries import Found, Search
+    from decklog.db.search.marks import Span
     from decklog.db.sqlite.watcher import Watcher
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
@@ -258,18 +259,18 @@ class SqliteDatabase(Database):
 
     # Search
 
-    def is_search_prepared(self, stream_no: int | None) -> bool:
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
         connection = None if self._transactions.is_mine() else self.connections.readers.mine().connection
         # Only where a statement has settled which version of the file this read sees.
         if connection is None or not connection.txn_state("main"):
-            return super().is_search_prepared(stream_no)
+            return super().unindexed(stream_no, going_on=going_on, first=first)
         indexed, version = self.connections.readers.mine().indexed, connection.data_version()
         if indexed.get(stream_no) == version or indexed.get(None) == version:
-            return True
-        is_prepared = super().is_search_prepared(stream_no)
-        if is_prepared:
+            return []
+        spans = super().unindexed(stream_no, going_on=going_on, first=first)
+        if not (spans or going_on or first):
             indexed[stream_no] = version
-        return is_prepared
+        return spans
 
     def index_entries(self, mark: int, end: int) -> None:
         from decklog.db.sqlite import search
@@ -360,11 +361,11 @@ class SqliteDatabase(Database):
         rows = self.read(lambda: self._integrity(most))
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
-    def check_text(self) -> "Iterator[dict[str, Any]]":
-        from decklog.db.search.entries import findings
+    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+        from decklog.db.search.entries_check import findings
         from decklog.db.sqlite import search
 
-        return findings(self, search.flaws(self))
+        return findings(self, search.flaws(self, pieces))
 
     def forget_all_text(self) -> None:
         from decklog.db.sqlite import search

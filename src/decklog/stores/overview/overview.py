@@ -329,8 +329,8 @@ class Overview(Families):
         """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix.
 
         Only the newest entry of each record counts. Kinds, runs and agents are counted among the newest 1,000 hits; `next`
-        continues after them. `going_on` indexes new entries of unfinished runs only: its cost does not depend on the number of
-        finished runs, but it misses entries that were added to these later.
+        continues after them. Entries that are not indexed yet are read directly; `going_on` reads only those of unfinished runs:
+        its cost does not depend on the number of finished runs.
         """
         from decklog.stores.overview.search import SearchQuery, searched
 
@@ -341,8 +341,7 @@ class Overview(Families):
         if run_id is not None and number is None:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
-        is_indexed = self._db.prepare_search(number, going_on=going_on) == 0
-        asked = SearchQuery(words, kind, agent, size, place, number, is_indexed, going_on, beginning)
+        asked = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
         return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
 
     @reads_in_steps

@@ -100,7 +100,6 @@ class SearchQuery:
     limit: int
     after: int | None
     number: int | None
-    is_indexed: bool
     going_on: bool = False
     since: str | None = None
 
@@ -111,7 +110,6 @@ def searched(db: Database, asked: SearchQuery, stream_size: int) -> SearchResult
     conditions = []
     if asked.number is not None:
         inside = {"start": asked.number * stream_size, "end": (asked.number + 1) * stream_size}
-        conditions.append("entries.pos >= :start and entries.pos < :end")
     if asked.since is not None:
         inside["since"] = asked.since
         conditions.append("entries.at >= :since")
@@ -124,7 +122,7 @@ def searched(db: Database, asked: SearchQuery, stream_size: int) -> SearchResult
         stream_no=asked.number,
         going_on=asked.going_on,
     )
-    found = search_entries(db, _SELECT, search, is_indexed=asked.is_indexed)
+    found = search_entries(db, _SELECT, search)
     rows = found.rows
     hits = list(_newest_of_each(rows[:MOST_HITS]))
     wanted = [hit for hit in hits if asked.kind in (None, hit["is"]) and asked.agent in (None, hit["agent"])]

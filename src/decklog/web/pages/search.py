@@ -1,13 +1,12 @@
 """Search over all texts, with filters such as `kind:tool`. An id opens its page directly."""
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
-from decklog.core.errors import Busy, NotFound, TimedOut
+from decklog.core.errors import NotFound, TimedOut
 from decklog.log import Decklog
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment
@@ -70,12 +69,8 @@ def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
     log, going_on = asked.log, not asked.site.whole_searches.is_time()
     given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
-    # Large imports are indexed in the background; a search uses what is indexed so far. A few new entries are added first.
-    with suppress(TimedOut, Busy), log.db.within(PATIENCE_SECONDS):
-        log.db.index_some(going_on=going_on)
     with log.db.within(PATIENCE_SECONDS):
-        # A search in a read transaction indexes nothing.
-        return log.db.read(lambda: log.overview.search(typed.words, **given))
+        return log.overview.search(typed.words, **given)
 
 
 def _options(typed: Words) -> list[str]:

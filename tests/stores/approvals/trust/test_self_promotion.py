@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, Key]) -> Path
         log.journal.append("run_1", SAID)
         log.states.save("run_1", "pm", {"a": 1})
         log.ledger.charge("m", cost_microdollars=1, run_id="run_1")
-        log.journal.search("tests")
+        log.journal.index()
         assert log.journal.verify().ok
     return path
 
