@@ -398,6 +398,7 @@ class Decklog(Blocks):
 
         With `words` also what entries are found by, which takes the next search as long as it has entries to read.
         """
+        self.db.write(self.db.derive_heads)
         for _, store in self._stores():
             store.derive()
         if words:

@@ -21,7 +21,7 @@ Row = tuple[Any, ...]
 
 # A position is the stream's number times this, and the entry's number within the stream.
 STREAM_SIZE = 2**32
-_HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
+_HEAD = "select head_pos, head_hash, head_at from stream_heads where no = :number"
 
 
 class Database(ABC):
@@ -152,7 +152,17 @@ class Database(ABC):
 
     def head_of(self, stream: str, number: int) -> "Row | None":  # noqa: ARG002 - by its number
         """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
-        return self.one(_HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
+        return self.one(_HEAD, {"number": number})
+
+    def keep_head(self, position: int, hash: str, at: str) -> None:  # noqa: B027 - where entries lie together, it is looked up
+        """Write the last entry of a stream to the stream's row."""
+
+    def wrong_heads(self) -> "list[str]":
+        """Name the streams whose row does not have their last entry as the head. In a read."""
+        return []
+
+    def derive_heads(self) -> None:  # noqa: B027 - as for `keep_head`
+        """Take the heads of all streams from their entries. In a transaction."""
 
     @abstractmethod
     def announce(self, stream: str) -> None:

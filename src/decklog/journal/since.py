@@ -27,7 +27,7 @@ def verify_since(verifier: Verifier, anchor: str) -> "Verification":
     """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
     anchors = Anchors(anchor)
     kept = list(anchors.kept())
-    if not kept:
+    if not kept or verifier.db.read(verifier.db.wrong_heads):
         return verifier.run(None, anchor)
     since = SinceAnchor(verifier)
     result = since.run(kept)

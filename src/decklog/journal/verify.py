@@ -141,6 +141,7 @@ class Verifier:
     def checks(self) -> "dict[str, Check]":
         """List all checks but that of the chains, by what they look at."""
         return {
+            "the heads of streams": Verifier._check_heads,
             "records": Verifier._check_tables,
             "the schema": Verifier._check_schema,
             "the write-ahead log": Verifier._check_wal,
@@ -148,6 +149,12 @@ class Verifier:
             "the text index": Verifier._check_text,
             **{name: partial(Verifier._check_derived, name=name) for name in self._audits},
         }
+
+    def _check_heads(self) -> None:
+        with self.result.checking(self.db, "the heads of streams", table="streams"):
+            for name in self.db.wrong_heads():
+                where = {"table": "streams", "record_id": str(name), "column": "head_seq"}
+                self.result.bad(f"the stream {name} does not have its last entry as its head", stream=str(name), **where)
 
     def _check_wal(self) -> None:
         damaged, cut_short = self.db.check_wal()

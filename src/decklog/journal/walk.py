@@ -51,11 +51,7 @@ _WRONG = {
 _TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
 _BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
-_ENDS = f"""
-select s.no, (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
-  from streams s
- order by s.no
-"""
+_ENDS = "select no, head_pos from stream_heads order by no"
 # What the first entry of a stream follows from.
 _NOTHING = chain.START, 0, ""
 

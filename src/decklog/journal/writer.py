@@ -147,12 +147,18 @@ class Writer:
             self._db.memo["unordered", stream] = True
 
     def _follow_up(self, heads: "dict[str, Head]", count: int) -> None:
-        """Remember the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
+        """Store the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
+        self.keep_heads(heads)
         for stream, head in heads.items():
-            self._db.memo["head", stream] = head
             self._db.announce(stream)
             if head[0] % ENTRIES_BETWEEN_STEPS < count < _BULK:
                 self._db.index_soon(head[0] // STREAM_SIZE)
+
+    def keep_heads(self, heads: "dict[str, Head]") -> None:
+        """Write the heads of streams to their rows, and remember them for this transaction."""
+        for stream, head in heads.items():
+            self._db.memo["head", stream] = head
+            self._db.keep_head(*head)
 
     def _move_long_texts(self, row: "list[Any]") -> None:
         """Move texts that are too long for a row to blobs. The image of a record stays in its row."""

@@ -42,7 +42,9 @@ class Steps:
     def run(self, told: "Callable[[dict[str, Any]], object]") -> Verification:
         """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
         lost, anchored = self._db.read(lambda: list(self._lost())), len(self._heads)
-        if not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
+        # The steps go up to the heads.
+        are_heads_sound = not self._db.read(self._db.wrong_heads)
+        if are_heads_sound and not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
             result = Verification(anchored=anchored)
             if self._db.read(lambda: self._joined(result)):
                 result.add(self._compared)

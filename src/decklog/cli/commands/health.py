@@ -43,7 +43,7 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
         else:
             check = verify_since_anchor if since_anchor else verify_all
             result = check(log, anchor=anchor, anew=anew, progress=meter)
-        is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
+        is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
     if call.json:
         return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}", hint=hint) if result.first else None)

@@ -8,8 +8,8 @@ import psycopg
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
-from decklog.db.base import Database, upsert_of
-from decklog.db.postgres import errors, schema
+from decklog.db.base import STREAM_SIZE, Database, upsert_of
+from decklog.db.postgres import errors, heads, schema
 from decklog.db.postgres.connections import CHANNEL, PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
@@ -271,7 +271,17 @@ class PostgresDatabase(Database):
         head = self.memo.get(("locked at", stream))
         if head is None:
             return super().head_of(stream, number)
-        return None if head[0] is None else head
+        return head if head[2] else None
+
+    def keep_head(self, position: int, hash: str, at: str) -> None:
+        number, seq = divmod(position, STREAM_SIZE)
+        self._queue(heads.KEEP, {"number": number, "seq": seq, "hash": hash, "at": at})
+
+    def wrong_heads(self) -> list[str]:
+        return heads.wrong(self)
+
+    def derive_heads(self) -> None:
+        heads.derive(self)
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:

@@ -25,11 +25,12 @@ _TAKEN_OUT = (
     *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "proposal_marks"),
     "line_origins",
 )
-# A row can be locked only by who may change a column of it: one that decides nothing, and that `verify` compares.
-_LOCKED_BY = {"streams": "in_order", "budgets": "set_at", "trust_contract": "updated_at"}
+# A row can be locked only by who may change a column of it: columns that decide nothing, and that `verify` compares.
+_LOCKED_BY = {"streams": "in_order, head_seq, head_hash, head_at", "budgets": "set_at", "trust_contract": "updated_at"}
 # Retention leaves digests in the place of texts. The triggers of the table see to it that it does nothing else.
 _PRUNED = ("body", "payload", "body_digest", "payload_digest")
 _OF_THE_OWNER = "schema_steps"
+_VIEWS = ("stream_heads",)
 
 _HEAD = """\
 -- Roles for a log on PostgreSQL. Run this as the owner of its tables, in its database, after `decklog migrate`, and again after
@@ -62,8 +63,8 @@ def statements(place: str = "public") -> str:
         *(_made(role) for role in roles.values()),
         f"grant {READER} to {AGENT};\ngrant {AGENT} to {MANAGER};",
         f"grant usage on schema {_quoted(place)} to {everyone};",
-        _on("revoke all", place, all_tables, "from", everyone),
-        _on("grant select", place, all_tables, "to", READER),
+        _on("revoke all", place, [*all_tables, *_VIEWS], "from", everyone),
+        _on("grant select", place, [*all_tables, *_VIEWS], "to", READER),
         *_for_agents(place, all_tables),
         *_for_the_manager(place),
     ]
