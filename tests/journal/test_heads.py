@@ -41,6 +41,19 @@ def test_a_head_goes_back_with_the_transaction_that_moved_it(log: Decklog) -> No
     assert kept_heads(log) == heads_by_entries(log)
 
 
+def test_a_transaction_finds_the_heads_it_has_moved_itself(log: Decklog) -> None:
+    fill(log)
+    with log.transaction():
+        log.journal.append("run_0", "a second one")
+        assert kept_heads(log) == heads_by_entries(log)
+        with pytest.raises(ZeroDivisionError), log.transaction():
+            log.journal.append("run_0", "undone")
+            raise ZeroDivisionError
+        log.journal.append("run_0", "a third one")
+    assert kept_heads(log) == heads_by_entries(log)
+    assert log.journal.verify().ok
+
+
 def test_received_entries_move_the_head(log: Decklog, tmp_path) -> None:  # type: ignore[no-untyped-def]
     fill(log)
     with Decklog.open(tmp_path / "other.db") as other:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
-    from decklog.db.postgres.session import Statement, Take
+    from decklog.db.postgres.session import Session, Statement, Take
     from decklog.db.search.entries import Found, Search
 
 # The first half of the advisory locks of streams that have no entry yet.
@@ -125,10 +125,17 @@ class PostgresDatabase(Database):
         text = PARAMETER.sub(numbered, sql).encode()
         return self._numbered.keep(sql, (text, tuple(numbers)))
 
+    def _session(self, sql: str) -> "Session":
+        """Return what runs a statement, after it was given what the statement has to find."""
+        session = self._transactions.session()
+        if session.before_commit and any(word in sql for word in heads.READERS):
+            session.queue_before_commit()
+        return session
+
     def _run(self, sql: str, parameters: "Mapping[str, Any]") -> "PGresult":
         text, names = self._numbered.get(sql) or self._number(sql)
         try:
-            return self._transactions.session().run(text, [parameters[name] for name in names])
+            return self._session(sql).run(text, [parameters[name] for name in names])
         except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
             raise self._translate(problem) from problem.__cause__ or problem
 
@@ -136,7 +143,7 @@ class PostgresDatabase(Database):
         """Send a statement together with the next one."""
         text, names = self._numbered.get(sql) or self._number(sql)
         with self._translated():
-            return self._transactions.session().queue(text, [parameters[name] for name in names], take)
+            return self._session(sql).queue(text, [parameters[name] for name in names], take)
 
     def _flush(self) -> None:
         with self._translated():
@@ -191,7 +198,7 @@ class PostgresDatabase(Database):
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         text, names = self._numbered.get(sql) or self._number(sql)
         with self._translated():
-            yield from self._transactions.session().each(text, [parameters[name] for name in names])
+            yield from self._session(sql).each(text, [parameters[name] for name in names])
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
         for bound in parameters:
@@ -275,7 +282,7 @@ class PostgresDatabase(Database):
 
     def keep_head(self, position: int, hash: str, at: str) -> None:
         number, seq = divmod(position, STREAM_SIZE)
-        self._queue(heads.KEEP, {"number": number, "seq": seq, "hash": hash, "at": at})
+        self._transactions.session().before_commit[number] = heads.KEEP, (number, seq, hash, at)
 
     def wrong_heads(self) -> list[str]:
         return heads.wrong(self)

@@ -7,7 +7,10 @@ from decklog.db.base import STREAM_SIZE
 if TYPE_CHECKING:
     from decklog.db.base import Database
 
-KEEP = "update streams set head_seq = :seq, head_hash = :hash, head_at = :at where no = :number"
+# Once in a transaction: PostgreSQL would pass over all versions of the row that the transaction made before.
+KEEP = b"update streams set head_seq = $2, head_hash = $3, head_at = $4 where no = $1"
+# In every statement that reads the heads.
+READERS = ("head_", "lock_stream")
 _NEWEST = f"(s.no * {STREAM_SIZE} + s.head_seq)"
 _WRONG = f"""
 select s.name
