@@ -142,6 +142,14 @@ class Database(ABC):
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
 
+    def start_stream(self, stream: str, at: str, reserved_place: int | None) -> int:  # noqa: ARG002 - where streams lie together
+        """Add and lock a stream; give its number. Those of no run have places among each other."""
+        sql = "insert into streams (name, created_at, in_order) values (:stream, :at, 1) on conflict do nothing"
+        self.count(sql, {"stream": stream, "at": at})
+        number = self.lock_stream(stream)
+        assert number is not None
+        return number
+
     @abstractmethod
     def lock_stream_next(self, stream: str) -> None:
         """Lock a stream before the next statement runs."""

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from decklog.db.base import Database, Row
     from decklog.stores.results.journal import StreamHead
 
-# Streams that belong to no run.
-RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger", "@edits"})
+# Streams that belong to no run. Their places give them their numbers on PostgreSQL: a new one is added at the end.
+RESERVED_PLACES = ("@desk", "@memory", "@workflow", "@ledger", "@edits", "@archive")
+RESERVED = frozenset(RESERVED_PLACES)
 COLUMNS = (
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
     *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),

@@ -101,6 +101,7 @@ class Verifier:
         return (alone.result.records, alone.result.unchecked) if alone.result.ok else None
 
     def _check_chains(self) -> None:
+        self._check_heads()
         if joined_up(self.db, [sound(self.db, *ALL)], self.result):
             return
         streams, unreadable = self._streams()
@@ -141,7 +142,6 @@ class Verifier:
     def checks(self) -> "dict[str, Check]":
         """List all checks but that of the chains, by what they look at."""
         return {
-            "the heads of streams": Verifier._check_heads,
             "records": Verifier._check_tables,
             "the schema": Verifier._check_schema,
             "the write-ahead log": Verifier._check_wal,

@@ -35,6 +35,12 @@ _BEGINNING = 0x6465636B
 _LOCK_STREAM = "select * from lock_stream(:stream)"
 # A record without a run belongs to the ledger's stream.
 _LOCK_STREAM_OF = "select * from lock_stream((select coalesce(run_id, '@ledger') from {table} where id = :id))"
+# In the range that is never archived: the numbers before its end are left for them.
+_START_RESERVED = """
+insert into streams (no, name, created_at, in_order)
+select end_no - :place, :stream, :at, 1 from entry_ranges order by first_no limit 1
+on conflict do nothing
+"""
 # From this number of rows on a copy is faster than inserts.
 _WORTH_A_COPY = 50
 
@@ -250,6 +256,14 @@ class PostgresDatabase(Database):
             self.rows(f"select pg_advisory_xact_lock({_BEGINNING}, hashtext(:stream))", {"stream": stream})
             return self.lock_stream(stream)
         number: int | None = memo.get(("stream", stream))
+        return number
+
+    def start_stream(self, stream: str, at: str, reserved_place: int | None) -> int:
+        if reserved_place is not None:
+            self.count(_START_RESERVED, {"stream": stream, "at": at, "place": reserved_place + 1})
+        number = super().start_stream(stream, at, reserved_place)
+        if reserved_place is None:
+            self._queue("select make_room_for_stream(:number)", {"number": number})
         return number
 
     def lock_stream_next(self, stream: str) -> None:
