@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from decklog import Conflict, Decklog
+from tests.db import flat_logs
 from tests.db.processes import together
 
 
@@ -113,3 +114,43 @@ def test_verify_finds_a_partition_that_was_changed(small: str, change: str, name
             else:
                 connection.execute(change.format(leaf=leaf, first=first).encode())
         assert any(named.format(leaf=leaf) in problem.what for problem in log.journal.verify().problems)
+
+
+# Migrating a log whose entries are in one table
+
+
+def entries_of(url: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute("select stream, seq, hash from entries order by stream, seq").fetchall()
+
+
+def test_a_flat_log_becomes_the_first_partition_and_new_runs_go_to_the_next(empty_postgres_url: str) -> None:
+    flat_logs.fill(empty_postgres_url)
+    flat_logs.flatten(empty_postgres_url)
+    before = entries_of(empty_postgres_url)
+    with Decklog.open(empty_postgres_url, migrate=True) as log:
+        assert entries_of(empty_postgres_url) == before
+        assert log.journal.verify().problems == []
+        log.runs.start("goal", run_id="new")
+        log.memory.remember("task_outcomes", "It went well", run_id="new")
+        log.journal.append("old_0", "still active")
+        assert table_of(log, "old_0") == table_of(log, "@memory") == {"entries_0"}
+        assert table_of(log, "new") == {f"entries_{ranges(log)[1][0]}"}
+        assert log.journal.append("old_1", "entry 3", key="k3").already
+        assert log.journal.verify().problems == []
+
+
+def test_a_flat_log_takes_entries_while_its_partition_is_prepared(empty_postgres_url: str) -> None:
+    flat_logs.fill(empty_postgres_url)
+    flat_logs.flatten(empty_postgres_url)
+    with psycopg.connect(empty_postgres_url, autocommit=True) as connection:
+        # The first of the two steps that are taken while others write.
+        connection.execute("alter table entries add constraint entries_before_5000 check (pos < 5000 * 4294967296) not valid")
+        with psycopg.connect(empty_postgres_url) as writer:
+            writer.execute("update streams set in_order = 1 where name = 'old_0'")
+            writer.execute("insert into entries select * from entries where false")
+            connection.execute("set lock_timeout = '2s'")
+            connection.execute("alter table entries validate constraint entries_before_5000")
+    with Decklog.open(empty_postgres_url, migrate=True) as log:
+        assert ranges(log)[0] == (0, 5000)
+        assert log.journal.verify().problems == []
