@@ -169,6 +169,10 @@ class Database(ABC):
         """Name the streams whose row does not have their last entry as the head. In a read."""
         return []
 
+    def archived(self) -> "dict[str, str]":
+        """Return the streams whose entries are in an archive, with the names of the files. In a read."""
+        return {}
+
     def derive_heads(self) -> None:  # noqa: B027 - as for `keep_head`
         """Take the heads of all streams from their entries. In a transaction."""
 

@@ -76,6 +76,12 @@ class Verification:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(what=what, **where))
 
+    def leave_to_archives(self, what: str) -> None:
+        """Note that something of archived runs was not checked."""
+        note = f"{what} of archived runs: decklog verify --archives FOLDER"
+        if note not in self.unchecked:
+            self.unchecked.append(note)
+
     def add(self, found: "Iterable[Sound]") -> None:
         """Count what was found sound elsewhere."""
         for records, unchecked in found:

@@ -174,8 +174,13 @@ class Projections:
             return list(self._db.each_as_is(sql, bound))
 
     def _find_strangers(self, record_class: type[Record]) -> None:
-        identity = record_class.identity
-        for row in list(self._db.each_as_is(f"select {', '.join(identity)} from {record_class.table}", {})):
+        identity, archived = record_class.identity, self._db.archived()
+        of_run = "run_id" if "run_id" in record_class.columns() else identity[0] if record_class.table == "runs" else "null"
+        sql = f"select {', '.join(identity)}, {of_run} from {record_class.table}"
+        for *row, run_id in list(self._db.each_as_is(sql, {})):
+            if archived and (of_run == "null" or run_id in archived):
+                self._result.leave_to_archives("records")
+                continue
             record_id = record_class.id_of(dict(zip(identity, row, strict=True)))
             known = self._db.one(
                 "select 1 from entries where record_table = :table and record_id = :id limit 1",

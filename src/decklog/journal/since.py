@@ -50,7 +50,8 @@ class SinceAnchor:
 
     def run(self, anchors: "Iterable[Anchor]") -> "Verification":
         """Return what was found; afterwards `heads` are the newest entries that were verified."""
-        kept = list(anchors)
+        archived = self._db.read(self._db.archived)
+        kept = [anchor for anchor in anchors if anchor[0] not in archived]
         self._db.read(lambda: self._check(kept))
         return self._verifier.result
 

@@ -76,8 +76,10 @@ def ends(db: "Database") -> "list[tuple[int, int]]":
 
 
 def streams_of(db: "Database") -> "Iterator[Stream]":
-    """Return what the streams' own rows say, in the order of their numbers."""
-    return (Stream(*row) for row in db.each_as_is("select name, no, created_at, in_order from streams order by no", {}))
+    """Return what the rows of the streams that have their entries here say, in the order of their numbers."""
+    archived = db.archived()
+    rows = db.each_as_is("select name, no, created_at, in_order from streams order by no", {})
+    return (Stream(*row) for row in rows if row[0] not in archived)
 
 
 def sound(db: "Database", start: int, last: int) -> "Range | None":

@@ -9,7 +9,7 @@ import psycopg
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
 from decklog.db.base import STREAM_SIZE, Database, upsert_of
-from decklog.db.postgres import errors, heads, schema
+from decklog.db.postgres import errors, heads, partitions, schema
 from decklog.db.postgres.connections import CHANNEL, PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
@@ -261,9 +261,11 @@ class PostgresDatabase(Database):
     def start_stream(self, stream: str, at: str, reserved_place: int | None) -> int:
         if reserved_place is not None:
             self.count(_START_RESERVED, {"stream": stream, "at": at, "place": reserved_place + 1})
-        number = super().start_stream(stream, at, reserved_place)
-        if reserved_place is None:
-            self._queue("select make_room_for_stream(:number)", {"number": number})
+            reserved = self.lock_stream(stream)
+            assert reserved is not None
+            return reserved
+        number = super().start_stream(stream, at, None)
+        self._queue("select make_room_for_stream(:number)", {"number": number})
         return number
 
     def lock_stream_next(self, stream: str) -> None:
@@ -300,6 +302,9 @@ class PostgresDatabase(Database):
 
     def wrong_heads(self) -> list[str]:
         return heads.wrong(self)
+
+    def archived(self) -> dict[str, str]:
+        return partitions.archived(self)
 
     def derive_heads(self) -> None:
         heads.derive(self)

@@ -15,7 +15,8 @@ _NEWEST = f"(s.no * {STREAM_SIZE} + s.head_seq)"
 _WRONG = f"""
 select s.name
   from streams s
- where case when s.head_seq between 0 and {STREAM_SIZE - 1}
+ where not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no)
+   and case when s.head_seq between 0 and {STREAM_SIZE - 1}
        then not exists (select 1 from entries e
                          where e.pos = {_NEWEST} and e.seq = s.head_seq and e.hash = s.head_hash and e.at = s.head_at)
          or exists (select 1 from entries e where e.pos > {_NEWEST} and e.pos < (s.no + 1) * {STREAM_SIZE})
@@ -37,6 +38,7 @@ update streams s
       ) e on true
   ) h
  where h.no = s.no
+   and not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no)
    and (s.head_seq, s.head_hash, s.head_at) is distinct from (h.seq, h.hash, h.at)
 """
 

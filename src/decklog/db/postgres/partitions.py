@@ -41,6 +41,19 @@ def prepare(database: "Database", transactions: "PostgresTransactions") -> None:
             database.count(f"alter table entries validate constraint {found[0]}", {})
 
 
+_ARCHIVED = """
+select s.name, r.archive
+  from entry_ranges r
+  join streams s on s.no >= r.first_no and s.no < r.end_no
+ where r.archive is not null
+"""
+
+
+def archived(database: "Database") -> dict[str, str]:
+    """Return the streams whose entries are in an archive, with the names of the files."""
+    return dict(database.rows(_ARCHIVED, {})[1])
+
+
 # Comparing the tables of the ranges with the one that a new log begins with
 
 _LEAF = re.compile(r"entries_[1-9]\d*")

@@ -27,6 +27,3 @@ begin
   is_listened_to := exists (select 1 from listeners l where l.stream in (p_stream, '*') and l.until > now());
 end
 $$;
-
-create view stream_heads as
-select s.no, s.name, s.no * 4294967296 + s.head_seq as head_pos, s.head_seq, s.head_hash, s.head_at from streams s where s.head_seq > 0;
