@@ -10,7 +10,11 @@ import pytest
 from decklog import Conflict, Damaged, Decklog, Invalid
 from decklog.journal.verify import Verification
 from decklog.transfer.archive import Archive, where_archived
+from decklog.transfer.jsonl import JsonlExport
+from decklog.transfer.move import Move
+from tests import programs
 from tests.db.test_partitions import entries_of, small_ranges
+from tests.prepared import Done
 
 
 @pytest.fixture
@@ -46,7 +50,8 @@ def test_archived_entries_are_in_files_and_come_back_as_they_were(url: str, tmp_
         assert create(log, tmp_path) == []
         left = entries_of(url)
         assert len(left) < len(before)
-        assert log.journal.verify().problems == []
+        result = log.journal.verify()
+        assert (result.problems, bool(result.unchecked)) == ([], True)
         assert verified(log, tmp_path) == []
         for file in files:
             Archive(log, str(tmp_path)).restore(file)
@@ -90,6 +95,41 @@ def test_verify_finds_a_changed_body_and_a_missing_file(url: str, tmp_path: Path
         assert any(f"{Path(second).name} is not in" in what for what in found)
         with pytest.raises(Damaged, match="digest"):
             Archive(log, str(tmp_path)).restore(first)
+
+
+def test_verify_finds_a_changed_record_of_an_archived_run(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        create(log, tmp_path)
+        log.db.write(lambda: log.db.count("update tasks set title = 'Another' where id = 'task_0'", {}))
+        assert log.journal.verify().problems == []
+        assert verified(log, tmp_path) == ["tasks task_0 differs from its newest entry in title"]
+
+
+def test_an_archived_log_is_not_copied_with_runs_missing(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log, Decklog.open(tmp_path / "copy.db") as copy:
+        create(log, tmp_path)
+        with pytest.raises(Conflict, match="archived"):
+            Move(log, copy).run()
+        with pytest.raises(Conflict, match="archived"):
+            JsonlExport(log, str(tmp_path / "out")).run()
+        JsonlExport(log, str(tmp_path / "out")).run("run_7")
+
+
+def test_the_commands_archive_verify_show_and_restore(url: str, tmp_path: Path) -> None:
+    def run(*words: str) -> Done:
+        return programs.call(["--db", url, *words], cwd=tmp_path, variables={})
+
+    assert run("archive", "create", "--before", "2999-01-01").code == 0
+    first = str(min(Path(tmp_path, "archives").iterdir()).relative_to(tmp_path))
+    assert run("verify", "--archives", "archives").code == 0
+    assert Path(first).name.encode() in run("runs", "show", "run_0").out
+    assert run("archive", "restore", first).code == 0
+    assert b"entry 59" in run("runs", "show", "run_0").out
+    Path(tmp_path, first).unlink()
+    assert run("verify", "--archives", "archives").code == 0
+    assert run("archive", "create", "--before", "2999-01-01").code == 0
+    Path(tmp_path, first).unlink()
+    assert run("verify", "--archives", "archives").code == 1
 
 
 def test_a_sqlite_log_refuses_and_names_prune(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Verification:
 
     def leave_to_archives(self, what: str) -> None:
         """Note that something of archived runs was not checked."""
-        note = f"{what} of archived runs: decklog verify --archives FOLDER"
+        note = left_to_archives(what)
         if note not in self.unchecked:
             self.unchecked.append(note)
 
@@ -96,6 +96,11 @@ class Verification:
         except _DAMAGE as damage:
             _resume(db)
             self.bad(f"{what} can't be checked: {damage or type(damage).__name__}", **where)
+
+
+def left_to_archives(what: str) -> str:
+    """Return the note that something of archived runs was not checked."""
+    return f"{what} of archived runs: decklog verify --archives FOLDER"
 
 
 @contextmanager

@@ -64,7 +64,7 @@ class Projections:
             if table in self._classes:
                 record_class = self._classes[table]
                 with self._result.checking(self._db, f"the table {table}", table=table):
-                    self._compare_with(record_class, (Image(record_class, *image) for image in images))
+                    self.compare_with(record_class, (Image(record_class, *image) for image in images))
             else:
                 self._result.bad(f"there is no table {table}", stream=stream, seq=images[0][2])
 
@@ -86,7 +86,7 @@ class Projections:
 
     def _compare(self, record_class: type[Record], count: int | None) -> None:
         """Compare each row with its newest post-image, and look for rows without one."""
-        found = self._compare_with(record_class, self._newest_images(record_class))
+        found = self.compare_with(record_class, self._newest_images(record_class))
         if count is None:
             counted = self._db.one(f"select count(*) from {record_class.table}", {})
             count = counted[0] if counted else 0
@@ -95,7 +95,7 @@ class Projections:
         if record_class.keeps:
             self._texts.check_records(self._kept_by(record_class))
 
-    def _compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
+    def compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
         """Compare rows with images; count the rows that are there."""
         found = 0
         names = record_class.columns()

@@ -19,7 +19,10 @@ from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import STREAM_SIZE
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
+from decklog.journal.findings import left_to_archives
+from decklog.journal.projections import Image, Projections
 from decklog.journal.rows import COLUMNS, SELECT
+from decklog.journal.texts import Texts
 from decklog.transfer.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -218,10 +221,29 @@ class Archive:
                 continue
             if _digest_of(path) != manifest.sha256:
                 result.bad(f"the archive {name} is not the file that was written: its digest differs", **where)
-            for problem in _problems(path, manifest):
+            problems = list(_problems(path, manifest))
+            for problem in problems:
                 result.bad(**problem)
+            if not problems:
+                self._check_records(path, result)
             result.entries += manifest.entries
             result.streams += len(manifest.heads)
+
+    def _check_records(self, path: str, result: "Verification") -> None:
+        """Compare the records of archived runs with their newest entries."""
+        newest: dict[str, dict[str, Row]] = {}
+        for row in _rows(path):
+            if row[chain.RECORD_TABLE] is not None:
+                newest.setdefault(row[chain.RECORD_TABLE], {})[row[chain.RECORD_ID]] = row
+        classes = self._log.record_classes()
+        projections = Projections(self._db, classes, result, Texts(self._db, result))
+        for table, rows in newest.items():
+            images = [
+                Image(classes[table], row[chain.RECORD_ID], row[chain.STREAM], row[chain.SEQ], row[chain.PAYLOAD])
+                for row in rows.values()
+            ]
+            self._db.read(lambda table=table, images=images: projections.compare_with(classes[table], iter(images)))  # type: ignore[misc]
+        result.unchecked = [what for what in result.unchecked if what != left_to_archives("records")]
 
     def _check_heads(self, manifest: Manifest, result: "Verification") -> None:
         bound = {"first": manifest.first_no, "end": manifest.end_no}
@@ -243,6 +265,15 @@ class Archive:
 def where_archived(log: "Decklog", run_id: str) -> str | None:
     """Return the name of the file that has the entries of a run; None for a run that is not archived."""
     return log.db.read(log.db.archived).get(run_id)
+
+
+def refuse_archived(log: "Decklog", stream: str | None = None) -> None:
+    """Refuse to copy a log, or one run, whose entries are not all here."""
+    archived = log.db.read(log.db.archived)
+    if archived if stream is None else stream in archived:
+        raise Conflict(
+            "some runs are archived, and would be missing in a copy", hint="Bring them back: decklog archive restore FILE"
+        )
 
 
 def _digest_of(path: str) -> str:

@@ -26,12 +26,14 @@ class NotWhole(Invalid):
 @click.option("--anchor", metavar="FILE", help="a file outside the log that keeps the heads, so that a cut-off tail shows")
 @click.option("--since-anchor", is_flag=True, help="only what was written after the anchor, or after the last run of verify")
 @click.option("--anew", is_flag=True, help="begin with the first entry, also after an interrupted run")
+@click.option("--archives", metavar="FOLDER", help="also check the files of archived runs in this folder")
 @click.pass_obj
-def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, anew: bool) -> int:
+def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, anew: bool, archives: str | None) -> int:
     """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).
 
     An interrupted run of the last day is continued. With --since-anchor, older entries and indexes are not read.
     """
+    from decklog.transfer.archive import Archive
     from decklog.transfer.verified import verify as verify_all
     from decklog.transfer.verified import verify_since_anchor
 
@@ -43,6 +45,8 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
         else:
             check = verify_since_anchor if since_anchor else verify_all
             result = check(log, anchor=anchor, anew=anew, progress=meter)
+        if archives is not None:
+            Archive(log, archives, meter).verify(result)
         is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
     if call.json:
