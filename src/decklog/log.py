@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from decklog.blocks import Blocks
 from decklog.core.clock import Clock
-from decklog.core.errors import Invalid
+from decklog.core.errors import Conflict, Invalid
 from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
 from decklog.records.record import Record
@@ -400,6 +400,11 @@ class Decklog(Blocks):
 
         With `words` also what entries are found by, which takes the next search as long as it has entries to read.
         """
+        if self.db.read(self.db.archived):
+            raise Conflict(
+                "some runs are archived, and nothing can be derived from them", hint="Restore them: decklog archive restore FILE"
+            )
+        self.db.write(self.db.derive_heads)
         for _, store in self._stores():
             store.derive()
         if words:

@@ -40,6 +40,13 @@ def open_often(_number: int, target: str, times: int) -> int:
     return times
 
 
+def start_runs(number: int, target: str, times: int) -> int:
+    with Decklog.open(target) as log:
+        for turn in range(times):
+            log.runs.start("goal", run_id=f"run_{number}_{turn}")
+    return times
+
+
 def append(number: int, target: str, stream: str, times: int) -> list[int]:
     with Decklog.open(target) as log:
         return [log.journal.append(stream, f"{number}.{count}", agent=f"w{number}").seq for count in range(times)]

@@ -103,6 +103,7 @@ COMMANDS = {
     "restore": ("transfer", "Put a backup in the place of a log."),
     "recover": ("transfer", "Take what can be read out of a damaged SQLite file into a new log, and say what is missing."),
     "prune": ("transfer", "Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed."),
+    "archive": ("exchange.archive", "Move the entries of old runs of a PostgreSQL log to files, and bring them back."),
     "plugins": ("exchange.plugins", "List the installed plug-ins, and the packages they came with."),
     "completion": ("help", "Print a script that completes commands in bash, zsh or fish."),
     "demo": ("demo", "Watch workers share a run, one of them killed in the middle, and nothing lost."),

@@ -24,7 +24,7 @@ Row = tuple[Any, ...]
 
 # A position is the stream's number times this, and the entry's number within the stream.
 STREAM_SIZE = 2**32
-_HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
+_HEAD = "select head_pos, head_hash, head_at from stream_heads where no = :number"
 
 
 class Database(ABC):
@@ -145,6 +145,14 @@ class Database(ABC):
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
 
+    def start_stream(self, stream: str, at: str, reserved_place: int | None) -> int:  # noqa: ARG002 - where streams lie together
+        """Add and lock a stream; give its number. Those of no run have places among each other."""
+        sql = "insert into streams (name, created_at, in_order) values (:stream, :at, 1) on conflict do nothing"
+        self.count(sql, {"stream": stream, "at": at})
+        number = self.lock_stream(stream)
+        assert number is not None
+        return number
+
     @abstractmethod
     def lock_stream_next(self, stream: str) -> None:
         """Lock a stream before the next statement runs."""
@@ -155,7 +163,21 @@ class Database(ABC):
 
     def head_of(self, stream: str, number: int) -> "Row | None":  # noqa: ARG002 - by its number
         """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
-        return self.one(_HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
+        return self.one(_HEAD, {"number": number})
+
+    def keep_head(self, position: int, hash: str, at: str) -> None:  # noqa: B027 - where entries lie together, it is looked up
+        """Write the last entry of a stream to the stream's row."""
+
+    def wrong_heads(self) -> "list[str]":
+        """Name the streams whose row does not have their last entry as the head. In a read."""
+        return []
+
+    def archived(self) -> "dict[str, str]":
+        """Return the streams whose entries are in an archive, with the names of the files. In a read."""
+        return {}
+
+    def derive_heads(self) -> None:  # noqa: B027 - as for `keep_head`
+        """Take the heads of all streams from their entries. In a transaction."""
 
     @abstractmethod
     def announce(self, stream: str) -> None:

@@ -76,6 +76,12 @@ class Verification:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(what=what, **where))
 
+    def leave_to_archives(self, what: str) -> None:
+        """Note that something of archived runs was not checked."""
+        note = left_to_archives(what)
+        if note not in self.unchecked:
+            self.unchecked.append(note)
+
     def add(self, found: "Iterable[Sound]") -> None:
         """Count what was found sound elsewhere."""
         for records, unchecked in found:
@@ -90,6 +96,11 @@ class Verification:
         except _DAMAGE as damage:
             _resume(db)
             self.bad(f"{what} can't be checked: {damage or type(damage).__name__}", **where)
+
+
+def left_to_archives(what: str) -> str:
+    """Return the note that something of archived runs was not checked."""
+    return f"{what} of archived runs: decklog verify --archives FOLDER"
 
 
 @contextmanager

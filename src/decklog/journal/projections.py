@@ -64,7 +64,7 @@ class Projections:
             if table in self._classes:
                 record_class = self._classes[table]
                 with self._result.checking(self._db, f"the table {table}", table=table):
-                    self._compare_with(record_class, (Image(record_class, *image) for image in images))
+                    self.compare_with(record_class, (Image(record_class, *image) for image in images))
             else:
                 self._result.bad(f"there is no table {table}", stream=stream, seq=images[0][2])
 
@@ -86,7 +86,7 @@ class Projections:
 
     def _compare(self, record_class: type[Record], count: int | None) -> None:
         """Compare each row with its newest post-image, and look for rows without one."""
-        found = self._compare_with(record_class, self._newest_images(record_class))
+        found = self.compare_with(record_class, self._newest_images(record_class))
         if count is None:
             counted = self._db.one(f"select count(*) from {record_class.table}", {})
             count = counted[0] if counted else 0
@@ -95,7 +95,7 @@ class Projections:
         if record_class.keeps:
             self._texts.check_records(self._kept_by(record_class))
 
-    def _compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
+    def compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
         """Compare rows with images; count the rows that are there."""
         found = 0
         names = record_class.columns()
@@ -174,8 +174,13 @@ class Projections:
             return list(self._db.each_as_is(sql, bound))
 
     def _find_strangers(self, record_class: type[Record]) -> None:
-        identity = record_class.identity
-        for row in list(self._db.each_as_is(f"select {', '.join(identity)} from {record_class.table}", {})):
+        identity, archived = record_class.identity, self._db.archived()
+        of_run = "run_id" if "run_id" in record_class.columns() else identity[0] if record_class.table == "runs" else "null"
+        sql = f"select {', '.join(identity)}, {of_run} from {record_class.table}"
+        for *row, run_id in list(self._db.each_as_is(sql, {})):
+            if archived and (of_run == "null" or run_id in archived):
+                self._result.leave_to_archives("records")
+                continue
             record_id = record_class.id_of(dict(zip(identity, row, strict=True)))
             known = self._db.one(
                 "select 1 from entries where record_table = :table and record_id = :id limit 1",

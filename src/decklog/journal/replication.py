@@ -128,6 +128,7 @@ class Replication:
     def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]", streams: list[str]) -> None:
         """Insert rows and, by their positions, what records became; and let those know who wait for their streams."""
         self._db.insert("entries", COLUMNS, rows)
+        self._writer.keep_heads({stream: self._db.memo["head", stream] for stream in streams})
         self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
         for stream in dict.fromkeys(streams):
             self._db.announce(stream)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from decklog.db.base import Database, Row
     from decklog.stores.results.journal import StreamHead
 
-# Streams that belong to no run.
-RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger", "@edits"})
+# Streams that belong to no run. Their places give them their numbers on PostgreSQL: a new one is added at the end.
+RESERVED_PLACES = ("@desk", "@memory", "@workflow", "@ledger", "@edits", "@archive")
+RESERVED = frozenset(RESERVED_PLACES)
 COLUMNS = (
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
     *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
@@ -41,19 +42,16 @@ def number_of(db: "Database", stream: str) -> int | None:
 
 def newest_position(db: "Database", number: int) -> int:
     """Return the position of a stream's last entry; its start when it has none."""
-    start = number * STREAM_SIZE
-    row = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
-    return row[0] if row else start
+    row = db.one("select head_pos from stream_heads where no = :number", {"number": number})
+    return row[0] if row else number * STREAM_SIZE
 
 
 def heads(db: "Database") -> "list[StreamHead]":
     """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
     _, rows = db.rows(
-        f"""
-        select s.name, e.seq, e.hash
-          from streams s
-          join entries e on e.pos =
-               (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+        """
+        select s.name, s.head_seq, s.head_hash
+          from stream_heads s
          order by case when substr(s.name, 1, 1) = '@' then 1 else 0 end, s.name
         """,
         {},
@@ -63,15 +61,7 @@ def heads(db: "Database") -> "list[StreamHead]":
 
 def newest_time(db: "Database") -> str:
     """Return the latest time that the last entry of any stream has."""
-    row = db.one(
-        f"""
-        select max(e.at)
-          from streams s
-          join entries e on e.pos =
-               (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
-        """,
-        {},
-    )
+    row = db.one("select max(head_at) from stream_heads", {})
     return str(row[0]) if row and row[0] is not None else ""
 
 

@@ -27,7 +27,7 @@ def verify_since(verifier: Verifier, anchor: str) -> "Verification":
     """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
     anchors = Anchors(anchor)
     kept = list(anchors.kept())
-    if not kept:
+    if not kept or verifier.db.read(verifier.db.wrong_heads):
         return verifier.run(None, anchor)
     since = SinceAnchor(verifier)
     result = since.run(kept)
@@ -50,7 +50,8 @@ class SinceAnchor:
 
     def run(self, anchors: "Iterable[Anchor]") -> "Verification":
         """Return what was found; afterwards `heads` are the newest entries that were verified."""
-        kept = list(anchors)
+        archived = self._db.read(self._db.archived)
+        kept = [anchor for anchor in anchors if anchor[0] not in archived]
         self._db.read(lambda: self._check(kept))
         return self._verifier.result
 

@@ -66,16 +66,8 @@ class Tail:
 
     def _moved(self) -> list[str]:
         """Name the streams that have entries this reader has not seen."""
-        _, rows = self._db.rows(
-            f"""
-            select name,
-                   (select max(pos) from entries where pos >= no * {STREAM_SIZE} and pos < (no + 1) * {STREAM_SIZE})
-              from streams
-             order by no
-            """,
-            {},
-        )
-        return [name for name, newest in rows if (newest or 0) % STREAM_SIZE > self._places.get(name, 0)]
+        _, rows = self._db.rows("select name, head_seq from stream_heads order by no", {})
+        return [name for name, newest in rows if newest > self._places.get(name, 0)]
 
     def _batch(self, stream: str) -> "list[Entry]":
         number = number_of(self._db, stream)
@@ -104,12 +96,11 @@ class _Deadline:
 
 # Which streams have moved since a cursor
 
-_HEAD = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
-_ALL = f"select s.no, s.name, {_HEAD} from streams s"
+_ALL = "select s.no, s.name, s.head_seq from stream_heads s"
 _NAMES = ", ".join(f"'{name}'" for name in sorted(RESERVED))
 # Each part by an index: what is over is not looked at.
 _GOING_ON = f"""
-select s.no, s.name, {_HEAD}
+select s.no, s.name, s.head_seq
   from (
     select r.id as name from runs r where r.status = 'active' or r.status = 'planning' or r.status = 'paused'
     union
@@ -117,7 +108,7 @@ select s.no, s.name, {_HEAD}
     union
     select n.name from streams n where n.no > :known
   ) w
-  join streams s on s.name = w.name
+  join stream_heads s on s.name = w.name
 """
 
 
@@ -126,16 +117,16 @@ def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
     if going_on:
         known = db.rows("select coalesce(max(no), 0) from streams", {})[1][0][0]
         rows = db.rows(_GOING_ON, {"known": known})[1]
-        return _written(known, {name: (head or 0) % STREAM_SIZE for _, name, head in rows})
+        return _written(known, {name: head for _, name, head in rows})
     rows = db.rows(_ALL, {})[1]
-    return _written(max((row[0] for row in rows), default=0), {name: (head or 0) % STREAM_SIZE for _, name, head in rows})
+    return _written(max((row[0] for row in rows), default=0), {name: head for _, name, head in rows})
 
 
 def moved(db: "Database", cursor: str, *, going_on: bool) -> "StreamChanges":
     """Return which streams have entries after a cursor, and give the cursor behind them."""
     known, heads = _read(cursor)
     rows = db.rows(_GOING_ON, {"known": known})[1] if going_on else db.rows(_ALL, {})[1]
-    newest = {name: (head or 0) % STREAM_SIZE for _, name, head in sorted(rows)}
+    newest = {name: head for _, name, head in sorted(rows)}
     found: list[StreamRange] = [
         {"stream": name, "first": heads.get(name, 0) + 1, "last": head}
         for name, head in newest.items()

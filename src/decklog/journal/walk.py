@@ -51,11 +51,7 @@ _WRONG = {
 _TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
 _BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
-_ENDS = f"""
-select s.no, (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
-  from streams s
- order by s.no
-"""
+_ENDS = "select no, head_pos from stream_heads order by no"
 # What the first entry of a stream follows from.
 _NOTHING = chain.START, 0, ""
 
@@ -80,8 +76,10 @@ def ends(db: "Database") -> "list[tuple[int, int]]":
 
 
 def streams_of(db: "Database") -> "Iterator[Stream]":
-    """Return what the streams' own rows say, in the order of their numbers."""
-    return (Stream(*row) for row in db.each_as_is("select name, no, created_at, in_order from streams order by no", {}))
+    """Return what the rows of the streams that have their entries here say, in the order of their numbers."""
+    archived = db.archived()
+    rows = db.each_as_is("select name, no, created_at, in_order from streams order by no", {})
+    return (Stream(*row) for row in rows if row[0] not in archived)
 
 
 def sound(db: "Database", start: int, last: int) -> "Range | None":

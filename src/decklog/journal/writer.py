@@ -9,7 +9,7 @@ from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS
 from decklog.journal import attribution, chain, known_keys
 from decklog.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.journal.preparing import change_columns, checked, columns_of, row_of
-from decklog.journal.rows import COLUMNS, RESERVED, STREAM_SIZE, entry_at, load, rows_at
+from decklog.journal.rows import COLUMNS, RESERVED, RESERVED_PLACES, STREAM_SIZE, entry_at, load, rows_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -144,15 +144,21 @@ class Writer:
             self._db.memo["unordered", stream] = True
 
     def _follow_up(self, heads: "dict[str, Head]", count: int) -> None:
-        """Remember the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
+        """Store the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
+        self.keep_heads(heads)
         grown = 0
         for stream, head in heads.items():
-            self._db.memo["head", stream] = head
             self._db.announce(stream)
             if head[0] % ENTRIES_BETWEEN_STEPS < count:
                 grown = max(grown, head[0] // STREAM_SIZE)
         if grown:
             self._db.index_soon(grown)
+
+    def keep_heads(self, heads: "dict[str, Head]") -> None:
+        """Write the heads of streams to their rows, and remember them for this transaction."""
+        for stream, head in heads.items():
+            self._db.memo["head", stream] = head
+            self._db.keep_head(*head)
 
     def _move_long_texts(self, row: "list[Any]") -> None:
         """Move texts that are too long for a row to blobs. The image of a record stays in its row."""
@@ -185,12 +191,7 @@ class Writer:
                 hint=meant(self._db, "runs", stream, "Start it first: decklog runs start GOAL --run ID"),
                 stream=stream,
             )
-        self._db.count(
-            "insert into streams (name, created_at, in_order) values (:stream, :at, 1) on conflict do nothing",
-            {"stream": stream, "at": at},
-        )
-        number = self._db.lock_stream(stream)
-        assert number is not None
+        number = self._db.start_stream(stream, at, RESERVED_PLACES.index(stream) if stream in RESERVED else None)
         self._db.memo["started", stream] = True
         if not number % STREAMS_BETWEEN_STEPS:
             self._db.index_soon(number)

@@ -15,6 +15,7 @@ from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, TooLa
 from decklog.journal.replication import FIELDS, Replication
 from decklog.journal.rows import RESERVED
 from decklog.records.values import to_json
+from decklog.transfer.archive import refuse_archived
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import DIGEST, digests_in, digests_of, entries_of, has_blob
 
@@ -81,6 +82,7 @@ class JsonlExport:
 
     def run(self, stream: str | None = None) -> Exported:
         """Write all streams, or one with the blobs it names. Files of other streams in the folder are left alone."""
+        refuse_archived(self._log, stream)
         heads = self._log.journal.heads()
         if stream is not None:
             heads = [head for head in heads if head["stream"] == stream]

@@ -11,6 +11,7 @@ from decklog.journal import chain
 from decklog.journal.chain import HASH, SEQ, Stretch
 from decklog.journal.replication import Replication
 from decklog.journal.verify import Verifier
+from decklog.transfer.archive import refuse_archived
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 
@@ -119,6 +120,7 @@ class Move:
         self._done = Moved()
 
     def run(self, *, prove: bool = True) -> Moved:
+        refuse_archived(self._source)
         heads = self._copy_all()
         self._done.streams = len(heads)
         # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.

@@ -42,8 +42,11 @@ class Steps:
 
     def run(self, told: "Callable[[dict[str, Any]], object]") -> Verification:
         """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
+        self._db.read(self._leave_out_archived)
         lost, anchored = self._db.read(lambda: list(self._lost())), len(self._heads)
-        if not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
+        # The steps go up to the heads.
+        are_heads_sound = not self._db.read(self._db.wrong_heads)
+        if are_heads_sound and not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
             result = Verification(anchored=anchored)
             if self._db.read(lambda: self._joined(result)):
                 result.add(self._compared)
@@ -54,6 +57,12 @@ class Steps:
         for problem in lost:
             whole.bad(**problem)
         return whole
+
+    def _leave_out_archived(self) -> None:
+        if archived := self._db.archived():
+            for number, name in self._db.rows("select no, name from streams", {})[1]:
+                if name in archived:
+                    self._heads.pop(number, None)
 
     def _lost(self) -> "Iterator[dict[str, Any]]":
         """Name the heads that are not what they were when they were walked."""

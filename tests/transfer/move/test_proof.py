@@ -20,7 +20,10 @@ SWAP = [
 ]
 TAMPERED = {
     "missing": (["delete from entries where stream = 'run_1' and seq = 100"], "run_1:100 entries 100 to 100 are missing"),
-    "the last one missing": (["delete from entries where stream = 'run_1' and seq = 300"], "run_1 ended differently"),
+    "the last one missing": (
+        ["delete from entries where stream = 'run_1' and seq = 300"],
+        "run_1 (ended differently|does not have its last entry)",
+    ),
     "altered": (["update entries set agent = 'another' where stream = 'run_1' and seq = 100"], "run_1:100 .* its hash"),
     "another text": (["update entries set body = 'another' where stream = 'run_1' and seq = 100"], "run_1:100 .* its hash"),
     "in another place": (SWAP, "run_1:100 .* its hash"),

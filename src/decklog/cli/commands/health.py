@@ -26,13 +26,15 @@ class NotWhole(Invalid):
 @click.option("--anchor", metavar="FILE", help="a file outside the log that keeps the heads, so that a cut-off tail shows")
 @click.option("--since-anchor", is_flag=True, help="only what was written after the anchor, or after the last run of verify")
 @click.option("--full", is_flag=True, help="read everything: from the first entry on, and all words of the text index")
+@click.option("--archives", metavar="FOLDER", help="also check the files of archived runs in this folder")
 @click.pass_obj
-def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, full: bool) -> int:
+def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, full: bool, archives: str | None) -> int:
     """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).
 
     An interrupted run of the last day is continued. With --since-anchor, older entries and indexes are not read.
     In a large log the words of a sample are compared with the text index, and a line reports what was not compared.
     """
+    from decklog.transfer.archive import Archive
     from decklog.transfer.verified import verify as verify_all
     from decklog.transfer.verified import verify_since_anchor
 
@@ -44,7 +46,9 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
         else:
             check = verify_since_anchor if since_anchor else verify_all
             result = check(log, anchor=anchor, full=full, progress=meter)
-        is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
+        if archives is not None:
+            Archive(log, archives, meter).verify(result)
+        is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
     if call.json:
         return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}", hint=hint) if result.first else None)

@@ -14,6 +14,7 @@ from decklog.cli.show import fitted, plain
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, say
 from decklog.core.figures import counted, dollars
+from decklog.transfer.archive import where_archived
 
 _RECENT = 10
 _MOST = 50
@@ -29,6 +30,12 @@ def show(call: Invocation, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
+        archive = where_archived(log, run_id)
+        if archive is not None:
+            run = plain(log.runs.get(run_id))
+            shown.show({**run, "archive": archive}, as_json=call.json)
+            say(f"Its entries are archived. Bring them back: decklog archive restore FOLDER/{archive}")
+            return 0
         picture = log.runs.snapshot(run_id, at=at)
         data = picture.as_dict()
         if at is None:

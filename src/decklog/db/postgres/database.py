@@ -8,8 +8,8 @@ import psycopg
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
-from decklog.db.base import Database, upsert_of
-from decklog.db.postgres import errors, schema
+from decklog.db.base import STREAM_SIZE, Database, upsert_of
+from decklog.db.postgres import errors, heads, partitions, schema
 from decklog.db.postgres.connections import CHANNEL, PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.core.errors import LostWrites
     from decklog.db.base import Row, T
-    from decklog.db.postgres.session import Statement, Take
+    from decklog.db.postgres.session import Session, Statement, Take
     from decklog.db.search.entries import Found, Search
     from decklog.db.search.marks import Span
 
@@ -42,6 +42,12 @@ _END_WITH_CLIENT = """
 select set_config('client_connection_check_interval', '1000', true)
  where current_setting('server_version_num')::integer >= 140000
    and version() like '%linux%'
+"""
+# In the range that is never archived: the numbers before its end are left for them.
+_START_RESERVED = """
+insert into streams (no, name, created_at, in_order)
+select end_no - :place, :stream, :at, 1 from entry_ranges order by first_no limit 1
+on conflict do nothing
 """
 # From this number of rows on a copy is faster than inserts.
 _WORTH_A_COPY = 50
@@ -137,10 +143,17 @@ class PostgresDatabase(Database):
         text = PARAMETER.sub(numbered, sql).encode()
         return self._numbered.keep(sql, (text, tuple(numbers)))
 
+    def _session(self, sql: str) -> "Session":
+        """Return what runs a statement, after it was given what the statement has to find."""
+        session = self._transactions.session()
+        if session.before_commit and any(word in sql for word in heads.READERS):
+            session.queue_before_commit()
+        return session
+
     def _run(self, sql: str, parameters: "Mapping[str, Any]") -> "PGresult":
         text, names = self._numbered.get(sql) or self._number(sql)
         try:
-            return self._transactions.session().run(text, [parameters[name] for name in names])
+            return self._session(sql).run(text, [parameters[name] for name in names])
         except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
             raise self._translate(problem) from problem.__cause__ or problem
 
@@ -148,7 +161,7 @@ class PostgresDatabase(Database):
         """Send a statement together with the next one."""
         text, names = self._numbered.get(sql) or self._number(sql)
         with self._translated():
-            return self._transactions.session().queue(text, [parameters[name] for name in names], take)
+            return self._session(sql).queue(text, [parameters[name] for name in names], take)
 
     def _flush(self) -> None:
         with self._translated():
@@ -203,7 +216,7 @@ class PostgresDatabase(Database):
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         text, names = self._numbered.get(sql) or self._number(sql)
         with self._translated():
-            yield from self._transactions.session().each(text, [parameters[name] for name in names])
+            yield from self._session(sql).each(text, [parameters[name] for name in names])
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
         for bound in parameters:
@@ -257,6 +270,16 @@ class PostgresDatabase(Database):
         number: int | None = memo.get(("stream", stream))
         return number
 
+    def start_stream(self, stream: str, at: str, reserved_place: int | None) -> int:
+        if reserved_place is not None:
+            self.count(_START_RESERVED, {"stream": stream, "at": at, "place": reserved_place + 1})
+            reserved = self.lock_stream(stream)
+            assert reserved is not None
+            return reserved
+        number = super().start_stream(stream, at, None)
+        self._queue("select make_room_for_stream(:number)", {"number": number})
+        return number
+
     def lock_stream_next(self, stream: str) -> None:
         if ("stream", stream) not in self.memo:
             self._queue(_LOCK_STREAM, {"stream": stream}, self._locked)
@@ -283,7 +306,20 @@ class PostgresDatabase(Database):
         head = self.memo.get(("locked at", stream))
         if head is None:
             return super().head_of(stream, number)
-        return None if head[0] is None else head
+        return head if head[2] else None
+
+    def keep_head(self, position: int, hash: str, at: str) -> None:
+        number, seq = divmod(position, STREAM_SIZE)
+        self._transactions.session().before_commit[number] = heads.KEEP, (number, seq, hash, at)
+
+    def wrong_heads(self) -> list[str]:
+        return heads.wrong(self)
+
+    def archived(self) -> dict[str, str]:
+        return partitions.archived(self)
+
+    def derive_heads(self) -> None:
+        heads.derive(self)
 
     def announce(self, stream: str) -> None:
         self._note_written(stream)

@@ -52,6 +52,8 @@ def translate(problem: psycopg.Error) -> DecklogError:
     match state:
         case "23505":
             return Conflict(f"there is one already: {text}")
+        case "23514" if "no partition of relation" in text:
+            return Conflict("the run is archived", hint="Bring it back: decklog archive restore FILE")
         case "23503":
             return NotFound("this refers to something that is not in the log")
         case "P0001":

@@ -38,11 +38,12 @@ _TAKEN_OUT = (
     *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "proposal_marks"),
     "line_origins",
 )
-# A row can be locked only by who may change a column of it: one that decides nothing, and that `verify` compares.
-_LOCKED_BY = {"streams": "in_order", "budgets": "set_at", "trust_contract": "updated_at"}
+# A row can be locked only by who may change a column of it: columns that decide nothing, and that `verify` compares.
+_LOCKED_BY = {"streams": "in_order, head_seq, head_hash, head_at", "budgets": "set_at", "trust_contract": "updated_at"}
 # Retention leaves digests in the place of texts. The triggers of the table see to it that it does nothing else.
 _PRUNED = ("body", "payload", "body_digest", "payload_digest")
 _OF_THE_OWNER = "schema_steps"
+_VIEWS = ("stream_heads",)
 
 _HEAD = """\
 -- Roles for a log on PostgreSQL. Run this as the owner of its tables, in its database, after `decklog migrate`, and again after
@@ -75,8 +76,8 @@ def statements(place: str = "public", prefix: str = "decklog") -> str:
         *(_made(role) for role in roles),
         f"grant {roles.reader} to {roles.agent};\ngrant {roles.agent} to {roles.manager};",
         f"grant usage on schema {_quoted(place)} to {everyone};",
-        _on("revoke all", place, all_tables, "from", everyone),
-        _on("grant select", place, all_tables, "to", roles.reader),
+        _on("revoke all", place, [*all_tables, *_VIEWS], "from", everyone),
+        _on("grant select", place, [*all_tables, *_VIEWS], "to", roles.reader),
         *_for_agents(place, all_tables, roles.agent),
         *_for_the_manager(place, roles.manager),
     ]

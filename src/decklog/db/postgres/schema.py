@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from decklog.core.clock import to_text
 from decklog.core.errors import SchemaTooNew
 from decklog.db import schema
-from decklog.db.postgres import errors
+from decklog.db.postgres import errors, partitions
 from decklog.db.search.vectors import is_ours
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def migrate(database: "Database", transactions: "PostgresTransactions") -> list[
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
+        if step.name == partitions.STEP and database.read(lambda: [version for version, *_ in _applied(database)]) == [1]:
+            partitions.prepare(database, transactions)
         # A step may take as long as it takes: an index over years of entries is not made in a moment.
         with transactions.held(patience_seconds=None):
             database.rows(f"select pg_advisory_xact_lock({_MIGRATING})", {})
@@ -179,7 +181,10 @@ select 'policy', relname, polname, concat(polcmd, pg_get_expr(polqual, polrelid)
 union all
 select 'function', '', proname,
        string_agg(
-         concat(pg_get_function_identity_arguments(p.oid), l.lanname, prosecdef, proconfig::text, prosrc), ' ' order by p.oid
+         concat(
+           pg_get_function_identity_arguments(p.oid), l.lanname, prosecdef,
+           replace(proconfig::text, rtrim(prefix, '.') || ', pg_temp', ', pg_temp'), prosrc
+         ), ' ' order by p.oid
        )
   from pg_proc p
   join place on place.oid = p.pronamespace
@@ -196,6 +201,13 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
+    leaf = partitions.sample_leaf(expected)
+    expected, like_leaf = partitions.split(expected, leaf)
+    for name in partitions.leaves(found):
+        _, theirs = partitions.split(found, name)
+        for problem in schema.differences(like_leaf, partitions.renamed(theirs, name, leaf)):
+            yield {**problem, "what": problem["what"].replace(leaf, name), "table": name}
+    yield from partitions.wrong_ranges(database)
     tables = {table for _, table, _ in expected}
     ours = {
         key: text

@@ -83,6 +83,8 @@ class Session:
         self.has_begun = self.is_checked = False
         # How many savepoints it is in.
         self.depth = 0
+        # Statements that run before the commit, by what they are about: the last one counts.
+        self.before_commit: dict[object, tuple[bytes, Sequence[Any]]] = {}
         # Keeps the pings of another thread apart from statements.
         self._lock = RLock()
         # Why the connection is gone, where a ping found out.
@@ -101,6 +103,7 @@ class Session:
             self._prepared.clear()
             self.queue(b"deallocate all")
         self._opening = len(self._waiting)
+        self.before_commit = {}
         self.transaction, self.has_begun, self.is_checked = object(), False, False
 
     @property
@@ -125,6 +128,12 @@ class Session:
             statement.send = self._bind(sql, parameters, is_single)
         self._waiting.append(statement)
         return statement
+
+    def queue_before_commit(self) -> None:
+        """Queue the statements that were left for the commit."""
+        waiting, self.before_commit = self.before_commit, {}
+        for sql, parameters in waiting.values():
+            self.queue(sql, parameters)
 
     def unqueue(self, sql: bytes) -> bool:
         """Drop a statement and all behind it from the queue; return False if it was sent before."""

@@ -174,6 +174,7 @@ class PostgresTransactions:
             return
         if not is_read:
             self._check_schema(session)
+        session.queue_before_commit()
         last = session.last_queued
         session.queue(b"commit")
         try:
@@ -318,6 +319,7 @@ class PostgresTransactions:
     def _savepoint(self) -> "Iterator[None]":
         connection = self.connection()
         session, acts_before = connection.session, connection.undoing.savepoint()
+        left_for_commit = session.before_commit.copy()
         session.depth += 1
         # Each by its own name: one inside of it may not have been released when this one is rolled back to.
         name = b"nested_%d" % session.depth
@@ -332,6 +334,7 @@ class PostgresTransactions:
                     session.queue(b"release " + name)
                     session.flush()
             self.memo.clear()
+            session.before_commit = left_for_commit
             connection.undoing.undo(acts_before)
             raise
         finally:

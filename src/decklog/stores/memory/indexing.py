@@ -104,9 +104,8 @@ class LessonIndex:
         asked = self._db.rows_ahead(
             f"""
             select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1),
-                   coalesce((select max(pos) % {_STREAM_SIZE} from entries
-                              where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE}), 0)
-              from streams s
+                   s.head_seq
+              from stream_heads s
              where s.name = :stream
             """,
             {"mark": MARK, "stream": STREAM},

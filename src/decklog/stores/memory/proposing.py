@@ -34,10 +34,9 @@ _BATCH = 2000
 BY_PROOF = "proof"
 _SAYS_THE_SAME = 0.8
 _COMPARED = 200
-_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _BEHIND = f"""
-select s.name, s.no, case when at.hash = m.hash then m.seq else 0 end as mark, {_NEWEST} - s.no * {STREAM_SIZE} as newest
-  from streams s
+select s.name, s.no, case when at.hash = m.hash then m.seq else 0 end as mark, s.head_seq as newest
+  from stream_heads s
   left join {MARKS} m on m.stream = s.name
   left join entries at on at.pos = s.no * {STREAM_SIZE} + m.seq
  where s.name not in ('@memory', '@ledger', '@workflow')

@@ -14,12 +14,11 @@ from decklog.stores.results.overview import EndedRun, FailedTask
 
 # Recent activity covers the last hour, in this many steps.
 HOUR, STEPS = timedelta(hours=1), 24
-_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 # Each part has the same columns: its name, four texts, a number and a time.
 _TIMES = f"""
 select 'time', s.name, null, null, null, cast(null as bigint), e.at
-  from streams s
-  join entries e on e.pos > {_NEWEST} - 120 and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
+  from stream_heads s
+  join entries e on e.pos > s.head_pos - 120 and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
  where s.name in ({{ids}}) and coalesce(e.at, '') >= :moved_since
 """
 _FAILED = """

@@ -22,7 +22,6 @@ _LOOK_BACK = 100
 _SHOWN_TASKS, _SHOWN_OF_ONE = 3, 20
 _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
-_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _FACTS = f"""
 select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent_seq, r.summary, r.started_at, r.ended_at,
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
@@ -30,8 +29,8 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
        case when m.stream is null then h.seq else coalesce(m.seq, 0) end,
        {", ".join(f"coalesce(t.{name}, 0)" for name in task_counts.FIELDS)}
   from ({{runs}}) r
-  join streams s on s.name = r.id
-  join entries h on h.pos = {_NEWEST}
+  join stream_heads s on s.name = r.id
+  join entries h on h.pos = s.head_pos
   -- The pace of entries decides whether an active run is stalled.
   left join entries b on b.pos = case
          when r.status = 'completed' or r.status = 'failed' or r.status = 'cancelled' then null

@@ -42,14 +42,13 @@ select {_KEYS}, {_SUMS}
    and c.id = e.record_id
  group by 1, 2, 3, 4
 """
-_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _STREAMS = f"""
-select s.name, s.no, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0) as mark
+select s.name, s.no, s.head_seq as newest, coalesce(m.seq, 0) as mark
   from {{some}}
   left join {MARKS} m on m.stream = s.name
 """
-BEHIND = _STREAMS.format(some=f"{OPEN} o join streams s on s.name = o.stream")
-_ALL = _STREAMS.format(some="streams s")
+BEHIND = _STREAMS.format(some=f"{OPEN} o join stream_heads s on s.name = o.stream")
+_ALL = _STREAMS.format(some="stream_heads s")
 
 
 class SpendKey(StrEnum):

@@ -104,9 +104,8 @@ _MARKS = ("failure", "question", "checkpoint", "pivot")
 _REMEMBERED = 16
 _WHERE = f"""
 select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
-  from streams s
-  join entries h
-    on h.pos = (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+  from stream_heads s
+  join entries h on h.pos = s.head_pos
   left join {timeline.MARKS} m
     on m.run_id = s.name and m.seq = (select max(seq) from {timeline.MARKS} where run_id = s.name)
  where s.name in ({{runs}})

@@ -1,0 +1,111 @@
+"""Partitions of the entries: ranges of stream numbers, each with a table of its own."""
+
+import re
+from typing import TYPE_CHECKING
+
+from decklog.db.base import STREAM_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.db.base import Database
+    from decklog.db.postgres.transactions import PostgresTransactions
+    from decklog.db.schema import Objects
+
+STEP = "0002_partitions"
+# Streams that may start while the entries are checked.
+_NUMBERS_LEFT = 1_000_000
+_CHECK = r"""
+select conname, convalidated from pg_constraint
+ where conrelid = to_regclass('entries') and conname like 'entries\_before\_%'
+"""
+
+
+def prepare(database: "Database", transactions: "PostgresTransactions") -> None:
+    """Check that all entries of a log are in its first range, while others write; what is done once is not done again.
+
+    The migration then attaches the table as it is, without reading it.
+    """
+    with transactions.held(patience_seconds=None):
+        newest = database.one("select max(no) from streams", {})
+        if newest is None or newest[0] is None:
+            return
+        if database.one(_CHECK, {}) is None:
+            boundary = newest[0] + _NUMBERS_LEFT
+            check = f"constraint entries_before_{boundary} check (pos < {boundary * STREAM_SIZE})"
+            database.count(f"alter table entries add {check} not valid", {})
+    with transactions.held(patience_seconds=None):
+        found = database.one(_CHECK, {})
+        if found is not None and not found[1]:
+            database.count(f"alter table entries validate constraint {found[0]}", {})
+
+
+_ARCHIVED = """
+select s.name, r.archive
+  from entry_ranges r
+  join streams s on s.no >= r.first_no and s.no < r.end_no
+ where r.archive is not null
+"""
+
+
+def archived(database: "Database") -> dict[str, str]:
+    """Return the streams whose entries are in an archive, with the names of the files."""
+    return dict(database.rows(_ARCHIVED, {})[1])
+
+
+# Comparing the tables of the ranges with the one that a new log begins with
+
+_LEAF = re.compile(r"entries_[1-9]\d*")
+# Every range has its table, which is attached with its bounds; no other table is attached.
+_WRONG_RANGES = f"""
+with attached as (
+  select c.relname, pg_get_expr(c.relpartbound, c.oid) as bound
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
+   where i.inhparent = to_regclass('entries')
+), ranges as (
+  select first_no, 'entries_' || first_no as relname,
+         format('FOR VALUES FROM (%s) TO (%L)',
+                case first_no when 0 then 'MINVALUE' else quote_literal((first_no * {STREAM_SIZE})::text) end,
+                (end_no * {STREAM_SIZE})::text) as bound
+    from entry_ranges where archive is null
+)
+select coalesce(r.relname, a.relname), r.first_no
+  from ranges r full join attached a on a.relname = r.relname
+ where a.bound is distinct from r.bound
+ order by 1
+"""
+
+
+def leaves(objects: "Objects") -> list[str]:
+    """Name the tables of all ranges but the first, which has an older history."""
+    return sorted({table for _, table, _ in objects if _LEAF.fullmatch(table)})
+
+
+def sample_leaf(expected: "Objects") -> str:
+    """Name the table that a new log has for its first runs."""
+    [leaf] = leaves(expected)
+    return leaf
+
+
+def split(objects: "Objects", leaf: str) -> "tuple[Objects, Objects]":
+    """Take the objects of one table out of all."""
+    return (
+        {key: text for key, text in objects.items() if key[1] != leaf},
+        {key: text for key, text in objects.items() if key[1] == leaf},
+    )
+
+
+def renamed(objects: "Objects", leaf: str, other: str) -> "Objects":
+    """Give the objects of one table the names that they would have with another."""
+    return {
+        (kind, other, name.replace(leaf, other)): re.sub(rf"\b{leaf}\b|\b{leaf}(?=_)", other, text)
+        for (kind, _, name), text in objects.items()
+    }
+
+
+def wrong_ranges(database: "Database") -> "Iterator[dict[str, Any]]":
+    """Name the ranges whose table is not attached as they say, each as the fields of a problem."""
+    for name, first in database.rows(_WRONG_RANGES, {})[1]:
+        where = {"table": "entry_ranges", "record_id": None if first is None else str(first), "column": "end_no"}
+        yield {"what": f"the partition {name} is not as the ranges say", **where}

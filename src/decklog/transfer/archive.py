@@ -1,0 +1,329 @@
+"""Archives: the entries of old runs in a file of their own, which verifies and can be brought back.
+
+A partition of a PostgreSQL log becomes a file, an entry in the stream `@archive` names it with its digest and the heads of its
+streams, and one transaction drops the partition. After a kill at any point, the same call finishes the work.
+"""
+
+import gzip
+import json
+import os
+import zlib
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from decklog.core.clock import to_text
+from decklog.core.disk import sync, sync_descriptor
+from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.db.base import STREAM_SIZE
+from decklog.journal import chain
+from decklog.journal.entry import EntryKind
+from decklog.journal.findings import left_to_archives
+from decklog.journal.projections import Image, Projections
+from decklog.journal.rows import COLUMNS, SELECT
+from decklog.journal.texts import Texts
+from decklog.transfer.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from decklog.journal.entry import Entry
+    from decklog.journal.findings import Verification
+    from decklog.log import Decklog
+
+    Row = tuple[Any, ...]
+
+STREAM = "@archive"
+_ARCHIVED, _RESTORED = "archived", "restored"
+_BATCH = 2_000
+# Full ranges whose runs have all ended before a time. The first range has the streams of no run.
+_ENDED = """
+select r.first_no, r.end_no
+  from entry_ranges r
+ where r.first_no > 0
+   and r.archive is null
+   and r.end_no <= (select max(no) from streams)
+   and exists (select 1 from streams s where s.no >= r.first_no and s.no < r.end_no)
+   and not exists (
+     select 1
+       from streams s left join runs u on u.id = s.name
+      where s.no >= r.first_no and s.no < r.end_no and (u.ended_at is null or u.ended_at >= :before)
+   )
+ order by r.first_no
+"""
+_HEADS = "select name, head_seq, head_hash from streams where no >= :first and no < :end order by no"
+_ENTRIES = f"{SELECT} where pos >= :start and pos < :end order by pos"
+
+
+@dataclass(kw_only=True)
+class Archived:
+    """What was archived, or brought back: the files, and how many runs and entries are in them."""
+
+    files: list[str] = field(default_factory=list)
+    runs: int = 0
+    entries: int = 0
+
+    def as_dict(self) -> "dict[str, Any]":
+        return asdict(self)
+
+
+@dataclass(kw_only=True)
+class Manifest:
+    """What the journal knows of an archive: its file and digest, and number and hash of the last entry of each stream."""
+
+    first_no: int
+    end_no: int
+    file: str
+    sha256: str
+    entries: int
+    heads: dict[str, list[Any]]
+
+
+class Archive:
+    """Writes, verifies and restores the archives of a log in a folder."""
+
+    def __init__(self, log: "Decklog", folder: str, progress: Progress = silent) -> None:
+        if log.db.engine != "postgres":
+            raise Invalid(
+                "a SQLite log has no partitions to archive", hint="Drop old texts instead: decklog prune --older-than 90d --apply"
+            )
+        self._log = log
+        self._db = log.db
+        self._folder = folder
+        self._progress = progress
+
+    # Writing
+
+    def create(self, before: "datetime") -> Archived:
+        """Archive every partition whose runs have all ended before a time."""
+        ranges = self._db.read(lambda: self._db.rows(_ENDED, {"before": to_text(before)})[1])
+        result = Archived()
+        os.makedirs(self._folder, exist_ok=True)
+        for done, (first, end) in enumerate(ranges):
+            self._progress("archiving partitions", done, len(ranges))
+            manifest = self._write(first, end)
+            self._note(manifest)
+            self._db.write(lambda manifest=manifest: self._drop(manifest))  # type: ignore[misc]
+            result.files.append(os.path.join(self._folder, manifest.file))
+            result.runs += len(manifest.heads)
+            result.entries += manifest.entries
+        return result
+
+    def _write(self, first: int, end: int) -> Manifest:
+        """Write the file of a range, all or nothing."""
+        name = f"entries-{first}-{end}.jsonl.gz"
+        path = os.path.join(self._folder, name)
+        partial = f"{path}.{os.getpid()}.partial"
+        try:
+            with open(partial, "wb") as file:
+                manifest = self._db.read(lambda: self._fill(file, name, first, end))
+                file.flush()
+                sync_descriptor(file.fileno())
+            manifest.sha256 = _digest_of(partial)
+            os.replace(partial, path)
+        finally:
+            if os.path.exists(partial):
+                os.unlink(partial)
+        sync(self._folder)
+        return manifest
+
+    def _fill(self, file: "Any", name: str, first: int, end: int) -> Manifest:
+        file.seek(0)
+        file.truncate()
+        heads = {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, {"first": first, "end": end})[1]}
+        entries = 0
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            for row in self._db.each(_ENTRIES, {"start": first * STREAM_SIZE, "end": end * STREAM_SIZE}):
+                packed.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+                entries += 1
+        return Manifest(first_no=first, end_no=end, file=name, sha256="", entries=entries, heads=heads)
+
+    def _note(self, manifest: Manifest) -> None:
+        self._log.journal.append(
+            STREAM,
+            f"Archived {len(manifest.heads)} runs in {manifest.file}",
+            kind=EntryKind.EVENT,
+            subtype=_ARCHIVED,
+            payload=asdict(manifest),
+            key=manifest.sha256,
+        )
+
+    def _drop(self, manifest: Manifest) -> None:
+        """Drop the partition of a range, unless a run of it was written to since its file was."""
+        bound = {"first": manifest.first_no, "end": manifest.end_no}
+        # Waits for runs that are being started, and keeps others from starting for a moment.
+        self._db.rows("lock table streams in share mode", {})
+        heads = {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, bound)[1]}
+        if heads != manifest.heads:
+            raise Conflict("a run was written to while it was archived", hint="Nothing was dropped. Try again.")
+        leaf = f"entries_{manifest.first_no}"
+        self._db.rows(f"alter table entries detach partition {leaf}", {})
+        self._db.rows(f"drop table {leaf}", {})
+        span = {"start": manifest.first_no * STREAM_SIZE, "end": manifest.end_no * STREAM_SIZE}
+        self._db.count("delete from entry_text where entry_pos >= :start and entry_pos < :end", span)
+        self._db.count("delete from entry_text_marks where stream_no >= :first and stream_no < :end", bound)
+        sql = "update entry_ranges set archive = :file where first_no = :first"
+        self._db.count(sql, {"file": manifest.file, "first": manifest.first_no})
+
+    # Bringing back
+
+    def restore(self, file: str) -> Archived:
+        """Bring the entries of a file back, all or nothing. A file that was restored before changes nothing."""
+        name = os.path.basename(file)
+        manifest = self._manifest(name)
+        if manifest is None:
+            raise NotFound(f"the journal of this log names no archive {name}")
+        if not os.path.exists(file):
+            raise NotFound(f"there is no file {file}")
+        if _digest_of(file) != manifest.sha256:
+            raise Damaged(f"{name} is not the file that was archived: its digest differs")
+        if self._db.write(lambda: self._restore(file, manifest)):
+            return Archived(files=[file], runs=len(manifest.heads), entries=manifest.entries)
+        return Archived(files=[file])
+
+    def _restore(self, file: str, manifest: Manifest) -> bool:
+        bound = {"first": manifest.first_no, "end": manifest.end_no}
+        sql = "delete from entry_ranges where first_no = :first and archive is not null"
+        if not self._db.count(sql, bound):
+            return False
+        self._db.rows("select add_entry_range(:first, :end)", bound)
+        entries = 0
+        for rows in _batches(file):
+            self._db.insert("entries", COLUMNS, rows)
+            entries += len(rows)
+            self._progress("restoring entries", entries, manifest.entries)
+        problems = list(_problems(file, manifest))
+        if problems:
+            raise Damaged(f"{manifest.file} does not verify: {problems[0]['what']}")
+        self._log.journal.append(STREAM, f"Restored {manifest.file}", kind=EntryKind.EVENT, subtype=_RESTORED)
+        return True
+
+    # Verifying
+
+    def verify(self, result: "Verification") -> None:
+        """Check the files of all archived ranges against the journal; add what is wrong."""
+        ranges = self._db.read(
+            lambda: self._db.rows("select first_no, end_no, archive from entry_ranges where archive is not null", {})[1]
+        )
+        for done, (first, end, name) in enumerate(ranges):
+            self._progress("verifying archives", done, len(ranges))
+            manifest = self._manifest(name)
+            where = {"table": "entry_ranges", "record_id": str(first), "column": "archive"}
+            if manifest is None or (manifest.first_no, manifest.end_no) != (first, end):
+                result.bad(f"the archive {name} is named by no entry", **where)
+                continue
+            self._check_heads(manifest, result)
+            path = os.path.join(self._folder, name)
+            if not os.path.exists(path):
+                result.bad(f"the archive {name} is not in {self._folder}", **where)
+                continue
+            if _digest_of(path) != manifest.sha256:
+                result.bad(f"the archive {name} is not the file that was written: its digest differs", **where)
+            problems = list(_problems(path, manifest))
+            for problem in problems:
+                result.bad(**problem)
+            if not problems:
+                self._check_records(path, result)
+            result.entries += manifest.entries
+            result.streams += len(manifest.heads)
+
+    def _check_records(self, path: str, result: "Verification") -> None:
+        """Compare the records of archived runs with their newest entries."""
+        newest: dict[str, dict[str, Row]] = {}
+        for row in _rows(path):
+            if row[chain.RECORD_TABLE] is not None:
+                newest.setdefault(row[chain.RECORD_TABLE], {})[row[chain.RECORD_ID]] = row
+        classes = self._log.record_classes()
+        projections = Projections(self._db, classes, result, Texts(self._db, result))
+        for table, rows in newest.items():
+            images = [
+                Image(classes[table], row[chain.RECORD_ID], row[chain.STREAM], row[chain.SEQ], row[chain.PAYLOAD])
+                for row in rows.values()
+            ]
+            self._db.read(lambda table=table, images=images: projections.compare_with(classes[table], iter(images)))  # type: ignore[misc]
+        result.unchecked = [what for what in result.unchecked if what != left_to_archives("records")]
+
+    def _check_heads(self, manifest: Manifest, result: "Verification") -> None:
+        bound = {"first": manifest.first_no, "end": manifest.end_no}
+        found = {stream: [seq, hash] for stream, seq, hash in self._db.read(lambda: self._db.rows(_HEADS, bound)[1])}
+        for stream in sorted({*found, *manifest.heads}):
+            if found.get(stream) != manifest.heads.get(stream):
+                where = {"stream": stream, "table": "streams", "record_id": stream, "column": "head_seq"}
+                result.bad(f"the stream {stream} has another head than its archive {manifest.file}", **where)
+
+    def _manifest(self, name: str) -> Manifest | None:
+        """Find what the journal knows of a file; the newest entry counts."""
+        found: list[Entry] = self._log.journal.find(STREAM, subtype=_ARCHIVED, limit=1000)
+        for entry in found:
+            if isinstance(entry.payload, dict) and entry.payload.get("file") == name:
+                return Manifest(**entry.payload)
+        return None
+
+
+def where_archived(log: "Decklog", run_id: str) -> str | None:
+    """Return the name of the file that has the entries of a run; None for a run that is not archived."""
+    return log.db.read(log.db.archived).get(run_id)
+
+
+def refuse_archived(log: "Decklog", stream: str | None = None) -> None:
+    """Refuse to copy a log, or one run, whose entries are not all here."""
+    archived = log.db.read(log.db.archived)
+    if archived if stream is None else stream in archived:
+        raise Conflict(
+            "some runs are archived, and would be missing in a copy", hint="Bring them back: decklog archive restore FILE"
+        )
+
+
+def _digest_of(path: str) -> str:
+    digest = sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _rows(path: str) -> "Iterator[Row]":
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            if not isinstance(row, list) or len(row) != len(COLUMNS) or type(row[0]) is not int:
+                raise ValueError("a line is no entry")
+            yield tuple(row)
+
+
+def _batches(path: str) -> "Iterator[list[Row]]":
+    batch: list[Row] = []
+    for row in _rows(path):
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _problems(path: str, manifest: Manifest) -> "Iterator[dict[str, Any]]":
+    """Walk the chains of a file; name what does not follow, and streams that end elsewhere than the manifest says."""
+    seen: dict[str, list[Any]] = {}
+    try:
+        for number, rows in groupby(_rows(path), lambda row: row[0] // STREAM_SIZE):
+            previous, seq = chain.START, 0
+            for row in rows:
+                name, seq = str(row[chain.STREAM]), seq + 1
+                if row[0] != number * STREAM_SIZE + seq or chain.flaw(previous, row) is not None:
+                    what = f"entry {name}:{row[chain.SEQ]} in {manifest.file} does not follow from the one before it"
+                    yield {"what": what, "stream": name, "seq": seq, "table": "entries", "record_id": f"{name}:{seq}"}
+                previous = row[chain.HASH]
+                seen[name] = [seq, previous]
+    except (OSError, EOFError, ValueError, zlib.error) as problem:
+        yield {"what": f"the archive {manifest.file} can't be read: {problem}", "table": "entries"}
+        return
+    for stream, head in manifest.heads.items():
+        if seen.get(stream) != head:
+            yield {
+                "what": f"{stream} ends elsewhere in {manifest.file} than its entry says",
+                "stream": stream,
+                "table": "entries",
+            }

