@@ -60,8 +60,6 @@ class SampleAgent:
     def files(self, setting: Any) -> dict[str, str]:
         """Return the file with our hooks."""
         folder = setting.project if setting.scope == "project" else setting.home
-        hooks = {
-            event: [*setting.call, "hook", "claude"] for event in ("SessionStart", "PreToolUse", "PostToolUse", "SessionEnd")
-        }
+        hooks = {event: [*setting.call, "hook", "claude"] for event in _EVENTS}
         text = json.dumps({"written by": "decklog setup sample-agent", "hooks": hooks}, indent=2)
         return {os.path.join(folder, ".sample-agent", "hooks.json"): text + "\n"}

@@ -54,6 +54,8 @@ class ImportedTask:
     """A work item of the source. `id` must be the same in every import; it becomes the task's id.
 
     Without `updated_at`, what was changed in the log since the last import is kept. `more` is shown to workers.
+    A task that somebody works on elsewhere is PAUSED here: RUNNING needs a lease. Without a date in the source, give the
+    file's time as `created_at`; it counts at the first import only.
     """
 
     id: str
