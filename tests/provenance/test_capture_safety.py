@@ -19,7 +19,6 @@ from tests.hooks.test_capturing import Session
 from tests.programs import call
 from tests.provenance.repositories import GitFolder
 
-STEPS = 1000 if os.environ.get("DECKLOG_TEST_FULL") else 25
 _OURS = ("objects/", "decklog/", "refs/decklog/")
 
 
@@ -30,7 +29,8 @@ def users_files(folder: GitFolder) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in found.items() if not name.startswith(_OURS)}
 
 
-def test_captures_change_nothing_of_the_users(tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [25, pytest.param(1000, marks=pytest.mark.slow)])
+def test_captures_change_nothing_of_the_users(tmp_path: Path, steps: int) -> None:
     folder, dice = GitFolder(tmp_path / "repository"), random.Random(7)
     folder.write("a.txt", "one", "two")
     folder.write("b.txt", "three")
@@ -43,7 +43,7 @@ def test_captures_change_nothing_of_the_users(tmp_path: Path) -> None:
     (folder.folder / ".git/hooks/post-index-change").write_text("#!/bin/sh\ntouch ../ran\n")
     (folder.folder / ".git/hooks/post-index-change").chmod(0o755)
     before = users_files(folder)
-    for step in range(STEPS):
+    for step in range(steps):
         capture = Capture(folder.repository, dice.choice(("claude:1", "codex:2")))
         path = dice.choice(("a.txt", "b.txt", "c.txt"))
         target = dice.choice((None, FileCall([path], {})))
