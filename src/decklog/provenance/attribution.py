@@ -314,7 +314,8 @@ class Attribution:
         found = []
         for path in gone_paths(self._repo, parent, content.commit):
             edit = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
-            found += [(path, blob) for blob in (edit and edit.new_blob, self._blob_at(parent, path)) if blob is not None]
+            blobs = (edit.new_blob if edit is not None else None, self._blob_at(parent, path))
+            found += [(path, blob) for blob in blobs if blob is not None]
         return found
 
     @cached_property
