@@ -57,8 +57,10 @@ test-all: test test-slow
 test-slow: $(STAMP)
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal --left-out
 
-# `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
+# Long programs of edits and git commands, then examples other than those of `make test`: until something is found, or for
+# MINUTES=5.
 explore: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal tests/provenance/test_programs.py --left-out --programs $(PROGRAMS)
 	@$(IN_MEMORY); $(BIN)/python -m tests.explore $(if $(MINUTES),--minutes $(MINUTES))
 
 # So many programs of each state machine, on both engines; the same ones every time.

@@ -364,8 +364,13 @@ class Program:
         if self.unmerged():
             self.git("checkout", "-q", "-f", "HEAD")
 
+    def free_paths(self) -> list[str]:
+        """Return the paths that no file has, nor had in the last commit: git sees no rename to those."""
+        taken = self.folder.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+        return [name for name in FILES if name not in taken and not (self.folder.folder / name).exists()]
+
     def rename(self) -> str:
-        path, free = self.some_path(), [name for name in FILES if not (self.folder.folder / name).exists()]
+        path, free = self.some_path(), self.free_paths()
         if not free:
             return "no rename"
         (self.folder.folder / free[0]).parent.mkdir(exist_ok=True)
@@ -373,7 +378,7 @@ class Program:
         return f"rename {path} to {free[0]}"
 
     def copy(self) -> str:
-        path, free = self.some_path(), [name for name in FILES if not (self.folder.folder / name).exists()]
+        path, free = self.some_path(), self.free_paths()
         if not free or not (self.folder.folder / path).exists():
             return "no copy"
         (self.folder.folder / free[0]).parent.mkdir(exist_ok=True)

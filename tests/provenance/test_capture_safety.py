@@ -19,7 +19,6 @@ from tests.hooks.test_capturing import Session
 from tests.programs import call
 from tests.provenance.repositories import GitFolder
 
-STEPS = 1000 if os.environ.get("DECKLOG_TEST_FULL") else 25
 _OURS = ("objects/", "decklog/", "refs/decklog/")
 
 
@@ -30,7 +29,8 @@ def users_files(folder: GitFolder) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in found.items() if not name.startswith(_OURS)}
 
 
-def test_captures_change_nothing_of_the_users(tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [25, pytest.param(1000, marks=pytest.mark.slow)])
+def test_captures_change_nothing_of_the_users(tmp_path: Path, steps: int) -> None:
     folder, dice = GitFolder(tmp_path / "repository"), random.Random(7)
     folder.write("a.txt", "one", "two")
     folder.write("b.txt", "three")
@@ -43,7 +43,7 @@ def test_captures_change_nothing_of_the_users(tmp_path: Path) -> None:
     (folder.folder / ".git/hooks/post-index-change").write_text("#!/bin/sh\ntouch ../ran\n")
     (folder.folder / ".git/hooks/post-index-change").chmod(0o755)
     before = users_files(folder)
-    for step in range(STEPS):
+    for step in range(steps):
         capture = Capture(folder.repository, dice.choice(("claude:1", "codex:2")))
         path = dice.choice(("a.txt", "b.txt", "c.txt"))
         target = dice.choice((None, FileCall([path], {})))
@@ -121,10 +121,15 @@ def _captured_in_child(folder: Path, at: int, tool: str, *, is_after: bool) -> b
         place = GitFolder(folder, is_new=False)
         with Decklog.open(folder / ".decklog/decklog.db") as log:
             session = Session(place, log)
-            arguments = {"command": "make"} if tool == "Bash" else {"file_path": "a.txt", "content": "agent\n"}
-            fields = session.begin(tool, **arguments)
-            place.write("a.txt", "agent")
-            session.end(fields)
+            if tool == "turn":
+                session.event("UserPromptSubmit", prompt="Go on")
+                place.write("a.txt", "agent")
+                session.event("Stop")
+            else:
+                arguments = {"command": "make"} if tool == "Bash" else {"file_path": "a.txt", "content": "agent\n"}
+                fields = session.begin(tool, **arguments)
+                place.write("a.txt", "agent")
+                session.end(fields)
             take_in(log, session.spool)
         os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -132,7 +137,7 @@ def _captured_in_child(folder: Path, at: int, tool: str, *, is_after: bool) -> b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", ["Write", "Bash"])
+@pytest.mark.parametrize("tool", ["Write", "Bash", "turn"])
 def test_a_capture_that_is_killed_leaves_no_entry_without_objects_and_no_ref_without_entry(
     tmp_path: Path, prepared: Path, tool: str
 ) -> None:
@@ -150,17 +155,19 @@ def test_a_capture_that_is_killed_leaves_no_entry_without_objects_and_no_ref_wit
                 is_waiting = not session.spool.is_empty
                 take_in(log, session.spool)
                 _check(place, log)
-                edits = log.edits.find()
-                assert not is_waiting or bool(edits) == bool(session_refs(place.repository))
-                assert was_killed or len(edits) == 1
+                found = [*log.edits.find(), *log.edits.snapshots()]
+                assert not is_waiting or bool(found) == bool(session_refs(place.repository))
+                assert was_killed or len(found) == (2 if tool == "turn" else 1)
     assert at > 5
 
 
 def _check(place: GitFolder, log: Decklog) -> None:
     edits = log.edits.find(limit=100)
     blobs = {blob for edit in edits for blob in (edit.old_blob, edit.new_blob) if blob}
-    assert None not in place.repository.existing(sorted(blobs))
+    taken = {one.commit_id for one in log.edits.snapshots(limit=100)}
+    assert None not in place.repository.existing(sorted(blobs | taken))
     for ref in session_refs(place.repository):
         kept = place.git("log", "--format=%H", "--grep=Objects of edits", ref).split()
         named = {name for commit in kept for name in place.git("ls-tree", "--name-only", commit).split()}
         assert named <= blobs
+        assert set(place.git("log", "--format=%H", "--grep=^claude:s1 ", ref).split()) <= taken

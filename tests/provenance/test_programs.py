@@ -1,6 +1,5 @@
 """Random programs against the model, whose every line is unique."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,18 @@ import pytest
 from decklog import Decklog
 from tests.provenance.programs import run
 
-# `make explore` runs others, and longer ones.
+# Short ones in `make test`, and a few longer ones in `make test-slow`. `make explore` runs as many as it is given, of 60 steps.
 PROGRAMS = 60
 STEPS = 3
+LONG = 4
+LONG_STEPS = 20
+EXPLORED_STEPS = 60
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        number = metafunc.config.getoption("--programs") or LONG
+        metafunc.parametrize("seed", range(1000, 1000 + number))
 
 
 @pytest.mark.parametrize("start", range(0, PROGRAMS, 10))
@@ -21,7 +29,7 @@ def test_lines_have_the_origins_that_the_model_expects(tmp_path: Path, start: in
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1000 + (1000 if os.environ.get("DECKLOG_TEST_FULL") else 4)))
-def test_long_programs_have_the_origins_that_the_model_expects(tmp_path: Path, seed: int) -> None:
-    with Decklog.open(tmp_path / "log.db") as log:
-        run(seed, 60 if os.environ.get("DECKLOG_TEST_FULL") else 20, tmp_path, log)
+def test_long_programs_have_the_origins_that_the_model_expects(tmp_path: Path, seed: int, request: pytest.FixtureRequest) -> None:
+    is_explored = request.config.getoption("--programs") is not None
+    with Decklog.open(tmp_path / "log.db", durability="relaxed") as log:
+        run(seed, EXPLORED_STEPS if is_explored else LONG_STEPS, tmp_path, log)

@@ -101,7 +101,9 @@ class Attribution:
         self.blamed = lru_cache(maxsize=256)(self._load_blame)
         self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
         self._below = lru_cache(maxsize=4096)(self._load_below)
-        self._lines_of = lru_cache(maxsize=256)(self._load_lines)
+        self._texts: dict[tuple[str, int], bytes] = {}
+        self._lines: dict[str, list[bytes]] = {}
+        self._looked_up: set[str] = set()
         self._recorded = lru_cache(maxsize=256)(self._load_recorded)
         # The contents and lines that are asked for, outermost first, and how far out a question that was met again is.
         self._under_way: dict[tuple[_Content, int], int] = {}
@@ -125,16 +127,22 @@ class Attribution:
             if edit.new_blob is not None and edit.new_blob not in edits and self._is_ours(edit.repository):
                 edits[edit.new_blob] = edit
         self._by_blob.update({blob: edits.get(blob) for blob in blobs})
+        self._looked_up.update(blob for blob in blobs if blob not in edits)
 
-    def in_commit(self, commit: str, path: str, line: int) -> Origin:
-        """Return the origin of a line that came with a commit, as git blame found it: the commit's parents don't have it."""
-        return self._in_commit(commit, path, line) or UNKNOWN
+    def in_commit(self, commit: str, path: str, line: int, text: bytes | None = None) -> Origin:
+        """Return the origin of a line that came with a commit, as git blame found it: the commit's parents don't have it.
 
-    def _in_commit(self, commit: str, path: str, line: int) -> Origin | None:
+        A text that is given need not be read from git.
+        """
+        return self._in_commit(commit, path, line, text) or UNKNOWN
+
+    def _in_commit(self, commit: str, path: str, line: int, text: bytes | None = None) -> Origin | None:
         try:
             blob = self._blob_at(commit, path)
             if blob is None:
                 return UNKNOWN
+            if text is not None:
+                self._texts[blob, line] = text
             edit, below = self._edit_of_blob(blob), self._blob_at(f"{commit}^", path)
             if edit is not None and edit.old_blob == below:
                 return origin_of_edit(edit)
@@ -216,7 +224,7 @@ class Attribution:
             old = line if blob == content.blob else self.difference(blob, content.blob).old_line(line)
             if old is not None:
                 blamed = self.blamed(parent, path).get(old)
-                return self._in_commit(blamed.commit, blamed.path, blamed.line) if blamed else UNKNOWN
+                return self._in_commit(blamed.commit, blamed.path, blamed.line, blamed.text) if blamed else UNKNOWN
         return None
 
     def _in_candidates(self, content: _Content, line: int) -> Origin | None:
@@ -240,7 +248,7 @@ class Attribution:
         others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
         known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
         blamed = self.blamed(content.commit, known[0]).get(line) if known else None
-        return self._in_commit(blamed.commit, blamed.path, blamed.line) if blamed else None
+        return self._in_commit(blamed.commit, blamed.path, blamed.line, blamed.text) if blamed else None
 
     def _in_recorded(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line by its text among the lines that edits brought; None if several brought it."""
@@ -253,8 +261,14 @@ class Attribution:
             is_before = content.before is None or edit.id < content.before
             return is_before and not any(past.is_in(edit, bits) for past, bits in zip(pasts, later, strict=True))
 
-        fresh = self._fresh(content, line)
-        origins = list(map(origin_of_edit, self._recorded(paths).writers(self._lines_of(content.blob), fresh, line, is_past)))
+        recorded, text = self._recorded(paths), self._texts.get((content.blob, line))
+        if text is not None and not recorded.has(text):
+            return None
+        lines = self._lines_of(content.blob)
+        if not recorded.has(lines[line - 1]):
+            return None
+        writers = recorded.writers(lines, self._fresh(content, line), line, is_past)
+        origins = list(map(origin_of_edit, writers))
         return origins[0] if len({(frozenset(one.sessions), one.person) for one in origins}) == 1 else None
 
     def _fresh(self, content: _Content, line: int) -> range:
@@ -279,10 +293,12 @@ class Attribution:
         """Return the commits below a content, with the path and the blob that its file has there."""
         found = []
         for parent in content.parents:
-            path = content.path
-            if self._blob_at(parent, path) is None:
-                path = self._former_path(parent, content) or path
-            found.append((parent, path, self._blob_at(parent, path)))
+            # The name by which it may have been looked up already.
+            name = f"{content.commit}^" if content.commit is not None and parent == content.parents[0] else parent
+            path, blob = content.path, self._blob_at(name, content.path)
+            if blob is None and (former := self._former_path(parent, content)) is not None:
+                path, blob = former, self._blob_at(parent, former)
+            found.append((parent, path, blob))
         return found
 
     def _former_path(self, parent: str, content: _Content) -> str | None:
@@ -302,11 +318,8 @@ class Attribution:
         found = []
         for path in gone_paths(self._repo, parent, content.commit):
             edit = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
-            found += [
-                (path, blob)
-                for blob in (None if edit is None else edit.new_blob, self._blob_at(parent, path))
-                if blob is not None
-            ]
+            blobs = (edit.new_blob if edit is not None else None, self._blob_at(parent, path))
+            found += [(path, blob) for blob in blobs if blob is not None]
         return found
 
     @cached_property
@@ -314,8 +327,15 @@ class Attribution:
         moves = [(old, new) for repository, old, new in self._log.edits.moves() if self._is_ours(repository)]
         return PathLinks(self._repo, moves, [head for repository, head in self._log.edits.heads() if self._is_ours(repository)])
 
-    def _load_lines(self, blob: str) -> list[bytes]:
-        return self._repo.lines_of([blob])[blob]
+    def _lines_of(self, blob: str) -> list[bytes]:
+        if blob not in self._lines:
+            # With those of the other files that were looked up at once.
+            wanted = [blob, *islice(self._looked_up, _MOST_CANDIDATES)] if blob in self._looked_up else [blob]
+            self._looked_up.difference_update(wanted)
+            self._lines.update(self._repo.lines_of(list(dict.fromkeys(wanted))))
+        if blob not in self._lines:
+            raise GitFailed(f"{blob} is gone")
+        return self._lines[blob]
 
     def _load_recorded(self, paths: tuple[str, ...]) -> RecordedLines:
         edits = [edit for path in paths for edit in self._edits_of_path(path)]
@@ -384,7 +404,7 @@ def attribute_blob(repo: GitRepository, log: "Decklog", blob: str, path: str, co
     if commit is not None:
         blamed = attribution.blamed(commit, path)
         attribution.prefetch((one.commit, one.path) for one in blamed.values())
-        return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line) for line, one in blamed.items()})
+        return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()})
     head = repo.resolve("HEAD^{commit}")
     lines = range(1, repo.line_count(blob) + 1)
     return ranges_of({line: attribution.in_worktree(blob, path, head, line) for line in lines})

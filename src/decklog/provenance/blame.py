@@ -77,7 +77,7 @@ class _OriginCache:
         known = self._kept.setdefault(key, {})
         if entry.line not in known:
             missing = self._attribution.missing
-            known[entry.line] = self._attribution.in_commit(*key, entry.line)
+            known[entry.line] = self._attribution.in_commit(*key, entry.line, entry.text)
             if self._attribution.missing == missing:
                 self._new.add(key)
         return known[entry.line]

@@ -54,6 +54,7 @@ class _KnownAttribution(Attribution):
         for edit in reversed(self._log.edits.of_blobs(wanted)):
             if edit.new_blob is not None and self._is_ours(edit.repository):
                 self._by_blob[edit.new_blob] = edit
+        self._looked_up.update(blob for blob in wanted if self._by_blob[blob] is None)
 
     def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
         known = self.commits.get(commit)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # Git's own bound for moved lines. Without it any "}" would be taken for another one.
 _LEAST_LETTERS = 20
 _LETTER = re.compile(rb"[0-9A-Za-z]")
-_MOST_EDITS = 1000
+_MOST_EDITS = 200
+_AT_ONCE = 50
 
 
 class RecordedLines:
@@ -43,19 +44,26 @@ class RecordedLines:
                 away += step
         return count
 
+    def has(self, text: bytes) -> bool:
+        """Return whether an edit brought a line of this text."""
+        return text in self._brought
+
     @cached_property
     def _brought(self) -> dict[bytes, list[tuple[int, int]]]:
         """The edit and the line number of each line that an edit brought, by text."""
-        blobs = dict.fromkeys(blob for edit in self._edits for blob in (edit.old_blob, edit.new_blob) if blob is not None)
-        contents = self._repo.lines_of(list(blobs))
         found: dict[bytes, list[tuple[int, int]]] = {}
-        for place, edit in enumerate(self._edits):
-            if edit.old_blob is not None and edit.old_blob not in contents:
-                continue
-            old = set(contents.get(edit.old_blob or "", ()))
-            for number, text in enumerate(contents.get(edit.new_blob or "", ()), 1):
-                if text not in old:
-                    found.setdefault(text, []).append((place, number))
+        for start in range(0, len(self._edits), _AT_ONCE):
+            edits = self._edits[start : start + _AT_ONCE]
+            blobs = dict.fromkeys(blob for edit in edits for blob in (edit.old_blob, edit.new_blob) if blob is not None)
+            contents = self._repo.lines_of(list(blobs))
+            for place, edit in enumerate(edits, start):
+                if edit.old_blob is not None and edit.old_blob not in contents:
+                    continue
+                lines = contents.get(edit.new_blob or "", [])
+                new = set(lines).difference(contents.get(edit.old_blob or "", ()))
+                for number, text in enumerate(lines, 1) if new else ():
+                    if text in new:
+                        found.setdefault(text, []).append((place, number))
         return found
 
 
