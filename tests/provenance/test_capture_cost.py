@@ -8,6 +8,7 @@ import pytest
 
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
+from decklog.provenance.new_objects import NewObjects
 from decklog.provenance.tool_calls import FileCall
 from tests.provenance.repositories import GitFolder
 
@@ -89,6 +90,14 @@ def test_a_capture_leaves_no_folder_among_the_objects(folder: GitFolder) -> None
     write_by_tool(folder, "a.txt", "three\n")
     assert not list((folder.folder / ".git/objects").glob("tmp_*"))
     assert "garbage: 0" in folder.git("count-objects", "-v")
+
+
+def test_git_removes_what_a_killed_capture_left(folder: GitFolder) -> None:
+    NewObjects(folder.repository).__enter__().of_files(["a.txt"])
+    [left] = (folder.folder / ".git/objects").glob("tmp_*")
+    os.utime(left, (1_700_000_000, 1_700_000_000))
+    folder.git("prune", "--expire=2.weeks.ago")
+    assert not left.exists()
 
 
 def test_a_repository_whose_path_has_special_characters_is_captured(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ Git writes an object only if neither the folder nor the repository has it. So on
 
 import os
 import shutil
-import tempfile
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ class NewObjects:
 
     def __init__(self, repo: "GitRepository") -> None:
         self._repo = repo
-        self._folder = ""
+        self._folder = os.path.join(repo.objects, f"{_PREFIX}{os.urandom(8).hex()}")
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.mkdtemp(prefix=_PREFIX, dir=self._repo.objects)
+        os.mkdir(self._folder, 0o700)
         return self
 
     def __exit__(self, *_: object) -> None:
