@@ -70,7 +70,8 @@ def _line(
     drawn, planned = bars(strips.get(run.id, ())), run.planned
     where = took = ""
     if is_whole:
-        named = f"{run.repo or ''} {run.branch or ''}".strip()
+        # The folder's name: a whole path is cut off here, and the run's page has it.
+        named = f"{(run.repo or '').rpartition('/')[2]} {run.branch or ''}".strip()
         where = f'<td class="wide w">{text_of(named) if named else NOTHING}</td>\n'
         took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
     return (
