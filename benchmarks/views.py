@@ -109,8 +109,8 @@ def sampled(target: str, size: int) -> Sample:
 
 def _first_runs(log: Decklog) -> str | None:
     """Give where the list of runs goes on with its last ten."""
-    oldest = log.runs.find(oldest_first=True, limit=11)
-    return to_json([to_text(oldest[10].started_at), oldest[10].id]) if len(oldest) > 10 else None
+    ends = sorted((to_text(run.ended_at), run.id) for run in log.runs.find(oldest_first=True, limit=40) if run.ended_at)
+    return to_json(["ended", *ends[10]]) if len(ends) > 10 else None
 
 
 def counted(sample: Sample, view: View) -> int:

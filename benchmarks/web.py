@@ -57,7 +57,7 @@ PAGE = Path(__file__).resolve().parent / "results" / "web.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 # What each figure is held against.
 FLOOR = 12
-GROWTH, STATEMENTS, FIRST_VISIT, WRITERS, STOP_SECONDS, IDLE = 1.25, 8, 100_000, 0.95, 0.5, 0.02
+GROWTH, STATEMENTS, FIRST_VISIT, WRITERS, STOP_SECONDS, IDLE = 1.25, 8, 80_000, 0.95, 0.5, 0.02
 # So late may 95 of 100 rows be painted, in one window and in each of many; and in a tab that was turned to.
 PAINTED_MS, TURNED_MS = {1: 150, 12: 250, 20: 400}, 250
 # PostgreSQL keeps a plan once it has made it ten times: a server that is looked at has.
@@ -91,6 +91,8 @@ def pages(sample: Sample) -> dict[str, str]:
         "Journal": f"{run}/journal",
         "Journal, the middle": f"{run}/journal?before={sample.middle}",
         "Board": f"{run}/tasks",
+        "Dependencies": f"{run}/graph",
+        "Entry": f"{run}/entries/{sample.middle}",
         "Tasks of the run": f"{run}/tasks?as=table",
         "Tasks, the middle": f"{run}/tasks?at={sample.middle}",
         "Reasoning": f"{run}/reasoning",
@@ -105,6 +107,8 @@ def pages(sample: Sample) -> dict[str, str]:
         "Workflow": "/workflow",
         "Trust": "/trust",
         "System": "/system",
+        "Saved views": "/views",
+        "Palette": "/palette?q=scheduler",
     }
 
 

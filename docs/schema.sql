@@ -1096,7 +1096,7 @@ CREATE INDEX self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 
 CREATE TABLE notify_rules (
   id         text not null primary key,
-  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  event      text not null check (event in ('needs_attention', 'budget', 'failure', 'done')),
   channel    text not null check (channel in ('command', 'webhook', 'desktop')),
   target     text not null,
   secret_env text check (secret_env <> ''),
@@ -1108,7 +1108,7 @@ CREATE TABLE notices (
   id         text not null primary key,
   rule_id    text not null,
   key        text not null,
-  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  event      text not null check (event in ('needs_attention', 'budget', 'failure', 'done')),
   what       text not null,
   run_id     text,
   state      text not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
@@ -2776,7 +2776,7 @@ create index self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 -- Who is told of what, and how. A rule is the manager's: it makes whoever sends run a command, or call an address.
 create table notify_rules (
   id         text collate "C" not null primary key,
-  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  event      text collate "C" not null check (event in ('needs_attention', 'budget', 'failure', 'done')),
   channel    text collate "C" not null check (channel in ('command', 'webhook', 'desktop')),
   target     text collate "C" not null,
   secret_env text collate "C" check (secret_env <> ''),
@@ -2790,7 +2790,7 @@ create table notices (
   id         text collate "C" not null primary key,
   rule_id    text collate "C" not null,
   key        text collate "C" not null,
-  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  event      text collate "C" not null check (event in ('needs_attention', 'budget', 'failure', 'done')),
   what       text collate "C" not null,
   run_id     text collate "C",
   state      text collate "C" not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),

@@ -12,7 +12,7 @@ from tests.web.conducted import WRONG, conduct
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
-def work_in(path: Path, folder: Path, *pieces: dict[str, Any], name: str = "repository") -> str:
+def work_in(path: Path | str, folder: Path, *pieces: dict[str, Any], name: str = "repository") -> str:
     """Take a plan through a new repository, with the state folder that the server has; return the run."""
     repository = make_checked_repository(folder / name)
     with pytest.MonkeyPatch.context() as patch, Decklog.open(path) as log:

@@ -81,7 +81,7 @@ def test_each_run_stands_further_in_than_what_it_came_of_and_says_so(tab: Tab) -
             for name in ("commas", "commas-docs", "commas-links")
         ]
         assert edges == sorted(set(edges)), width
-    assert "level 2, came of the one above:" in tab.page.inner_text("#run-commas-links")
+    assert "level 2, child of the run above:" in tab.page.inner_text("#run-commas-links")
     assert "together, 4 runs" in tab.page.inner_text("#family-commas")
 
 
@@ -171,7 +171,7 @@ def test_the_log_is_verified_gone_on_with_and_the_session_ended_by_keys(tab: Tab
     tab.go("/system").until_live()
     assert "1 browser" in tab.page.inner_text("#sessions-head")
     press_on(tab, "button[value=anew]")
-    tab.page.wait_for_selector("#verified:has-text('whole')")
+    tab.page.wait_for_selector("#verified:has-text('verified')")
     with Decklog.open(path) as log:
         log.journal.append("commas", "one more")
         entries = log.journal.verify().entries
@@ -185,7 +185,7 @@ def test_the_log_is_verified_gone_on_with_and_the_session_ended_by_keys(tab: Tab
 def test_the_log_is_verified_and_a_session_ended_without_scripts(plain: Tab) -> None:
     plain.go("/system").page.click("button[value=anew]")
     wait_until(lambda: plain.go("/system").page.query_selector("#verified") is not None)
-    assert "whole" in plain.page.inner_text("#verified")
+    assert "verified" in plain.page.inner_text("#verified")
     plain.page.click(".sessions button")
     assert plain.page.url.partition("?")[0].endswith("/login")
 

@@ -1,18 +1,23 @@
 """Five of the ten questions that a newcomer has: what changed, stop it, raise the budget, show the diff, land it.
 
-Each begins at Now and is answered in one to three clicks; what is typed is no click.
+Each begins at Now and is answered in one to three clicks, on both engines; what is typed is no click.
 """
 
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from decklog import Decklog
+from decklog import Decklog, ManualClock
 from tests.browser.conducted import plan, work_in
-from tests.browser.conftest import MISSING, Tab
+from tests.browser.conftest import MISSING, Tab, Tabs
 from tests.conductor.repositories import git
+from tests.pictures import sample_log
 from tests.waiting import wait_until
 from tests.web.asking import PASSWORD
+from tests.web.serving import Server
 
 if MISSING:
     pytest.skip(MISSING, allow_module_level=True)
@@ -45,17 +50,27 @@ class Newcomer:
 
 
 @pytest.fixture
-def run_id(path: Path, tmp_path: Path) -> str:
+def run_id(target: str, tmp_path: Path) -> str:
     """A run of the conductor with an item that has landed and one that is red, and a budget for all runs."""
-    with Decklog.open(path) as log, log.proving(password=PASSWORD):
+    clock = ManualClock(datetime.now(UTC) - timedelta(hours=23))
+    with Decklog.open(target, clock=clock) as log:
+        sample_log.write(log, clock)
+        log.trust.bind("ana", "cli", password=PASSWORD)
+    with Decklog.open(target) as log, log.proving(password=PASSWORD):
         log.budgets.set("all", period="day", limit_microdollars=50_000_000)
-    return work_in(path, tmp_path, *plan())
+    return work_in(target, tmp_path, *plan())
 
 
 @pytest.fixture
-def newcomer(run_id: str, tab: Tab) -> Newcomer:
+def newcomer(run_id: str, target: str, tmp_path: Path, chromium: Any) -> Iterator[Newcomer]:
     assert run_id
-    return Newcomer(tab)
+    server = Server(target, tmp_path).start()
+    tabs = Tabs(chromium, server)
+    try:
+        yield Newcomer(tabs.log_in())
+    finally:
+        tabs.context.close()
+        server.stop()
 
 
 def run_link(run_id: str) -> str:
@@ -69,17 +84,17 @@ def test_what_changed(newcomer: Newcomer, run_id: str) -> None:
     newcomer.is_done()
 
 
-def test_stop_it(newcomer: Newcomer, run_id: str, path: Path) -> None:
+def test_stop_it(newcomer: Newcomer, run_id: str, target: str) -> None:
     newcomer.click(run_link(run_id)).click("text=Stop…").sign(reason="It works on the wrong branch").click("#act #decide")
-    with Decklog.open(path) as log:
+    with Decklog.open(target) as log:
         wait_until(lambda: log.runs.get(run_id).status == "cancelled")
         assert log.runs.get(run_id).summary == "It works on the wrong branch"
     newcomer.is_done()
 
 
-def test_raise_the_budget(newcomer: Newcomer, path: Path) -> None:
+def test_raise_the_budget(newcomer: Newcomer, target: str) -> None:
     newcomer.click("#bar >> text=Spend").click("text=Raise…").sign(limit="75").click("#act #decide")
-    with Decklog.open(path) as log:
+    with Decklog.open(target) as log:
         wait_until(lambda: [one.ceiling for one in log.budgets.find(scope="all")] == [75_000_000])
     newcomer.is_done()
 
@@ -91,13 +106,13 @@ def test_show_the_diff(newcomer: Newcomer, run_id: str) -> None:
     newcomer.is_done()
 
 
-def test_land_it(newcomer: Newcomer, run_id: str, tmp_path: Path, path: Path) -> None:
+def test_land_it(newcomer: Newcomer, run_id: str, tmp_path: Path, target: str) -> None:
     folder = tmp_path / "repository"
     before = git(folder, "rev-parse", "main")
     newcomer.click(run_link(run_id)).click("text=Land…").sign().click("#act #decide")
     newcomer.tab.page.wait_for_url(f"**/runs/{run_id}/changes")
     assert git(folder, "rev-parse", "main") != before
     assert "def triple" in (folder / "calc.py").read_text()
-    with Decklog.open(path) as log:
+    with Decklog.open(target) as log:
         assert any(one.source == "conductor.land" and one.is_proven for one in log.approvals.find(run_id, state="granted"))
     newcomer.is_done()

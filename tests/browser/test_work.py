@@ -304,7 +304,7 @@ def _form(tab: Tab) -> None:
     tab.page.wait_for_selector("#act[open] textarea")
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390)])
 def test_axe_finds_nothing_in_new_pages_and_nothing_is_wider(
     run_id: str, chromium: Any, server: Server, scheme: str, width: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of the dashboard: the made-up log at a fixed hour, in a real browser, light and dark."""
+"""Pictures of the dashboard: the made-up log at a fixed hour, in a real browser, light and dark, wide and narrow."""
 
 import os
 import re
@@ -23,6 +23,8 @@ SCREENS = {
     "now": "/now",
     "inbox": "/inbox",
     "run": "/runs/commas/overview",
+    "runs": "/runs",
+    "spend": "/spend?days=7",
     "past": "/runs/commas/overview?at=38",
     "lanes": f"/runs/{sample_parts.PIECES}/lanes",
     "plan": "/runs/commas/plan",
@@ -32,7 +34,17 @@ SCREENS = {
 }
 # What is pressed on a page before its picture is taken.
 PRESSED = {"palette": "Control+k"}
-SCHEMES = {"light": tuple(SCREENS), "dark": ("now", "run")}
+# Pages that are shown in both schemes, wide and narrow; the others only light and wide.
+_EVERY_WAY = ("now", "inbox", "run", "runs", "spend", "item", "graph")
+_WIDE, _NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+# Scheme, size of the window, end of the file's name, and the pages.
+WAYS = (
+    ("light", _WIDE, "light", tuple(SCREENS)),
+    ("dark", _WIDE, "dark", _EVERY_WAY),
+    ("light", _NARROW, "light-390", _EVERY_WAY),
+    ("dark", _NARROW, "dark-390", _EVERY_WAY),
+)
+LARGEST_BYTES = 300_000
 # What a page says once its script has run and its stream is there.
 _SETTLED = re.compile("^(live|as of an entry)")
 _START = datetime(2026, 11, 16, 11, 0, tzinfo=UTC) - timedelta(hours=28)
@@ -55,14 +67,14 @@ def take(folder: Path, into: Path) -> None:
         page = context.new_page()
         page.goto(link)
         page.wait_for_url(link.partition("login")[0])
-        for scheme in SCHEMES:
-            pages = {name: SCREENS[name].format(run=run_id) for name in SCHEMES[scheme]}
-            _shoot(browser, context.storage_state(), link.partition("/login")[0], scheme, pages, into)
+        for scheme, size, end, names in WAYS:
+            settings = {"viewport": size, "color_scheme": scheme, "storage_state": context.storage_state()}
+            pages = {name: SCREENS[name].format(run=run_id) for name in names}
+            _shoot(browser.new_context(**settings), link.partition("/login")[0], end, pages, into)
         browser.close()
 
 
-def _shoot(browser: Any, state: Any, origin: str, scheme: str, pages: dict[str, str], into: Path) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, storage_state=state)
+def _shoot(context: Any, origin: str, end: str, pages: dict[str, str], into: Path) -> None:
     page = context.new_page()
     # The log's clock stands still, and so does the browser's: however long a picture takes, it says the same.
     page.clock.set_fixed_time(_START)
@@ -72,8 +84,9 @@ def _shoot(browser: Any, state: Any, origin: str, scheme: str, pages: dict[str, 
         if name in PRESSED:
             page.keyboard.press(PRESSED[name])
             page.locator("#palette a").first.wait_for()
-        page.screenshot(path=str(into / f"dashboard-{name}-{scheme}.png"))
-        sys.stdout.write(f"docs/pictures/dashboard-{name}-{scheme}.png\n")
+        drawn = page.screenshot(path=str(into / f"dashboard-{name}-{end}.png"))
+        assert len(drawn) < LARGEST_BYTES, name
+        sys.stdout.write(f"docs/pictures/dashboard-{name}-{end}.png\n")
     context.close()
 
 

@@ -25,7 +25,7 @@ def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trus
     asked = ask(log, run_id, {**HELD, "shell": "git push", "cwd": "."}, source="toolbox")
     page = read(browser, f"/inbox/approval/{asked.id}").text
     assert "Required by the rule git-push : it hands commits to others reported by the guarded tools" in page
-    assert "agents are at tier 0, Read-only observer" in page
+    assert "agents are at level 0, Read-only observer" in page
     assert "when it was asked" not in page
     # In the list it is named too, and in both as data.
     assert "approval · dev-1 · git-push ·" in page
@@ -36,7 +36,7 @@ def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trus
         log.approvals.decide(asked.id, "denied", by="ana", rationale="no")  # type: ignore[arg-type]
     after = read(browser, f"/inbox/approval/{asked.id}").text
     assert "Required by the rule git-push" in after
-    assert "Trust tier 0 when it was asked" in after
+    assert "Trust level 0 when it was asked" in after
 
 
 @on_both
@@ -60,7 +60,7 @@ def test_earlier_answers_to_what_the_same_rule_held_are_told(log: Decklog, brows
 def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser: Browser, run_id: str) -> None:
     asked = ask(log, run_id, {**HELD, "tier": 2})
     page = read(browser, f"/inbox/approval/{asked.id}").text
-    assert "agents are at tier 0, Read-only observer ; tier 2 when it was asked" in page
+    assert "agents are at level 0, Read-only observer ; level 2 when it was asked" in page
     # Whoever asks without saying in whose name is who tells it.
     assert "reported by dev-1" in page
 

@@ -59,7 +59,7 @@ def test_the_form_offers_what_fits_the_state_and_keeps_what_was_typed(log: Deckl
     assert "a half typed" in again
     assert 'value="abandon" required checked' in again
     log.tasks.abandon(task_id, reason="x")
-    assert "nothing of it can be changed" in browser.get(f"/tasks/{task_id}/change").text
+    assert "The task has ended" in browser.get(f"/tasks/{task_id}/change").text
 
 
 def test_without_a_registered_owner_a_task_is_changed_under_the_session_s_name(

@@ -28,7 +28,7 @@ def test_what_came_of_a_run_stands_below_it_with_their_sums(log: Decklog, filled
     assert found[place : place + 3] == ["run-commas", "run-commas-again", "family-commas"]
     assert "together, 2 runs" in page
     assert 'class="g l1"' in page
-    assert "level 1, came of the one above" in page
+    assert "level 1, child of the run above" in page
     # The others have no sums: they are what their line says.
     assert len([row for row in found if row.startswith("family-")]) == 1
     told = filled.get("/runs.json?as=family").data["data"]
@@ -44,7 +44,7 @@ def test_what_is_asked_for_stays_in_every_address(filled: Browser) -> None:
     assert 'href="/runs?repo=parser"' in page
     assert '<input type="hidden" name="as" value="family">' in page
     assert "decklog overview families --repo parser" in page
-    assert "family of commas" in filled.get("/runs?as=family&parent=commas").text
+    assert "family of Teach the parser" in filled.get("/runs?as=family&parent=commas").text
     assert rows(filled.get("/runs?as=family&parent=commas-again").text) == ["run-commas-again"]
     assert "No run is “failed”" in filled.get("/runs?as=family&status=failed&text=nothing-like-it").text
     assert filled.get("/runs?as=family&after=x").status == 400

@@ -80,7 +80,7 @@ def test_the_graph_of_a_run_shows_states_by_shape_and_links_each_task(filled: Br
     for task in log.tasks.find("commas", limit=200):
         assert f'href="/tasks/{task.id}"' in text
     assert '<use href="#s-done"/>' in text
-    assert '<use href="#s-held"/>' in text
+    assert '<use href="#s-blocked"/>' in text
     assert "Critical path" in text
     assert 'width="' in filled.get("/runs/commas/graph?zoom=50").text
     assert "as of now alone" in filled.get("/runs/commas/graph?at=30").text

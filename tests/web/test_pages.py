@@ -87,7 +87,7 @@ def test_a_new_log_says_how_to_begin(browser: Browser) -> None:
     assert "No run yet" in read(browser, "/runs").text
     assert "Nothing was charged" in read(browser, "/spend").text
     assert "No task is running" in read(browser, "/tasks").text
-    assert "Nothing was learned yet" in read(browser, "/memory").text
+    assert "No lesson yet" in read(browser, "/memory").text
     assert "Nothing was signed yet" in read(browser, "/trust").text
     assert "Nothing was found" in read(browser, "/search?q=comma").text
     assert "Nothing waits." in read(browser, "/inbox").text

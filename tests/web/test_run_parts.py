@@ -20,7 +20,7 @@ SAYS = {
     "lanes": ("Change the lexer", "Nobody has worked on a task"),
     "checks": ("No check has run yet", "No check has run up to here"),
     "spend": ("By model and agent model agent spent calls claude-opus-5-5", "Nothing was charged up to here"),
-    "plan": ("First the lexer, then the parser", "Nothing is asked of it"),
+    "plan": ("First the lexer, then the parser", "No criteria."),
     "states": ("before the parser", "No document is kept up to here"),
     "artifacts": ("out/lexer.patch patch Change the lexer", "No file is kept up to here"),
     "forks": ("Try it without a new token 30", "decklog runs fork commas --at 1"),
@@ -82,7 +82,7 @@ def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
 def test_the_lane_of_the_conductor_is_told_piece_by_piece(filled: Browser) -> None:
     shown = read(filled, f"/runs/{sample_parts.PIECES}/checks")
     assert "tokens done done landed 1" in shown
-    assert "errors done running waits 1" in shown
+    assert "errors done running pending 1" in shown
     assert "tables done done next to land 1" in shown
     assert "fail tests Check: errors" in shown
     assert "test_errors fails" in shown

@@ -65,7 +65,7 @@ def test_filters_have_counts_that_follow_the_other_filters(fleet: Browser) -> No
     assert "all 7 needs attention 1 running 1 stalled 1 blocked 0 waiting 0 idle 0 paused 1 done 2 failed 1 cancelled 0" in page
     assert "all 3 needs attention 0" in Read(fleet.get("/runs?repo=parser").text).text
     assert "all 1 needs attention 0" in Read(fleet.get("/runs?text=OF+old").text).text
-    assert ids(fleet.get("/runs?status=quiet").text) == ["stalled"]
+    assert ids(fleet.get("/runs?status=stalled").text) == ["stalled"]
     assert ids(fleet.get("/runs?status=done").text) == ["old", "done"]
 
 

@@ -17,8 +17,8 @@ SYMBOLS = {
     "running": ("running", "in progress", "verifying", "work", "check"),
     "idle": ("idle", "pending", "ready"),
     "paused": ("paused", "waiting", "flaky", "unproven", "request-changes", "not verified"),
-    "done": ("done", "completed", "met", "pass", "landed", "whole"),
-    "failed": ("failed", "fail", "error", "block", "not whole", "stale"),
+    "done": ("done", "completed", "met", "pass", "landed", "verified"),
+    "failed": ("failed", "fail", "error", "block", "damaged", "stale"),
     "cancelled": ("cancelled", "abandoned", "skipped"),
 }
 SHAPES = {word: symbol for symbol, words in SYMBOLS.items() for word in words}
@@ -32,6 +32,12 @@ def drawn(text: str) -> tuple[list[str], str]:
 def test_every_word_has_one_shape_and_is_read() -> None:
     assert {word: drawn(sign(word)) for word in SHAPES} == {word: ([shape], word) for word, shape in SHAPES.items()}
     assert {word: drawn(state_sign(word)) for word in SHAPES} == {word: ([shape], word) for word, shape in SHAPES.items()}
+
+
+def test_a_sign_is_one_element_with_its_colour() -> None:
+    drawing = '<svg aria-hidden="true"><use href="#s-paused"/></svg>paused</span>'
+    assert sign("paused") == f'<span class="s hold">{drawing}'
+    assert state_sign("paused") == f'<span class="s state st-hold">{drawing}'
 
 
 def test_every_status_has_a_tone_that_all_interfaces_share() -> None:

@@ -12,9 +12,9 @@ from tests.web.asking import PASSWORD, Browser
 MOST = {
     "/now": 8,
     "/runs": 6,
-    "/runs?status=needs%20you": 6,
+    "/runs?status=needs%20attention": 6,
     "/runs?as=family": 8,
-    "/runs?as=family&status=needs%20you": 8,
+    "/runs?as=family&status=needs%20attention": 8,
     "/inbox": 8,
     "/runs/commas/overview": 8,
     "/runs/commas/journal": 8,

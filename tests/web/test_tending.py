@@ -135,9 +135,9 @@ def test_the_whole_log_is_verified_from_the_page_which_says_what_came_of_it(log:
     assert verify(browser) == 303
     page = ended(browser)
     result = log.journal.verify()
-    assert f"whole {result.streams} stream" in page.text
+    assert f"verified {result.streams} stream" in page.text
     last = browser.get("/system.json").data["data"]["verification"]["last"]
-    assert (last["word"], last["code"]) == ("whole", None)
+    assert (last["word"], last["code"]) == ("verified", None)
     assert last["found"] == {**result.as_dict(), "is_derived": True}
 
 
@@ -147,8 +147,8 @@ def test_what_is_not_as_it_was_written_is_named(log: Decklog, run_id: str, brows
     log.db.write(lambda: log.db.count("update runs set goal = 'another <b>' where id = :id", {"id": run_id}))
     verify(browser)
     page = ended(browser)
-    assert "not whole" in page.text
-    assert "1 thing is not as it was written. Somebody wrote to the database past Decklog" in page.text
+    assert "damaged" in page.text
+    assert "1 problem found. Something other than Decklog wrote to the database" in page.text
     last = browser.get("/system.json").data["data"]["verification"]["last"]
     assert [problem["what"] for problem in last["found"]["problems"]] == [one.what for one in log.journal.verify().problems]
 
@@ -159,7 +159,7 @@ def test_of_what_is_only_derived_the_page_says_what_makes_it_anew(log: Decklog, 
     log.ledger.charge("a-model", cost_microdollars=5, run_id=run_id)
     assert log.db.write(lambda: log.db.count("delete from budget_days", {})) == 1
     verify(browser)
-    assert "decklog rebuild makes it anew" in ended(browser).text
+    assert "decklog rebuild rebuilds them" in ended(browser).text
 
 
 def waiting_for(path: Path) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def test_it_is_verified_once_at_a_time_while_pages_are_answered(log: Decklog, tm
         wait_until(lambda: began.exists() and began.read_text() != "")
         page = browser.get("/system").text
         assert "verifying" in Read(page).text
-        assert ">Stop it</button>" in page
+        assert ">Stop</button>" in page
         assert ">Verify" not in page
         assert browser.get("/system.json").data["data"]["verification"]["is_running"]
         path.touch()
@@ -211,12 +211,12 @@ def test_how_far_it_is_is_told_and_it_can_be_stopped_and_gone_on_with_or_begun_a
         for how, known in ((ANEW, {}), ("on", CHAINS["heads"]), (ANEW, {})):
             assert verify(browser, how=how) == 303
             wait_until(lambda: verifying.standing.progress is not None)
-            assert "1,200 of 4,000 entries walked" in read(browser, "/system").text
+            assert "1,200 of 4,000 entries verified" in read(browser, "/system").text
             assert verify(browser, how=STOP) == 303
             page = ended(browser).text
             assert "It was stopped." in page
-            assert "1,200 of 4,000 entries walked" in page
-            assert "Go on From the beginning" in page
+            assert "1,200 of 4,000 entries verified" in page
+            assert "Continue From the beginning" in page
             assert json.loads(given.read_text().splitlines()[-1])[2] == known
         told = browser.get("/system.json").data["data"]["verification"]
         assert (told["is_stopped"], told["heads"], told["last"], told["progress"]["done"]) == (True, 1, None, 1200)
@@ -232,7 +232,7 @@ def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path
         browser.log_in()
         verify(browser)
         wait_until(lambda: (verifying.standing.progress or CHAINS)["what"] != "chains")
-        assert "all entries walked; 4 of 9 comparisons done, the last: the indexes" in read(browser, "/system").text
+        assert "all entries verified; 4 of 9 comparisons done, the last: the indexes" in read(browser, "/system").text
         verifying.end()
         wait_until(lambda: verifying.standing.began_at is None)
 
@@ -242,14 +242,14 @@ def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path
 def test_what_came_since_goes_on_from_what_was_found_whole(log: Decklog, target: str, run_id: str, browser: Browser) -> None:
     log.journal.append(run_id, "one")
     verify(browser)
-    assert "Verify what came since Verify all of it again" in ended(browser).text
+    assert "Verify new entries Verify everything again" in ended(browser).text
     log.journal.append(run_id, "two")
     log.runs.start("another")
     verify(browser, how="on")
     page = ended(browser)
     last = browser.get("/system.json").data["data"]["verification"]["last"]["found"]
     assert last == {**log.journal.verify().as_dict(), "anchored": 1, "is_derived": True}
-    assert "whole 2 streams" in page.text
+    assert "verified 2 streams" in page.text
     # What was whole and is gone shows, though nothing that is left is wrong.
     victim = SqliteVictim(target) if log.db.engine == "sqlite" else PostgresVictim(target, log)
     assert victim.change("delete from entries where seq = 3") == 1
@@ -302,7 +302,7 @@ def test_nothing_that_lies_in_the_folder_of_the_server_is_run(
         (tmp_path / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(tmp_path)
     verify(browser)
-    assert "whole" in ended(browser).text
+    assert "verified" in ended(browser).text
     assert not (tmp_path / "ran").exists()
     # Nor does anybody on the machine read which log it is.
     assert not any(log.db.target in word for word in PROGRAM)
@@ -319,13 +319,13 @@ def test_a_log_that_may_only_be_read_is_verified_and_its_sessions_are_ended(targ
             browser.log_in()
             assert end(browser, another(browser).name) == (303, "/system")
             assert verify(browser) == 303
-            assert "whole" in ended(browser).text
+            assert "verified" in ended(browser).text
 
 
 @on_both
 def test_the_page_says_how_far_the_search_index_is_behind(log: Decklog, run_id: str, browser: Browser) -> None:
     log.journal.index()
-    assert "search index holds every entry of what goes on" in read(browser, "/system").text
+    assert "search index up to date" in read(browser, "/system").text
     log.journal.append_many([{"stream": run_id, "body": "a word"} for _ in range(1200)])
     wait_for_background(log)
     left = log.db.read(log.db.not_indexed)

@@ -43,7 +43,7 @@ def walk(target: str) -> None:
             assert browser.post(f"/inbox/approval/{asked.id}/decide", {"token": "x"}).status == 405
             assert verify(browser) == 303
             wait_until(lambda: browser.site.verifying.standing.began_at is None)
-            assert browser.get("/system.json").data["data"]["verification"]["last"]["word"] == "whole"
+            assert browser.get("/system.json").data["data"]["verification"]["last"]["word"] == "verified"
             print(log.journal.find("commas", limit=1)[0].body)
 
 

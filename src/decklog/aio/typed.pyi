@@ -1878,7 +1878,7 @@ class AsyncOverview:
     async def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
     async def task(self, task_id: str) -> TaskSummary:
-        """Return the status of a task: needs you, quiet, running, idle, held, done, failed or cancelled."""
+        """Return the status of a task: its state, or needs attention, stalled or failed."""
     async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
     async def names(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> dict[str, str]:
@@ -1919,7 +1919,7 @@ class AsyncOverview:
     ) -> MoneyPicture:
         """Show spending: each UTC day by model, the most expensive models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
-        """Show a run's tasks in columns (to do, doing, held up, finished), each with its number, first tasks and blockers."""
+        """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
     async def search(
         self,
         words: str,
@@ -1938,7 +1938,7 @@ class AsyncOverview:
     ) -> list[DaySpending]:
         """Sum up the spending of each UTC day, optionally by model, agent or run; by default of the last 30 days."""
     async def stations(self) -> list[Workload]:
-        """Count the work of the newest 200 active runs by role: tasks to do, running, held up and failed, and groups."""
+        """Count the work of the newest 200 active runs by role: tasks to do, running, blocked or paused, and failed, and groups."""
     async def decisions(self) -> int:
         """Count the decisions that wait for a person; stalled runs are not counted."""
     async def budgets(self) -> list[BudgetStanding]:

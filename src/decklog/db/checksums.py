@@ -2,9 +2,9 @@
 
 CHECKSUMS = {
     "sqlite": {
-        "0001_first": "ba3395b39998a04f1302ccd36ca1668d416cd842afe6bc2c0e3851fc2ab04ba1",
+        "0001_first": "01d193ad6ccaecfb0319474a4f3d39267b166e3b6477872a609a8739548ea161",
     },
     "postgres": {
-        "0001_first": "2b67629514a32f1e59dac9ed67df5533323259b34ceb28ad026cab172e4da2c1",
+        "0001_first": "db85828e5109188d46f7977b5db092abe7840743818367fc8d9d8935c08331cb",
     },
 }

@@ -12,11 +12,12 @@ from decklog.web.site import PageView, SiteRequest, command
 
 FORM = "tasks.change"
 TYPED = ("verb", "reason", "priority")
-_OPEN = {"pause": "Pause it", "priority": "Change its priority", "abandon": "Give it up for good"}
-_HELD = {"resume": "Let it go on", "priority": "Change its priority", "abandon": "Give it up for good"}
+_ANY = {"priority": "Change priority", "abandon": "Abandon, which can't be undone"}
+_OPEN = {"pause": "Pause", **_ANY}
+_STOPPED = {"resume": "Resume", **_ANY}
 VERBS: dict[TaskState, dict[str, str]] = {
     **dict.fromkeys((TaskState.PENDING, TaskState.RUNNING), _OPEN),
-    **dict.fromkeys((TaskState.PAUSED, TaskState.WAITING, TaskState.BLOCKED), _HELD),
+    **dict.fromkeys((TaskState.PAUSED, TaskState.WAITING, TaskState.BLOCKED), _STOPPED),
 }
 
 
@@ -75,4 +76,4 @@ def _act(asked: SiteRequest, task_id: str, verb: str, reason: str) -> Callable[[
         if not (given.isascii() and given.removeprefix("-").isdecimal() and len(given) < 6):
             raise Invalid("a priority is a whole number", field="priority")
         return lambda: tasks.edit(task_id, reason=reason, priority=int(given))
-    raise Invalid(f"a task is changed by {', '.join({**_OPEN, **_HELD})}", field="verb")
+    raise Invalid(f"a task is changed by {', '.join({**_OPEN, **_STOPPED})}", field="verb")

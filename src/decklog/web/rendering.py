@@ -108,18 +108,20 @@ def state_mark(word: str) -> tuple[str, str]:
     return _SYMBOLS.get(word, symbol), colour
 
 
+_SIGN = Markup('<span class="s {}{}"><svg aria-hidden="true"><use href="#s-{}"/></svg>{}</span>')
+
+
 # Bounded cache: most words are fixed, but a stage of the review gate may have any name.
-@lru_cache(maxsize=64)
-def sign(word: str) -> Markup:
-    """Render a status word with its symbol."""
+@lru_cache(maxsize=128)
+def sign(word: str, prefix: str = "") -> Markup:
+    """Render a status word with its symbol. `prefix` comes before the colour's class."""
     symbol, colour = state_mark(word)
-    drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(symbol)
-    return Markup('<span class="s {}">{}{}</span>').format(colour, drawn, revealed(word))
+    return _SIGN.format(prefix, colour, symbol, revealed(word))
 
 
 def state_sign(word: str) -> Markup:
     """Render a status word as the first column of a list."""
-    return Markup(sign(word).replace('class="s ', 'class="s state st-', 1))
+    return sign(word, "state st-")
 
 
 def hour(value: datetime | str, now: datetime) -> str:

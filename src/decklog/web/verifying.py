@@ -42,7 +42,7 @@ class Verified:
     @property
     def word(self) -> str:
         """The status of the log by this result."""
-        return "not verified" if self.found is None else "whole" if self.found["ok"] else "not whole"
+        return "not verified" if self.found is None else "verified" if self.found["ok"] else "damaged"
 
     def as_dict(self) -> dict[str, Any]:
         times = {"began_at": to_text(self.began_at), "ended_at": to_text(self.ended_at)}

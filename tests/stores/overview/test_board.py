@@ -92,7 +92,7 @@ def test_why_names_what_a_task_waits_for_down_to_what_waits_for_nothing(log: Dec
     [
         ({}, "ready", "anybody"),
         ({"assigned_to": "dev-1"}, "assigned", "dev-1 alone"),
-        ({"role": "reviewer"}, "ready", "whoever claims for the role reviewer, or for any"),
+        ({"role": "reviewer"}, "ready", "next: a worker of role reviewer, or of any role"),
     ],
 )
 def test_why_says_who_could_take_it(log: Decklog, run_id: str, given: dict[str, Any], code: str, who: str) -> None:

@@ -244,4 +244,4 @@ def _who(task: Task) -> str:
         return "nobody: it is over"
     if task.assigned_to is not None:
         return f"{task.assigned_to} alone"
-    return f"whoever claims for the role {task.role}, or for any" if task.role else "anybody"
+    return f"next: a worker of role {task.role}, or of any role" if task.role else "anybody"

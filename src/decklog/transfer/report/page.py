@@ -180,7 +180,7 @@ class RunPage:
             self._log.overview.run(run.id).status.value,
             f"{'ended' if run.ended_at else 'started'} {shown_time(run.ended_at or run.started_at)}",
         )
-        more = f", {total['unpriced_calls']} of unknown price" if total["unpriced_calls"] else ""
+        more = f", {total['unpriced_calls']} unpriced" if total["unpriced_calls"] else ""
         yield dollars(total["cost_microdollars"]), f"in {counted(total['calls'], 'call')}{more}"
         yield f"{_count(self._tasks, 'done')} of {len(self._tasks)}", "tasks done"
         if self._criteria:
@@ -235,7 +235,7 @@ class RunPage:
     def _shown_tasks(self) -> "Iterator[str]":
         yield f"<h2>Tasks ({len(self._tasks)})</h2>\n"
         if self._tasks:
-            heads = ("task", "state", "attempts", "what came of it", "changed")
+            heads = ("task", "state", "attempts", "outcome", "changed")
             tasks = sorted(self._tasks, key=lambda task: (_URGENT.index(task.state.value), task.created_at, -task.priority))
             yield from table(heads, map(_task, tasks), numbers=("attempts",))
 

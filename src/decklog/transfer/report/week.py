@@ -266,7 +266,7 @@ def _decision(one: "dict[str, object]") -> str:
 
 
 def _spent(week: "Week") -> str:
-    unknown = f", {week.unpriced_calls} of them of unknown price" if week.unpriced_calls else ""
+    unknown = f", {week.unpriced_calls} of them unpriced" if week.unpriced_calls else ""
     before = dollars(week.spent_before_microdollars)
     return f"{dollars(week.spent_microdollars)} in {counted(week.calls, 'call')}{unknown}; {before} the week before"
 

@@ -6,7 +6,7 @@ from decklog.core.errors import TimedOut
 from decklog.web.pages import run_moment
 from decklog.web.site import PATIENCE_SECONDS, PageView, SiteRequest, command
 
-MOST_SHOWN = 500
+MOST_SHOWN, _MOST_NAMED = 500, 200
 _FIGURES = {
     "entries": "entries",
     "done": "tasks done",
@@ -39,10 +39,16 @@ def read(asked: SiteRequest) -> PageView:
         "left_out": max(0, len(found) - MOST_SHOWN),
         "is_long": is_stopped or (compared is not None and compared.differences is None),
     }
-    shown |= {"figures": _FIGURES, "parting": _parting(both)}
+    shown |= {"figures": _FIGURES, "parting": _parting(both), "names": _names(asked, tables)}
     data = {"sides": [one["head"] for one in both or ()], "differences": found[:MOST_SHOWN]}
     decisions = compared.decisions if compared else None
     return PageView("compare.html", "Compare", command("runs", "diff", a or "A", b or "B"), data, shown, None, "more", decisions)
+
+
+def _names(asked: SiteRequest, tables: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """Return the titles of the first tasks and the goals of the runs that differ."""
+    run_ids, task_ids = ([one["record_id"] for one in tables.get(table, [])][:_MOST_NAMED] for table in ("runs", "tasks"))
+    return asked.log.overview.names(run_ids=run_ids, task_ids=task_ids)
 
 
 def _side(picture: Any, text: str | None) -> dict[str, Any]:
@@ -65,5 +71,7 @@ def _parting(both: list[dict[str, Any]] | None) -> str | None:
     for one, other in (heads, heads[::-1]) if len(heads) == 2 else ():
         if other.parent == one.id:
             parted = f", from entry {other.parent_seq:,} on" if other.parent_seq else ""
-            return f"{other.id} is a fork of {one.id}{parted}: its records are copies under new ids"
+            return (
+                f"“{other.goal}” ({other.id}) is a fork of “{one.goal}” ({one.id}){parted}. Its records are copies with new ids."
+            )
     return None

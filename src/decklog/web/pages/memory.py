@@ -23,7 +23,9 @@ def read(asked: SiteRequest) -> PageView:
     }
     if lesson_id:
         lesson = log.memory.get(lesson_id)
-        base |= {"lesson": lesson, "evidence": log.memory.evidence(lesson_id, limit=PAGE)}
+        evidence = log.memory.evidence(lesson_id, limit=PAGE)
+        names = log.overview.names(run_ids=list({one.run_id for one in evidence if one.run_id}))
+        base |= {"lesson": lesson, "evidence": evidence, "names": names}
         return _view("Lesson", command("memory", "show", lesson_id), lesson, base, None)
     if query:
         hits = log.memory.peek(query[:400], topic=topic, limit=HITS)

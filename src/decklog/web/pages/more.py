@@ -4,11 +4,11 @@ from decklog.web.site import PageView, SiteRequest
 
 PLACES = {
     "/views": ("Saved views", "Lists with filters that somebody named."),
-    "/compare": ("Compare", "What differs between two runs, or between two moments of one."),
-    "/workflow": ("Workflow", "Who comes next after each report."),
-    "/lines": ("Lines", "Who wrote which line of the repository: agents, people, or nobody knows."),
-    "/trust": ("Trust", "Who the manager is, what agents may do, and what was signed."),
-    "/system": ("System", "The engine, the file, who is logged in, and whether the log is whole."),
+    "/compare": ("Compare", "Differences between two runs, or two moments of one run."),
+    "/workflow": ("Workflow", "The next agent after each report."),
+    "/lines": ("Lines", "Who wrote each line of the repository: agents, people, or unknown."),
+    "/trust": ("Trust", "Who the owner is, what agents may do, and what was signed."),
+    "/system": ("System", "The engine, the file, who is logged in, and verification."),
 }
 
 

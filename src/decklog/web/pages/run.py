@@ -72,6 +72,7 @@ def read(asked: SiteRequest) -> PageView:
         "tabs": _tabs(tab, head, picture, counts),
         "tab_parts": PARTS.get(_group(tab), {}),
     }
+    shown["parent_names"] = asked.log.overview.names(run_ids=[head.parent]) if head.parent else {}
     shown["as_of"] = "" if head.at is None else f"?at={head.at}"
     said = command(*_COMMANDS[tab], run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"

@@ -54,7 +54,7 @@ def families_of(families: Iterable[Any], now: datetime, strips: Mapping[str, lis
 
 _STRIP = '<svg class="strip" viewBox="0 0 72 12" role="img" aria-label="entries of the last hour"><path d="{}"/></svg>'
 _KIN = ' class="kin"'
-_BELOW = '<span class="unseen">level {}, came of the one above: </span>'
+_BELOW = '<span class="unseen">level {}, child of the run above: </span>'
 
 
 def _line(
@@ -70,7 +70,8 @@ def _line(
     drawn, planned = bars(strips.get(run.id, ())), run.planned
     where = took = ""
     if is_whole:
-        named = f"{run.repo or ''} {run.branch or ''}".strip()
+        # The folder's name: a whole path is cut off here, and the run's page has it.
+        named = f"{(run.repo or '').rpartition('/')[2]} {run.branch or ''}".strip()
         where = f'<td class="wide w">{text_of(named) if named else NOTHING}</td>\n'
         took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
     return (
@@ -136,6 +137,8 @@ def read(asked: SiteRequest) -> PageView:
     chosen = {"as": FAMILY if by_family else None, "status": word, "sort": sorting, **narrowed}
     shown: dict[str, Any] = {"lines": lines, "by_family": by_family, "word": word, "words": _WORDS}
     shown |= {"is_first": asked.word("after") is None, "narrowed": narrowed}
+    parent = narrowed.get("parent")
+    shown["names"] = log.overview.names(run_ids=[parent]) if parent else {}
     shown |= {"counts": counts, "is_cut": is_cut, "heads": None if by_family else _heads(sort, descending=descending)}
     shown["address"] = lambda **changed: _address({**chosen, **changed})
     said = _command("families" if by_family else "runs", {"status": word, **given})

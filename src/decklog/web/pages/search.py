@@ -57,7 +57,7 @@ def read(asked: SiteRequest) -> PageView:
         except TimedOut:
             is_stopped = True
     shown = {"text": text, "typed": typed, "result": found, "is_first": asked.word("after") is None, "is_stopped": is_stopped}
-    shown |= {"pieces": pieces, "leads_to": leads_to}
+    shown |= {"pieces": pieces, "leads_to": leads_to, "names": _names(asked.log, typed, found)}
     said = command("overview", "search", typed.words or "WORDS", *_options(typed))
     title = f"Search: {text}" if text else "Search"
     data: Any = {"leads_to": place} if place else {"is_stopped": True} if is_stopped else found
@@ -71,6 +71,14 @@ def _found(asked: SiteRequest, typed: Words) -> SearchResult:
     given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": PAGE, "after": asked.word("after")}
     with log.db.within(PATIENCE_SECONDS):
         return log.overview.search(typed.words, **given)
+
+
+def _names(log: Decklog, typed: Words, found: SearchResult | None) -> dict[str, str]:
+    """Return the goals of the runs that the page mentions."""
+    facets = found.facets.get("stream", {}) if found else {}
+    runs = {*facets, *(hit.stream for hit in found.hits)} if found else set()
+    runs |= {typed.narrowed["run"]} if "run" in typed.narrowed else set()
+    return log.overview.names(run_ids=[one for one in runs if not one.startswith("@")])
 
 
 def _options(typed: Words) -> list[str]:

@@ -21,6 +21,7 @@ ROWS = 20
 _NAMED = 4
 # Hours of a month that a projection of its cost needs.
 _LEAST_HOURS = 2
+_MICRO = 1_000_000
 # Columns of the table of days.
 _SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
 # Maximum length of a line of a tooltip, and of a goal in a legend.
@@ -164,4 +165,8 @@ def _pace(money: Any, now: Any) -> str | None:
     passed, spent = (moment - start).total_seconds() / 3600, money.month["cost_microdollars"]
     following = (start + timedelta(days=32)).replace(day=1)
     hours = (following - start).total_seconds() / 3600
-    return dollars(round(spent * hours / passed)) if spent and passed >= _LEAST_HOURS else None
+    if not spent or passed < _LEAST_HOURS:
+        return None
+    projected = round(spent * hours / passed)
+    # A projection has no cents, unless it is a small one.
+    return dollars(projected) if projected < 10 * _MICRO else f"${round(projected / _MICRO):,}"

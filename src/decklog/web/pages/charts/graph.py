@@ -225,7 +225,7 @@ def _drawn(nodes: Mapping[str, GraphNode], places: Mapping[Point, tuple[int, int
         waits = ", ".join(revealed(nodes[one].title) for one in node.needs if one in nodes)
         # The accessible name begins with the visible text, which voice control needs.
         seen = f"{label} {node.state}" + (f" · {_short(revealed(node.worker))}" if node.worker else "")
-        said = seen + (f"; {title}" if title != label else "") + (f"; waits for {waits}" if waits else "")
+        said = seen + (f"; {title}" if title != label else "") + (f"; blocked by {waits}" if waits else "")
         before = tuple(numbers[one] for one in node.needs if one in numbers)
         x, y = places[node.id]
         found.append(

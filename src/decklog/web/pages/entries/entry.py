@@ -1,12 +1,10 @@
 """One journal entry as a page: all its fields, and links to its neighbours."""
 
-from typing import Any
-
 from decklog import Entry
 from decklog.core.characters import revealed
 from decklog.web.pages import run_moment
 from decklog.web.pages.entries.rows import row_of
-from decklog.web.pages.entries.tool_calls import ShownCall, paired, plain
+from decklog.web.pages.entries.tool_calls import ShownCall, call_of, paired, plain
 from decklog.web.rendering import as_json, laid_out, segment
 from decklog.web.site import PageView, SiteRequest, command
 
@@ -43,10 +41,12 @@ def read(asked: SiteRequest) -> PageView:
 
 
 def _call(asked: SiteRequest, entry: Entry) -> ShownCall | None:
-    near: list[Any] = []
-    if entry.kind.value == "tool":
-        near = run_moment.entries(asked.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
-    return next((call for one, call in paired([entry, *near]) if one.seq == entry.seq), None)
+    call = call_of(entry)
+    # Only a call with an id can have its result in another entry.
+    if call is None or call.is_result or not call.id:
+        return call
+    near = run_moment.entries(asked.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
+    return next(call for one, call in paired([entry, *near]) if one.seq == entry.seq)
 
 
 def _cut(text: str) -> tuple[str, int]:
