@@ -10,6 +10,7 @@ from decklog.db.search.words import entry_words, tsvector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.db.search.entries import Search
@@ -99,7 +100,7 @@ def _by_index(database: "Database", select: str, asked: "Search") -> "list[Row]"
     return _rows(database, select, asked, matching, {})
 
 
-def _rows(database: "Database", select: str, asked: "Search", matching: str, bound: "dict[str, int]") -> "list[Row]":
+def _rows(database: "Database", select: str, asked: "Search", matching: str, bound: "dict[str, Any]") -> "list[Row]":
     """Look the matching entries up one by one.
 
     Materialized and lateral: without statistics of a word, the planner would rather walk through all entries.
