@@ -128,6 +128,8 @@ def forget(database: "Database", positions: "list[int]") -> None:
 
 def forget_all(database: "Database") -> None:
     """Drop the words of all entries, and how far they were indexed."""
+    # Steps in the background end before, or begin after it.
+    database.hold("entry_text_marks")
     for table in ("entry_text", "entry_text_marks"):
         database.count(f"delete from {table}", {})
 
