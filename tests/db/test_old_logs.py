@@ -26,7 +26,7 @@ def whole(log):
 
 with Decklog.open(target, migrate=True) as log:
     if log.db.engine == "postgres":
-        log.rebuild()  # what an engine makes of records for itself did not come with them
+        log.rebuild(words=True)  # what an engine makes of records for itself did not come with them
     whole(log)
     before = log.runs.snapshot("run_1").as_dict()
     assert log.journal.at("tasks", "lexer", "5").state == "pending"

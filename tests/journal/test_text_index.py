@@ -1,6 +1,7 @@
 """The text index: built in small steps, never by a caller who waits for all of it; words are the same on both engines."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from decklog import Decklog, EntryKind
 from decklog.db.search import entries, marks
 from decklog.db.search.words import entry_words, words_of
 from tests.statements import statements
-from tests.waiting import wait_for_background
+from tests.waiting import wait_for_background, wait_until
 
 BODIES = [
     "The parser fails in tests/core/test_clock.py line 12",
@@ -437,3 +438,18 @@ def test_index_indexes_everything_while_others_index_too(log: Decklog, run_id: s
     for _ in steps:
         pass
     assert _left(log) == 0
+
+
+def test_forgetting_all_words_waits_for_a_step_of_indexing(log: Decklog, run_id: str, target: str) -> None:
+    if log.db.engine != "postgres":
+        pytest.skip("SQLite has one writer at a time")
+    _fill(log, run_id, 20)
+    spans = log.db.read(lambda: log.db.unindexed(None))
+    waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    with Decklog.open(target) as other, ThreadPoolExecutor(1) as pool:
+        with other.transaction():
+            marks._index_all(other.db, spans)
+            forgetting = pool.submit(log.db.forget_all_text)
+            wait_until(lambda: other.db.one(waiting, {}))
+        forgetting.result()
+    assert log.journal.verify().ok

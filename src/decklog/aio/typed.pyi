@@ -166,7 +166,9 @@ class AsyncJournal:
         """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
     async def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = ...) -> Record:
         """Undo the last change of a record with a new entry; a second undo restores the change."""
-    async def verify(self, stream: str | None = ..., *, anchor: str | None = ..., since_anchor: bool = ...) -> Verification:
+    async def verify(
+        self, stream: str | None = ..., *, anchor: str | None = ..., since_anchor: bool = ..., full: bool = ...
+    ) -> Verification:
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
 
 class AsyncRuns:

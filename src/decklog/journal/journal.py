@@ -184,8 +184,8 @@ class Journal:
     ) -> Page[Entry]:
         """List entries, newest first; `after` is the cursor that the page before gave.
 
-        Without a stream they come stream by stream, the newest stream first. By time, at most 50 streams are looked at: then
-        `is_cut` is true, and `next` goes on.
+        Without a stream they come stream by stream, the newest stream first. By time, at most 50 streams are looked at for
+        one page; if there are more, `is_cut` is true and `next` goes on.
         """
         where = Where(Entry)
         where.equal(
@@ -223,8 +223,10 @@ class Journal:
 
     def _found_by_time(self, where: Where, span: "_Span", search: "_Search") -> Found:
         """Find entries of a span of time in one stream after the other, of those that were written to at that time."""
-        places = {"after": search.after, "oldest_first": search.oldest_first, "most": _MOST_STREAMS + 1}
-        streams = Times(self._db).streams(*span, **places)
+        since, until = span
+        streams = Times(self._db).streams(
+            since, until, after=search.after, oldest_first=search.oldest_first, most=_MOST_STREAMS + 1
+        )
         rows: list[Row] = []
         for number, is_inside in streams[:_MOST_STREAMS]:
             rest = _Search(None, search.oldest_first, search.limit - len(rows), search.after)

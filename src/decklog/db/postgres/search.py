@@ -10,6 +10,7 @@ from decklog.db.search.words import entry_words, tsvector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.db.search.entries import Search
@@ -99,7 +100,7 @@ def _by_index(database: "Database", select: str, asked: "Search") -> "list[Row]"
     return _rows(database, select, asked, matching, {})
 
 
-def _rows(database: "Database", select: str, asked: "Search", matching: str, bound: "dict[str, int]") -> "list[Row]":
+def _rows(database: "Database", select: str, asked: "Search", matching: str, bound: "dict[str, Any]") -> "list[Row]":
     """Look the matching entries up one by one.
 
     Materialized and lateral: without statistics of a word, the planner would rather walk through all entries.
@@ -127,6 +128,8 @@ def forget(database: "Database", positions: "list[int]") -> None:
 
 def forget_all(database: "Database") -> None:
     """Drop the words of all entries, and how far they were indexed."""
+    # Steps in the background end before, or begin after it.
+    database.hold("entry_text_marks")
     for table in ("entry_text", "entry_text_marks"):
         database.count(f"delete from {table}", {})
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+    from typing import Any
 
 # Longer words are indexed in pieces, one after the other. PostgreSQL takes at most 2,046 bytes.
 _ASCII_WORD = re.compile(r"[a-z0-9]{1,255}")
@@ -74,13 +75,14 @@ class Query:
         """Write the terms as a PostgreSQL tsquery."""
         return " & ".join(_tsquery_term(words, is_prefix) for words, is_prefix in self.terms)
 
-    def prefilter(self) -> "tuple[list[str], dict[str, str]]":
+    def prefilter(self) -> "tuple[list[str], dict[str, Any]]":
         """Write SQL conditions that every entry with the terms meets, with their parameters: one ASCII word of each term.
 
         Text beyond ASCII may have any word.
         """
         beyond = "octet_length(body) <> length(body) or octet_length(payload) <> length(payload)"
-        clauses, bound = [], {}
+        clauses: list[str] = []
+        bound: dict[str, Any] = {}
         for place, (words, _) in enumerate(self.terms):
             word = max((word for word in words if word.isascii()), key=len, default=None)
             if word is None:
