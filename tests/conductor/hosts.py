@@ -44,6 +44,12 @@ class Host:
         self._boots = 0
         self._power: int | None = None
 
+    @property
+    def process(self) -> int:
+        """The process that the machine's spaces belong to."""
+        assert self._power is not None
+        return self._power
+
     def boot(self, program: Callable[[], object]) -> None:
         """Start the machine with one program; it goes down with it, and with everything that it started."""
         self._boots += 1

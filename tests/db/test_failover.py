@@ -108,6 +108,16 @@ def test_reconnect_to_a_server_that_has_everything_raises_nothing(rewinding: Rew
         assert [entry.body for entry in log.journal.find("run_1", kind="interaction")] == ["committed"]
 
 
+def test_archived_stream_does_not_count_as_lost(rewinding: Rewinding) -> None:
+    with Decklog.open(rewinding.url) as log:
+        log.runs.start("x", run_id="run_1")
+        with psycopg.connect(rewinding.url) as connection:
+            connection.execute("set session_replication_role = replica")
+            connection.execute("delete from entries where stream = 'run_1'")
+        rewinding.keep()  # ends all connections
+        assert log.runs.get("run_1").id == "run_1"
+
+
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Pair]:
     with pair() as found:
