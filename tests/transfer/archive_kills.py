@@ -131,7 +131,7 @@ def migrate(url: str, server: str, kills: int, seed: int) -> int:
     flat_logs.fill(url)
     flat_logs.flatten(url)
     before = entries_of(url)
-    name = url.rsplit("/", 1)[1].partition("?")[0]
+    name = url.partition("?")[0].rsplit("/", 1)[1]
     for turn in range(kills):
         copy = f"{name}_{turn}"
         with psycopg.connect(server, autocommit=True) as connection:

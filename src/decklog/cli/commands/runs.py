@@ -32,7 +32,7 @@ def show(call: Invocation, run_id: str, at: str | None) -> int:
         close_killed_sessions(log, call.spool())
         archive = where_archived(log, run_id)
         if archive is not None:
-            run = plain(log.runs.get(run_id))
+            run = log.runs.get(run_id).as_dict()
             shown.show({**run, "archive": archive}, as_json=call.json)
             say(f"Its entries are archived. Bring them back: decklog archive restore FOLDER/{archive}")
             return 0
