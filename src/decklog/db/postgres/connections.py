@@ -12,7 +12,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from decklog.core.clock import Clock
-from decklog.core.errors import Closed, ReadOnly
+from decklog.core.errors import Closed, Invalid, ReadOnly
 from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
 from decklog.db.postgres.session import Session
@@ -36,6 +36,7 @@ VERB_SECONDS = 0.5
 BLOCK_SECONDS = 1.5
 _SECONDS_BETWEEN_PINGS = 0.06
 _SECONDS_UNUSED = 2.0
+_POOLERS = ("session", "transaction")
 # Without a handler, Python would print a warning for every connection of a lost server.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
@@ -139,13 +140,26 @@ class KeepAlive:
                     connection.session.ping()
 
 
+def split_pooler(url: str) -> "tuple[str, str | None]":
+    """Return a URL without its parameter `pooler`, which libpq does not know, and the parameter's value."""
+    address, _, query = url.partition("?")
+    parts = [part for part in query.split("&") if part]
+    others = [part for part in parts if not part.startswith("pooler=")]
+    given = [part.removeprefix("pooler=") for part in parts if part not in others]
+    if given and given[-1] not in _POOLERS:
+        raise Invalid(f"pooler={given[-1]} is unknown; write pooler=transaction or pooler=session", field="target")
+    return "?".join([address, "&".join(others)] if others else [address]), given[-1] if given else None
+
+
 class PostgresConnections:
     """Opens connections in one way only, and keeps what is open."""
 
     def __init__(
         self, url: str, *, durability: str = "full", read_only: bool = False, busy_seconds: float = 30.0, pool_size: int = 16
     ) -> None:
-        self.url = url
+        self.url, pooler = split_pooler(url)
+        # Whether each transaction may run in another server session; None until the first connection shows it.
+        self.shares_sessions: bool | None = None if pooler is None else pooler == "transaction"
         self.read_only = read_only
         self.busy_seconds = busy_seconds
         self.pool_size = pool_size
@@ -235,27 +249,40 @@ class PostgresConnections:
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
-    def _configure(self, connection: "Connection") -> None:
+    def _settings(self) -> "dict[str, str]":
         settings = {
             # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
-            "lock_timeout": int(self.busy_seconds * 1000),
+            "lock_timeout": str(int(self.busy_seconds * 1000)),
             # For reads, which block nobody. A transaction that writes has a shorter limit and is kept alive.
-            "idle_in_transaction_session_timeout": int(self.idle_seconds * 1000),
-            "client_min_messages": "warning",
+            "idle_in_transaction_session_timeout": str(int(self.idle_seconds * 1000)),
             # Statements here give few rows: to compile one takes a server that can far longer than to run it.
             "jit": "off",
         }
         if self._durability != "full":
             settings["synchronous_commit"] = "off"
-        # One way to the server and back for all of them, and for its time.
-        parts = [*(f"set {name} = {value}" for name, value in settings.items()), "select clock_timestamp()"]
+        return settings
+
+    @cached_property
+    def local_settings(self) -> "tuple[bytes, ...]":
+        """The statement that makes the settings for one transaction, where sessions are shared."""
+        calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in self._settings().items())
+        return (f"select {calls}".encode(),)
+
+    def _configure(self, connection: "LogConnection") -> None:
+        """Make the settings of a session, unless it is shared, and read the server's time.
+
+        A pooler gives its clients process numbers that are not the server's. A setting is local to this statement there.
+        """
+        is_shared = f"pg_backend_pid() <> {connection.info.backend_pid}"
+        if self.shares_sessions is not None:
+            is_shared = str(self.shares_sessions).lower()
+        calls = [f"set_config('{name}', '{value}', {is_shared})" for name, value in self._settings().items()]
         before = time.monotonic()
-        cursor = connection.execute("; ".join(parts).encode())
-        for _ in settings:
-            cursor.nextset()
-        row = cursor.fetchone()
-        if row is not None:
-            self.clock.set(row[0], (before + time.monotonic()) / 2)
+        row = connection.execute(f"select clock_timestamp(), {is_shared}, {', '.join(calls)}".encode()).fetchone()
+        assert row is not None
+        self.clock.set(row[0], (before + time.monotonic()) / 2)
+        self.shares_sessions = row[1]
+        connection.session.may_prepare = not row[1]
 
     @contextmanager
     def listening(self) -> "Iterator[Connection]":

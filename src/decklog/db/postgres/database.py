@@ -49,8 +49,8 @@ class PostgresDatabase(Database):
     # Statements with numbered parameters, and the parameters' names in that order; shared by all logs of a process.
     _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()
 
-    def __init__(self, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
-        self.target = connections.url
+    def __init__(self, target: str, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
+        self.target = target
         self.read_only = connections.read_only
         self.values = values
         self.clock = clock
@@ -211,7 +211,7 @@ class PostgresDatabase(Database):
             super().put(table, names, identity, rows)
             return
         staged = f"staged_{table}"
-        self.count(f"create temporary table if not exists {staged} (like {table}) on commit delete rows", {})
+        self.count(f"create temporary table if not exists {staged} (like {table}) on commit drop", {})
         self.count(f"truncate {staged}", {})
         self._copy(staged, names, map(itemgetter(*names), rows))
         self.count(upsert_of(table, names, identity, f"select {', '.join(names)} from {staged}"), {})
@@ -361,7 +361,7 @@ def open_postgres(
     connections = PostgresConnections(
         url, durability=durability, read_only=read_only, busy_seconds=busy_seconds, pool_size=pool_size
     )
-    database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
+    database = PostgresDatabase(url, connections, values=values, clock=clock or connections.clock)
     try:
         database.prepare(migrate=migrate)
     except BaseException:

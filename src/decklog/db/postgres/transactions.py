@@ -199,9 +199,10 @@ class PostgresTransactions:
         end = time.monotonic() + self._connections.busy_seconds
         while True:
             pool, connection = self._taken()
+            settings = self._connections.local_settings if self._connections.shares_sessions else ()
             try:
                 connection.patience_seconds = patience_seconds
-                connection.session.begin(begin)
+                connection.session.begin((begin[0], *settings, *begin[1:]))
                 try:
                     if at_once:
                         connection.session.flush()
