@@ -72,10 +72,12 @@ class Kept:
             if len(spares) >= _MOST_KEPT:
                 return False
             renewed = pgconn.exec_(_RENEW)
+            if renewed.status != pq.ExecStatus.TUPLES_OK:
+                return False
             # A test may have had the server forget some.
             prepared = sum(name is not None for name in session._prepared.values())
             is_stale = session._is_stale or int(renewed.get_value(0, 0)) != prepared
-            if renewed.status != pq.ExecStatus.TUPLES_OK or is_stale:
+            if is_stale:
                 return False
             spares.append(Spare(pgconn, session))
             return True

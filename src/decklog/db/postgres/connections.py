@@ -1,4 +1,4 @@
-"""The connections to one PostgreSQL database: a pool of those that work, and those that listen."""
+"""The connections to one PostgreSQL database: a pool, one of which may listen."""
 
 import logging
 import time
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    Connection = psycopg.Connection[Any]
     Pool = ConnectionPool["LogConnection"]
 
-CHANNEL = "decklog"
 _MARGIN_SECONDS = 5.0
 # How long a signal such as Ctrl-C may wait, as in psycopg.
 _SECONDS_BETWEEN_SIGNALS = 0.1
@@ -51,6 +49,8 @@ class LogConnection(psycopg.Connection["Any"]):
         # Of the transaction that is open on it.
         self.undoing = Undoing()
         self.made_at = time.monotonic()
+        # What it listens to.
+        self.channels: set[str] = set()
 
     @cached_property
     def session(self) -> Session:
@@ -68,7 +68,7 @@ class LogConnection(psycopg.Connection["Any"]):
         try:
             return super().wait(gen, interval, self.patience_seconds if timeout is None else timeout)
         except psycopg.OperationalError as problem:
-            if problem.sqlstate is None:
+            if problem.sqlstate is None and timeout is None:
                 # It may still answer to what was asked: this connection can't be used for anything else.
                 self.close()
             raise
@@ -181,7 +181,8 @@ class PostgresConnections:
         self._pool: Pool | None = None
         # The connection by which the server was first reached, until the pool takes it.
         self._reached: list[LogConnection] = []
-        self._listening: Connection | None = None
+        # The connection that listens, or did last; a forked child must not close it.
+        self._listening: LogConnection | None = None
 
     def pool(self) -> "Pool":
         """Return the pool, which is made when it is first needed."""
@@ -198,10 +199,22 @@ class PostgresConnections:
     def taken(self) -> "tuple[Pool, LogConnection]":
         """Take a connection out of the pool; one that is out of date is replaced."""
         pool = self.pool()
-        while (connection := pool.getconn()).made_at < self._renewed_at:
+        while not self._is_usable(connection := pool.getconn()):
             connection.close()
             pool.putconn(connection)
         return pool, connection
+
+    def _is_usable(self, connection: LogConnection) -> bool:
+        """Return whether a connection is up to date. End its listening if another one listens now."""
+        if connection.made_at < self._renewed_at:
+            return False
+        if connection.channels and connection is not self._listening:
+            try:
+                connection.execute("unlisten *")
+            except psycopg.Error:
+                return False
+            connection.channels = set()
+        return True
 
     def renew(self) -> None:
         """Replace all connections before they are used again: a session keeps the defaults that held when it began."""
@@ -285,17 +298,14 @@ class PostgresConnections:
         connection.session.may_prepare = not row[1]
 
     @contextmanager
-    def listening(self) -> "Iterator[Connection]":
-        """Hold a connection that hears of what is appended."""
-        self.check_open()
-        seconds = self._connect_seconds()
-        with psycopg.connect(self.url, autocommit=True, connect_timeout=seconds, **_KEEP_ALIVE) as connection:
-            self._listening = connection
-            try:
-                connection.execute(f"listen {CHANNEL}".encode())
-                yield connection
-            finally:
-                self._listening = None
+    def listening(self) -> "Iterator[LogConnection]":
+        """Take a connection out of the pool for the one who listens. It is kept in mind, since it goes on listening."""
+        pool, connection = self.taken()
+        self._listening = connection
+        try:
+            yield connection
+        finally:
+            pool.putconn(connection)
 
     def close(self) -> None:
         self._is_closed = True

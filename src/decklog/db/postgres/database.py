@@ -10,7 +10,7 @@ from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
 from decklog.db.base import Database, upsert_of
 from decklog.db.postgres import errors, schema
-from decklog.db.postgres.connections import CHANNEL, PostgresConnections
+from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
@@ -275,8 +275,7 @@ class PostgresDatabase(Database):
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
-            bound = {"channel": CHANNEL, "stream": stream}
-            self._queue("select announce(:channel, :stream)", bound)
+            self._queue("select announce(:stream)", {"stream": stream})
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
