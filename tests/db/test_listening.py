@@ -192,7 +192,7 @@ def test_a_wait_goes_on_though_all_connections_are_ended_meanwhile(log: Decklog,
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
         others = "datname = current_database() and pid <> pg_backend_pid()"
         for _ in range(3):
-            wait_until(lambda: listening(postgres_url) == 1)
+            wait_until(lambda: listening(postgres_url))
             stranger.execute(f"select pg_terminate_backend(pid, 5000) from pg_stat_activity where {others}".encode())
     assert ended == []
     with Decklog.open(postgres_url) as other:
