@@ -1,6 +1,7 @@
 """The connections to one PostgreSQL database: a pool, one of which may listen."""
 
 import logging
+import random
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -257,10 +258,15 @@ class PostgresConnections:
         self._connected().close()
 
     def _connected(self) -> LogConnection:
-        try:
-            return LogConnection.connect(self.url, **self._how())
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+        """Connect; wait for a server that has no connection to spare, since others may be about to end."""
+        end = time.monotonic() + self.busy_seconds
+        while True:
+            try:
+                return LogConnection.connect(self.url, **self._how())
+            except psycopg.Error as problem:
+                if not errors.is_full(problem) or time.monotonic() >= end:
+                    raise errors.translate(problem) from problem
+            time.sleep(random.uniform(0.05, 0.5))
 
     def _settings(self) -> "dict[str, str]":
         settings = {
