@@ -16,6 +16,7 @@ from tests.databases import Databases, named
 from tests.ending import end_with_parent
 from tests.homes import Homes
 from tests.new_logs import BY_STEPS, Copying
+from tests.pgbouncer import PgBouncer
 from tests.prepared import NO_MODELS
 from tests.reports import tell_less
 from tests.searches import FULL, list_characters  # before any test module: their settings start from the profile that it loads
@@ -158,11 +159,22 @@ def postgres_template(postgres_server: str, postgres_databases: Databases) -> st
     return postgres_server
 
 
+@pytest.fixture(scope="session")
+def pooler(postgres_server: str) -> Iterator[PgBouncer | None]:
+    """PgBouncer before the server, in the mode that DECKLOG_TEST_POOLER names; else None."""
+    mode = os.environ.get("DECKLOG_TEST_POOLER")
+    if mode is None:
+        yield None
+        return
+    with PgBouncer(postgres_server, mode) as pooler:
+        yield pooler
+
+
 @pytest.fixture
-def postgres_url(postgres_databases: Databases) -> Iterator[str]:
+def postgres_url(postgres_databases: Databases, pooler: PgBouncer | None) -> Iterator[str]:
     """A database with an empty log."""
     with postgres_databases.one() as url:
-        yield url
+        yield url if pooler is None else pooler.address_of(url)
 
 
 @pytest.fixture

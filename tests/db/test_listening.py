@@ -1,13 +1,19 @@
-"""Waiting for what others write, on PostgreSQL: one connection for a log, told only of what it waits for."""
+"""Waiting for what others write, on PostgreSQL: one connection for a log, which hears only what it waits for."""
 
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
 
 from decklog import Decklog
+from decklog.db.postgres.listener import channel_of
+from decklog.stores.tasks import leases
+from decklog.stores.tasks.claimable import look
+from tests.databases import Databases
 from tests.waiting import wait_until
 
 
@@ -21,7 +27,7 @@ def log(postgres_url: str) -> Iterator[Decklog]:
 
 OF_LISTENERS = """
   from pg_stat_activity
- where datname = current_database() and pid <> pg_backend_pid() and (query ilike 'listen%' or query ilike '%max(pos)%')
+ where datname = current_database() and pid <> pg_backend_pid() and query ilike '%listeners%'
 """
 
 
@@ -33,9 +39,7 @@ def asked(url: str, sql: str) -> int:
 
 
 def listening(url: str) -> int:
-    return asked(
-        url, "select count(*) from pg_stat_activity where datname = current_database() and query ilike '%listen%decklog%'"
-    )
+    return asked(url, f"select count(*) {OF_LISTENERS}")
 
 
 def test_a_log_listens_on_one_connection_however_many_threads_have_waited(log: Decklog, postgres_url: str) -> None:
@@ -49,7 +53,8 @@ def test_a_log_listens_on_one_connection_however_many_threads_have_waited(log: D
 
 def test_nobody_is_told_of_what_nobody_waits_for(log: Decklog, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
-        stranger.execute("listen decklog")
+        for name in ("*", "run_1", "run_2"):
+            stranger.execute(f'listen "{channel_of(name)}"'.encode())
         log.journal.append("run_1", "unheard")
         log.journal.append_many([{"stream": "run_1", "body": "unheard"}])
         log.db.wait_for_change(0.01, "run_2")
@@ -58,6 +63,17 @@ def test_nobody_is_told_of_what_nobody_waits_for(log: Decklog, postgres_url: str
         log.journal.append_many([{"stream": "run_2", "body": "heard"}])
         told = [notification.payload for notification in stranger.notifies(timeout=2, stop_after=2)]
     assert told == ["run_2", "run_2"]
+
+
+def test_each_stream_has_a_channel_and_all_together_have_one(log: Decklog, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as stranger:
+        for name in ("*", "run_1"):
+            stranger.execute(f'listen "{channel_of(name)}"'.encode())
+        log.db.wait_for_change(0.01, "run_1")
+        log.db.wait_for_change(0.01)
+        log.journal.append("run_1", "heard")
+        heard = {(one.channel, one.payload) for one in stranger.notifies(timeout=5, stop_after=2)}
+    assert heard == {(channel_of("run_1"), "run_1"), (channel_of("*"), "*")}
 
 
 @pytest.mark.parametrize("stream", ["run_1", None])
@@ -134,3 +150,66 @@ def test_who_hears_of_very_many_commits_looks_by_itself_and_is_told_again_when_i
         assert woken.wait(30)
         wait_until(lambda: told_to() == 1)
     stop()
+
+
+def test_a_worker_that_waits_needs_one_connection(
+    log: Decklog, postgres_url: str, postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def counted(*given: Any) -> Any:
+        looks.append(time.monotonic())
+        return look(*given)
+
+    monkeypatch.setattr(leases, "look", counted)
+    postgres_databases.forget_connections()
+    with psycopg.connect(postgres_url, autocommit=True) as stranger:
+        count = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+        others = stranger.execute(count).fetchone() or (0,)
+        with Decklog.open(postgres_url) as waiting:
+            worker = threading.Thread(target=lambda: waiting.tasks.claim("run_1", worker="ada", wait_seconds=4))
+            worker.start()
+            most = 0
+            while worker.is_alive():
+                most = max(most, (stranger.execute(count).fetchone() or (0,))[0] - others[0])
+                time.sleep(0.02)
+            worker.join()
+            assert waiting.tasks.claim("run_1", worker="ada") is None
+    assert most == 1
+    assert len(looks) <= 3  # before it waits, while the time runs, and at its end
+
+
+def test_a_wait_goes_on_though_all_connections_are_ended_meanwhile(log: Decklog, postgres_url: str) -> None:
+    ended: list[float] = []
+
+    def wait() -> None:
+        log.db.wait_for_change(0, "run_1")
+        log.db.wait_for_change(90, "run_1")
+        ended.append(time.monotonic())
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    with psycopg.connect(postgres_url, autocommit=True) as stranger:
+        others = "datname = current_database() and pid <> pg_backend_pid()"
+        for _ in range(3):
+            wait_until(lambda: listening(postgres_url))
+            stranger.execute(f"select pg_terminate_backend(pid, 5000) from pg_stat_activity where {others}".encode())
+    assert ended == []
+    with Decklog.open(postgres_url) as other:
+        other.journal.append("run_1", "while nobody listened")
+    waiter.join(60)
+    assert len(ended) == 1
+
+
+@pytest.mark.slow
+def test_a_worker_gets_a_task_when_its_time_comes_though_nothing_is_written(log: Decklog) -> None:
+    log.tasks.add("run_1", "leased")
+    assert log.tasks.claim("run_1", worker="ada", lease_seconds=2) is not None
+    before = time.monotonic()
+    leased = log.tasks.claim("run_1", worker="bo", wait_seconds=60)
+    assert leased is not None
+    assert 1 < time.monotonic() - before < 8
+    leased.release(not_before=datetime.now(UTC) + timedelta(seconds=2))
+    before = time.monotonic()
+    assert log.tasks.claim("run_1", worker="bo", wait_seconds=60) is not None
+    assert 1 < time.monotonic() - before < 8

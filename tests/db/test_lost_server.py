@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from decklog import Decklog
-from decklog.core.errors import OutcomeUnknown, SchemaTooNew, Unreachable
+from decklog.core.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
 from decklog.journal.verify import Verifier
 from tests.db.processes import alone, hear, start
 
@@ -182,6 +182,45 @@ def test_a_server_without_a_connection_to_spare_says_so(postgres_url: str) -> No
         finally:
             connection.execute(f"alter database {name} connection limit -1".encode())
             connection.execute("drop role guest")
+
+
+@pytest.mark.slow
+def test_opening_waits_for_a_connection_to_spare(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(b"create role guest login")
+        connection.execute(b"grant select on all tables in schema public to guest")
+        connection.execute(f"alter database {name} connection limit 1".encode())
+        try:
+            widening = f"alter database {name} connection limit -1".encode()
+            later = threading.Timer(1.5, lambda: connection.execute(widening))
+            later.start()
+            with Decklog.open(postgres_url.replace("://postgres", "://guest", 1), busy_seconds=30) as log:
+                assert log.runs.find() == []
+            later.join()
+        finally:
+            connection.execute(b"drop owned by guest")
+            connection.execute(b"drop role guest")
+
+
+def always_busy() -> None:
+    raise Busy("another transaction is in the way")
+
+
+def test_a_busy_write_is_retried_for_a_time_and_not_a_number_of_times(log: Decklog) -> None:
+    tries = []
+
+    def job() -> str | None:
+        tries.append(1)
+        if len(tries) < 12:
+            raise Busy("another transaction is in the way")
+        return log.journal.append("run_1", "at last").body
+
+    assert log.db.write(job) == "at last"
+    before = time.monotonic()
+    with pytest.raises(Busy):
+        log.db.write(always_busy)
+    assert time.monotonic() - before < 10
 
 
 def test_a_client_that_is_open_while_the_log_is_migrated_writes_no_more(log: Decklog, postgres_url: str) -> None:

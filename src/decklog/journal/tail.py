@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decklog.stores.results.journal import StreamChanges, StreamRange
 
 _BATCH = 500
-_LONGEST_WAIT = 5.0
+_LONGEST_WAIT = 15.0
 
 
 class Tail:

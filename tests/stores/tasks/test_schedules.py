@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from math import inf
 from typing import Any
 
 import pytest
 
 from decklog import CatchUp, Conflict, Decklog, Invalid, ManualClock, NotFound, Schedule
 from decklog.core.clock import to_text
+from decklog.stores.tasks.claimable import look
 from tests.db.processes import together
 from tests.every import every
 
@@ -251,3 +253,21 @@ def test_a_claim_that_is_undone_takes_what_appeared_with_it(log: Decklog, daily:
         raise ZeroDivisionError
     assert log.tasks.find("run_1") == []
     assert taken(log) == ["Update 2026-01-01"]
+
+
+def test_a_waiting_worker_knows_when_the_next_task_is_due(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    def seconds() -> float:
+        times = {"now": clock.now(), "steady_now": clock.steady()}
+        return log.db.read(lambda: look(log.db, {"run_id": run_id, "worker": "w"}, times)).seconds
+
+    assert seconds() == inf
+    due = log.schedules.add(run_id, "nightly", "every day 06:00", title="Update").next_at
+    assert due is not None
+    assert seconds() == pytest.approx((due - clock.now()).total_seconds(), abs=0.001)
+    log.tasks.add(run_id, "later", not_before=clock.now() + timedelta(seconds=50))
+    assert seconds() == pytest.approx(50, abs=0.001)
+    log.tasks.add(run_id, "now")
+    assert log.tasks.claim(run_id, worker="ada", lease_seconds=20) is not None
+    assert seconds() == pytest.approx(20, abs=0.001)
+    clock.advance(seconds=10)
+    assert seconds() == pytest.approx(10, abs=0.001)

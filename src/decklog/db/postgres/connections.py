@@ -1,6 +1,7 @@
-"""The connections to one PostgreSQL database: a pool of those that work, and those that listen."""
+"""The connections to one PostgreSQL database: a pool, one of which may listen."""
 
 import logging
+import random
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from decklog.core.clock import Clock
-from decklog.core.errors import Closed, ReadOnly
+from decklog.core.errors import Closed, Invalid, ReadOnly
 from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
 from decklog.db.postgres.acknowledged import Head
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    Connection = psycopg.Connection[Any]
     Pool = ConnectionPool["LogConnection"]
 
-CHANNEL = "decklog"
 _MARGIN_SECONDS = 5.0
 # How long a signal such as Ctrl-C may wait, as in psycopg.
 _SECONDS_BETWEEN_SIGNALS = 0.1
@@ -37,6 +36,7 @@ VERB_SECONDS = 0.5
 BLOCK_SECONDS = 1.5
 _SECONDS_BETWEEN_PINGS = 0.06
 _SECONDS_UNUSED = 2.0
+_POOLERS = ("session", "transaction")
 # Without a handler, Python would print a warning for every connection of a lost server.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
@@ -54,6 +54,8 @@ class LogConnection(psycopg.Connection["Any"]):
         # Whether this server was found to have the acknowledged entries of this process.
         self.is_compared = False
         self.made_at = time.monotonic()
+        # What it listens to.
+        self.channels: set[str] = set()
 
     @cached_property
     def session(self) -> Session:
@@ -71,7 +73,7 @@ class LogConnection(psycopg.Connection["Any"]):
         try:
             return super().wait(gen, interval, self.patience_seconds if timeout is None else timeout)
         except psycopg.OperationalError as problem:
-            if problem.sqlstate is None:
+            if problem.sqlstate is None and timeout is None:
                 # It may still answer to what was asked: this connection can't be used for anything else.
                 self.close()
             raise
@@ -143,13 +145,26 @@ class KeepAlive:
                     connection.session.ping()
 
 
+def split_pooler(url: str) -> "tuple[str, str | None]":
+    """Return a URL without its parameter `pooler`, which libpq does not know, and the parameter's value."""
+    address, _, query = url.partition("?")
+    parts = [part for part in query.split("&") if part]
+    others = [part for part in parts if not part.startswith("pooler=")]
+    given = [part.removeprefix("pooler=") for part in parts if part not in others]
+    if given and given[-1] not in _POOLERS:
+        raise Invalid(f"pooler={given[-1]} is unknown; write pooler=transaction or pooler=session", field="target")
+    return "?".join([address, "&".join(others)] if others else [address]), given[-1] if given else None
+
+
 class PostgresConnections:
     """Opens connections in one way only, and keeps what is open."""
 
     def __init__(
         self, url: str, *, durability: str = "full", read_only: bool = False, busy_seconds: float = 30.0, pool_size: int = 16
     ) -> None:
-        self.url = url
+        self.url, pooler = split_pooler(url)
+        # Whether each transaction may run in another server session; None until the first connection shows it.
+        self.shares_sessions: bool | None = None if pooler is None else pooler == "transaction"
         self.read_only = read_only
         self.busy_seconds = busy_seconds
         self.pool_size = pool_size
@@ -173,7 +188,8 @@ class PostgresConnections:
         self._pool: Pool | None = None
         # The connection by which the server was first reached, until the pool takes it.
         self._reached: list[LogConnection] = []
-        self._listening: Connection | None = None
+        # The connection that listens, or did last; a forked child must not close it.
+        self._listening: LogConnection | None = None
 
     def pool(self) -> "Pool":
         """Return the pool, which is made when it is first needed."""
@@ -190,10 +206,22 @@ class PostgresConnections:
     def taken(self) -> "tuple[Pool, LogConnection]":
         """Take a connection out of the pool; one that is out of date is replaced."""
         pool = self.pool()
-        while (connection := pool.getconn()).made_at < self._renewed_at:
+        while not self._is_usable(connection := pool.getconn()):
             connection.close()
             pool.putconn(connection)
         return pool, connection
+
+    def _is_usable(self, connection: LogConnection) -> bool:
+        """Return whether a connection is up to date. End its listening if another one listens now."""
+        if connection.made_at < self._renewed_at:
+            return False
+        if connection.channels and connection is not self._listening:
+            try:
+                connection.execute("unlisten *")
+            except psycopg.Error:
+                return False
+            connection.channels = set()
+        return True
 
     def renew(self) -> None:
         """Replace all connections before they are used again: a session keeps the defaults that held when it began."""
@@ -245,46 +273,63 @@ class PostgresConnections:
         self._connected().close()
 
     def _connected(self) -> LogConnection:
-        try:
-            return LogConnection.connect(self.url, **self._how())
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+        """Connect; wait for a server that has no connection to spare, since others may be about to end."""
+        end = time.monotonic() + self.busy_seconds
+        while True:
+            try:
+                return LogConnection.connect(self.url, **self._how())
+            except psycopg.Error as problem:
+                if not errors.is_full(problem) or time.monotonic() >= end:
+                    raise errors.translate(problem) from problem
+            time.sleep(random.uniform(0.05, 0.5))
 
-    def _configure(self, connection: "Connection") -> None:
+    def _settings(self) -> "dict[str, str]":
         settings = {
             # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
-            "lock_timeout": int(self.busy_seconds * 1000),
+            "lock_timeout": str(int(self.busy_seconds * 1000)),
             # For reads, which block nobody. A transaction that writes has a shorter limit and is kept alive.
-            "idle_in_transaction_session_timeout": int(self.idle_seconds * 1000),
-            "client_min_messages": "warning",
+            "idle_in_transaction_session_timeout": str(int(self.idle_seconds * 1000)),
             # Statements here give few rows: to compile one takes a server that can far longer than to run it.
             "jit": "off",
         }
         if self._durability != "full":
             settings["synchronous_commit"] = "off"
-        # One way to the server and back for all of them, and for its time.
-        parts = [*(f"set {name} = {value}" for name, value in settings.items()), "select clock_timestamp(), pg_is_in_recovery()"]
+        return settings
+
+    @cached_property
+    def local_settings(self) -> "tuple[bytes, ...]":
+        """The statement that makes the settings for one transaction, where sessions are shared."""
+        calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in self._settings().items())
+        return (f"select {calls}".encode(),)
+
+    def _configure(self, connection: "LogConnection") -> None:
+        """Make the settings of a session, unless it is shared, and read the server's time.
+
+        A pooler gives its clients process numbers that are not the server's. A setting is local to this statement there.
+        """
+        is_shared = f"pg_backend_pid() <> {connection.info.backend_pid}"
+        if self.shares_sessions is not None:
+            is_shared = str(self.shares_sessions).lower()
+        calls = [f"set_config('{name}', '{value}', {is_shared})" for name, value in self._settings().items()]
         before = time.monotonic()
-        cursor = connection.execute("; ".join(parts).encode())
-        for _ in settings:
-            cursor.nextset()
-        row = cursor.fetchone()
-        if row is not None:
-            self.clock.set(row[0], (before + time.monotonic()) / 2)
-            self.is_standby = row[1]
+        row = connection.execute(
+            f"select clock_timestamp(), {is_shared}, pg_is_in_recovery(), {', '.join(calls)}".encode()
+        ).fetchone()
+        assert row is not None
+        self.clock.set(row[0], (before + time.monotonic()) / 2)
+        self.shares_sessions = row[1]
+        connection.session.may_prepare = not row[1]
+        self.is_standby = row[2]
 
     @contextmanager
-    def listening(self) -> "Iterator[Connection]":
-        """Hold a connection that hears of what is appended."""
-        self.check_open()
-        seconds = self._connect_seconds()
-        with psycopg.connect(self.url, autocommit=True, connect_timeout=seconds, **_KEEP_ALIVE) as connection:
-            self._listening = connection
-            try:
-                connection.execute(f"listen {CHANNEL}".encode())
-                yield connection
-            finally:
-                self._listening = None
+    def listening(self) -> "Iterator[LogConnection]":
+        """Take a connection out of the pool for the one who listens. It is kept in mind, since it goes on listening."""
+        pool, connection = self.taken()
+        self._listening = connection
+        try:
+            yield connection
+        finally:
+            pool.putconn(connection)
 
     def close(self) -> None:
         self._is_closed = True

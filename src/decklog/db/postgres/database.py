@@ -10,7 +10,7 @@ from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid
 from decklog.db.base import STREAM_SIZE, Database, upsert_of
 from decklog.db.postgres import errors, heads, partitions, schema
-from decklog.db.postgres.connections import CHANNEL, PostgresConnections
+from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
@@ -63,8 +63,8 @@ class PostgresDatabase(Database):
     # Statements with numbered parameters, and the parameters' names in that order; shared by all logs of a process.
     _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()
 
-    def __init__(self, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
-        self.target = connections.url
+    def __init__(self, target: str, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
+        self.target = target
         self.values = values
         self.clock = clock
         self.connections = connections
@@ -236,7 +236,7 @@ class PostgresDatabase(Database):
             super().put(table, names, identity, rows)
             return
         staged = f"staged_{table}"
-        self.count(f"create temporary table if not exists {staged} (like {table}) on commit delete rows", {})
+        self.count(f"create temporary table if not exists {staged} (like {table}) on commit drop", {})
         self.count(f"truncate {staged}", {})
         self._copy(staged, names, map(itemgetter(*names), rows))
         self.count(upsert_of(table, names, identity, f"select {', '.join(names)} from {staged}"), {})
@@ -324,8 +324,7 @@ class PostgresDatabase(Database):
     def announce(self, stream: str) -> None:
         self._note_written(stream)
         if ("announced", stream) not in self.memo:
-            bound = {"channel": CHANNEL, "stream": stream}
-            self._queue("select announce(:channel, :stream)", bound)
+            self._queue("select announce(:stream)", {"stream": stream})
             self.memo["announced", stream] = True
 
     def _note_written(self, stream: str) -> None:
@@ -444,7 +443,7 @@ def open_postgres(
     connections = PostgresConnections(
         url, durability=durability, read_only=read_only, busy_seconds=busy_seconds, pool_size=pool_size
     )
-    database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
+    database = PostgresDatabase(url, connections, values=values, clock=clock or connections.clock)
     try:
         database.prepare(migrate=migrate)
     except BaseException:

@@ -33,6 +33,11 @@ def is_lost(problem: psycopg.Error) -> bool:
     return state in _LOST or state.startswith("08")
 
 
+def is_full(problem: psycopg.Error) -> bool:
+    """Return whether the server refused a connection because it has no more. Such an error has no code, only a text."""
+    return any(words in str(problem) for words in ("too many", "no more connections", "connection slots"))
+
+
 def translate(problem: psycopg.Error) -> DecklogError:
     """Return the Decklog error for a psycopg error, by its SQLSTATE."""
     state = problem.sqlstate or ""

@@ -20,8 +20,8 @@ class OtherDatabase:
     def __init__(self, url: str, *, seconds: float) -> None:
         try:
             self._connection = psycopg.connect(url, autocommit=True)
-            self._connection.execute(f"set statement_timeout = {int(seconds * 1000)}".encode())
             self._connection.execute(_BEGIN)
+            self._connection.execute(f"set local statement_timeout = {int(seconds * 1000)}".encode())
         except psycopg.Error as problem:
             raise translate(problem) from problem
 

@@ -28,10 +28,11 @@ def answered(
 ) -> "Iterator[tuple[list[str], Iterable[tuple[Any, ...]]]]":
     """Run one statement that only reads, and give its columns and rows; `views` and `schema` go before our own tables."""
     try:
-        with psycopg.connect(connections.url, autocommit=True) as connection, connection.cursor() as cursor:
+        # In one transaction, which is rolled back: nothing is left in a session that others share.
+        with closing(psycopg.connect(connections.url)) as connection, connection.cursor() as cursor:
             for name, select in views.items():
                 cursor.execute(f"create temporary view {name} as {select}".encode())
-            cursor.execute("begin read only")
+            cursor.execute("set transaction read only")
             cursor.execute(f"set local statement_timeout = {int(seconds * 1000)}".encode())
             cursor.execute(f"set local search_path = {schema}, public".encode())
             # Streaming sends one statement alone, and holds one row at a time. It also holds the connection until it is closed.

@@ -72,6 +72,8 @@ class Session:
         # The statements that were run, by their text and types, with the names of those that are prepared.
         self._prepared: dict[tuple[bytes, tuple[int, ...]], bytes | None] = {}
         self._numbers = count(1)
+        # Whether a name that is given to a statement is known to the next transaction.
+        self.may_prepare = True
         # Whether the server may know other statements than these.
         self._is_stale = False
         self._waiting: list[Statement] = []
@@ -178,7 +180,7 @@ class Session:
         if name is None and key in self._prepared:
             name = b"decklog_%d" % next(self._numbers)
             self._waiting.append(Statement(_PREPARE, partial(pgconn.send_prepare, name, sql, types)))
-        if not is_single:
+        if self.may_prepare and not is_single:
             self._prepared[key] = name
         if name is None:
             return partial(pgconn.send_query_params, sql, values, types, formats)

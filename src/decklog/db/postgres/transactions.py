@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from decklog.db.postgres.connections import Pool
     from decklog.db.postgres.session import Session
 
-_TRIES = 8
+# A busy server is asked again for as long as the log was opened for; one that ends connections only so often.
+_MOST_LOSSES = 8
+_LONGEST_PAUSE_SECONDS = 0.5
 WRITE = (b"begin isolation level read committed",)
 READ = (b"begin isolation level repeatable read read only",)
 # To plan takes the server longer than to read what a page shows; and left to itself it plans anew whenever a range is bound.
@@ -207,9 +209,10 @@ class PostgresTransactions:
         end = time.monotonic() + self._connections.busy_seconds
         while True:
             pool, connection = self._taken()
+            settings = self._connections.local_settings if self._connections.shares_sessions else ()
             try:
                 connection.patience_seconds = patience_seconds
-                connection.session.begin(begin)
+                connection.session.begin((begin[0], *settings, *begin[1:]))
                 self.acknowledged.compare(connection)
                 try:
                     if at_once:
@@ -258,7 +261,7 @@ class PostgresTransactions:
         self._check_free()
         self._connections.check_writable()
         end = time.monotonic() + self._connections.busy_seconds
-        remaining, idle = _TRIES, VERB_SECONDS
+        tries, losses, idle = 0, 0, VERB_SECONDS
         may_renew = True
         while True:
             try:
@@ -276,12 +279,13 @@ class PostgresTransactions:
                 if not may_renew:
                     raise
                 may_renew = False
-            except (Busy, Unreachable):
-                remaining -= 1
-                if not remaining or time.monotonic() >= end or not self._connections.was_reached:
+            except (Busy, Unreachable) as problem:
+                tries += 1
+                losses += isinstance(problem, Unreachable)
+                if losses >= _MOST_LOSSES or time.monotonic() >= end or not self._connections.was_reached:
                     raise
                 idle = min(2 * idle, BLOCK_SECONDS)
-                time.sleep(random.uniform(0, 0.02) * (_TRIES - remaining))
+                time.sleep(min(random.uniform(0, 0.02) * tries, _LONGEST_PAUSE_SECONDS))
 
     def _check_free(self) -> None:
         for held in list(self._held.values()):

@@ -129,7 +129,7 @@ class QuestionSource(Protocol):
 __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
 
 _YES = frozenset({"granted", "approved", "approve", "accepted", "accept", "passed", "pass", "ok", "yes"})
-_LONGEST_STEP = 1.0
+_LONGEST_STEP = 15.0
 MOST_SHOWN = 50
 _WITH_THINGS = "select a.*, b.bytes, b.size from approvals a left join blobs b on b.digest = a.about_digest where a.id in ({ids})"
 

@@ -1,10 +1,14 @@
 """Queries for claims: which tasks are ready, and the statements that claim, end and take back a task."""
 
+import random
+import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
+from decklog.core.clock import from_text
 from decklog.db.base import Database
 from decklog.records.values import to_json
 
@@ -26,6 +30,8 @@ where run_id = :run_id
 returning *
 """
 
+# A clock that is set, or a lost notification, is noticed after this time.
+_LONGEST_STEP_SECONDS = 15.0
 
 # A task's tags as text: the JSON list without brackets, with a comma on both sides, so that every tag is between commas.
 _TAGS = "(',' || substr(tags, 2, length(tags) - 2) || ',')"
@@ -119,18 +125,17 @@ def first_later(asked: "tuple[str, ...]") -> str:
 
 
 @cache
-def is_overdue(asked: "tuple[str, ...]") -> str:
-    """Build the query that checks for a task with an expired lease, or a due schedule."""
+def next_times(asked: "tuple[str, ...]") -> str:
+    """Build the query for the first end of a lease, and the first time of a schedule and of a task that starts later."""
     more = "".join(f" and {TAGGED if name == 'tag' else f'tasks.{name} = :{name}'}" for name in asked if name != "worker")
     if "worker" in asked:
         more += f" and {_FOR_WORKER}"
     of_run = " and schedules.run_id = :run_id" if "run_id" in asked else ""
+    of_task = f"from tasks join runs on runs.id = tasks.run_id and {GOES_ON}"
     return f"""
-    select 1 from tasks join runs on runs.id = tasks.run_id and {GOES_ON}
-     where state = 'running' and leased_until < :steady_now{more}
-    union all
-    select 1 from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where next_at <= :now{of_run}
-     limit 1
+    select (select min(leased_until) {of_task} where state = 'running'{more}),
+           (select min(next_at) from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where true{of_run}),
+           (select min(not_before) {of_task} where {_PENDING} and not_before > :now{more})
     """
 
 
@@ -141,15 +146,30 @@ def is_assigned(asked: "tuple[str, ...]") -> str:
     return f"select 1 from tasks where assigned_to is not null{of_run} limit 1"
 
 
-def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> tuple[bool, bool]:
-    """Return whether there may be a task for the caller, and whether no task is assigned to a worker."""
+class Outlook(NamedTuple):
+    """What a waiting worker finds: whether there may be a task, and in how many seconds one may become ready by time alone."""
+
+    is_ready: bool
+    # Whether no task is assigned to a worker.
+    is_shared: bool
+    seconds: float
+
+
+def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> Outlook:
+    """Check whether there may be a task for the caller now, or when."""
     bound, _ = db.values.bind({**asked, **times})
     is_shared = db.one(is_assigned(tuple(asked)), bound) is None
     if db.one(is_ready(tuple(asked)), bound) is not None:
-        return True, is_shared
+        return Outlook(is_ready=True, is_shared=is_shared, seconds=0.0)
     if "tag" in bound:
         bound["tag"] = spelled_tag(bound["tag"])
-    return db.one(is_overdue(tuple(asked)), bound) is not None, is_shared
+    found = db.one(next_times(tuple(asked)), bound)
+    assert found is not None
+    # A lease is over when its end has passed, the others when their time has come.
+    clocks = (times["steady_now"] - timedelta.resolution, times["now"], times["now"])
+    left = [(from_text(time) - now).total_seconds() for time, now in zip(found, clocks, strict=True) if time is not None]
+    seconds = min(left, default=inf)
+    return Outlook(is_ready=seconds <= 0, is_shared=is_shared, seconds=seconds)
 
 
 def before_claim(db: Database, run_id: str, worker: str, times: dict[str, datetime]) -> tuple[Any, ...]:
@@ -277,19 +297,16 @@ def held_update(names: "tuple[str, ...]") -> str:
 
 
 class Patience:
-    """How long a claim may wait, in steps short enough to notice expired leases and start times."""
+    """How long a claim may wait. A step ends when a task may become ready, and after a while in any case."""
 
     def __init__(self, seconds: float) -> None:
-        import time
+        self._end = time.monotonic() + seconds
 
-        self._clock = time.monotonic
-        self._end = self._clock() + seconds
+    def step(self, seconds: float) -> float:
+        return min(seconds, self.left(), _LONGEST_STEP_SECONDS * random.uniform(0.75, 1.25))
 
     def left(self) -> float:
-        return min(1.0, self.whole())
-
-    def whole(self) -> float:
-        return max(0.0, self._end - self._clock())
+        return max(0.0, self._end - time.monotonic())
 
     def over(self) -> bool:
-        return self._clock() >= self._end
+        return time.monotonic() >= self._end

@@ -19,6 +19,7 @@ from decklog.stores.tasks.claimable import (
     EXPIRED,
     FINISH,
     HOLDER_AND_LINKS,
+    Outlook,
     Patience,
     before_claim,
     held_update,
@@ -157,13 +158,13 @@ class Leases(Store):
     ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
         asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
-        is_ready, is_shared = False, True
-        while not is_ready and not patience.over():
+        found = Outlook(is_ready=False, is_shared=True, seconds=0.0)
+        while not found.is_ready and not patience.over():
             # With assigned tasks one waiter can't check for the others, so each checks separately.
-            queue = ("claim", run_id, *wanted.values(), None if is_shared else worker)
-            yield waiting(patience.left(), run_id, queue=queue, patience=patience.whole())
-            is_ready, is_shared = yield reading(lambda: look(self._db, asked, self._times()))
-        return is_ready
+            queue = ("claim", run_id, *wanted.values(), None if found.is_shared else worker)
+            yield waiting(patience.step(found.seconds), run_id, queue=queue, patience=patience.left())
+            found = yield reading(lambda: look(self._db, asked, self._times()))
+        return found.is_ready
 
     def _claim(
         self,

