@@ -1545,6 +1545,11 @@ CREATE TABLE record_firsts (
   primary key (run_id, record_table, seq)
 ) strict;
 
+CREATE VIEW stream_heads as
+select s.no, s.name, e.pos as head_pos, e.seq as head_seq, e.hash as head_hash, e.at as head_at
+  from streams s
+  join entries e on e.pos = (select max(pos) from entries where pos >= s.no * 4294967296 and pos < (s.no + 1) * 4294967296);
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -3244,3 +3249,154 @@ create table record_firsts (
   record_id    text collate "C" not null,
   primary key (run_id, record_table, seq)
 );
+
+-- 0002_partitions
+
+-- The last entry of each stream: an append reads it with the lock on the row, and a list of heads reads one table.
+alter table streams add column head_seq bigint not null default 0 check (head_seq >= 0 and head_seq < 4294967296);
+alter table streams add column head_hash text collate "C" not null default '';
+alter table streams add column head_at text collate "C" not null default '';
+
+update streams
+   set head_seq = (select max(pos) from entries where pos >= no * 4294967296 and pos < (no + 1) * 4294967296) - no * 4294967296
+ where exists (select 1 from entries where pos >= no * 4294967296 and pos < (no + 1) * 4294967296);
+update streams
+   set head_hash = (select e.hash from entries e where e.pos = no * 4294967296 + head_seq),
+       head_at = (select e.at from entries e where e.pos = no * 4294967296 + head_seq)
+ where head_seq > 0;
+
+-- Lock a stream until the transaction ends, and return its head. Also returned: the version of the schema, and whether somebody
+-- listens to the stream. In PL/pgSQL each statement sees what was committed while the one before it waited for the lock.
+create or replace function lock_stream(
+  p_stream varchar, out version bigint, out name varchar, out no bigint, out pos bigint, out hash varchar, out at varchar,
+  out is_listened_to boolean
+) language plpgsql as $$
+begin
+  select s.no, s.name, s.no * 4294967296 + s.head_seq, s.head_hash, s.head_at
+    into no, name, pos, hash, at
+    from streams s
+   where s.name = p_stream
+     for update;
+  version := (select max(v.version) from schema_steps v);
+  is_listened_to := exists (select 1 from listeners l where l.stream in (p_stream, '*') and l.until > now());
+end
+$$;
+
+-- Entries lie in partitions by ranges of stream numbers, so that a stream and its keys are in one table. The first range has all
+-- entries from before, and the streams of no run. `archive` names the file that has the entries of a range instead of a table.
+create table entry_ranges (
+  first_no bigint not null primary key,
+  end_no   bigint not null check (end_no > first_no),
+  archive  text collate "C"
+);
+
+-- Make the table of a range, and attach it. Attaching does not keep others from writing.
+create function add_entry_range(p_first bigint, p_end bigint) returns void language plpgsql security definer as $$
+declare
+  leaf varchar := 'entries_' || p_first;
+begin
+  execute format('create table %I (like entries including defaults including constraints)', leaf);
+  perform prepare_entry_range(leaf);
+  execute format(
+    'alter table entries attach partition %I for values from (%s) to (%s)', leaf, p_first * 4294967296, p_end * 4294967296);
+  insert into entry_ranges (first_no, end_no) values (p_first, p_end);
+end
+$$;
+
+-- What a partitioned table can't give to its partitions: a unique index without the position, and a trigger of statements.
+create function prepare_entry_range(leaf varchar) returns void language plpgsql security definer as $$
+begin
+  execute format(
+    'create unique index %I on %I (stream, coalesce(subtype, %L), coalesce(group_id, %L), key) where key is not null',
+    leaf || '_by_key', leaf, '', '');
+  execute format(
+    'create trigger entries_never_go_at_once before truncate on %I for each statement execute function entries_never_go()', leaf);
+end
+$$;
+
+-- Make the next range when a new stream is near the end of the last one. One transaction does it. The others wait for it only if
+-- their stream has no range yet.
+create function make_room_for_stream(p_no bigint) returns void language plpgsql security definer as $$
+declare
+  last entry_ranges;
+  size bigint;
+begin
+  select * into last from entry_ranges order by first_no desc limit 1;
+  size := last.end_no - last.first_no;
+  if p_no < last.end_no - size / 8 - 1 then
+    return;
+  end if;
+  if p_no < last.end_no and not pg_try_advisory_xact_lock(4919131752989214) then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(4919131752989214);
+  loop
+    select * into last from entry_ranges order by first_no desc limit 1;
+    exit when p_no < last.end_no - size / 8 - 1;
+    begin
+      perform add_entry_range(last.end_no, last.end_no + size);
+    exception when object_in_use then
+      -- A cursor of this transaction reads entries.
+      exit when p_no < last.end_no;
+      raise;
+    end;
+  end loop;
+end
+$$;
+
+do $$
+declare
+  boundary bigint := (
+    select substring(conname from '[0-9]+$')::bigint
+      from pg_constraint
+     where conrelid = 'entries'::regclass and conname like 'entries\_before\_%' and convalidated
+  );
+  named varchar;
+begin
+  -- They have the rights of the owner: they look for tables in the schema of the log alone.
+  foreach named in array array['add_entry_range(bigint, bigint)', 'prepare_entry_range(varchar)', 'make_room_for_stream(bigint)'] loop
+    execute format('alter function %s set search_path = %I, pg_temp', named, current_schema());
+  end loop;
+  revoke execute on function add_entry_range, prepare_entry_range from public;
+
+  lock table entries in access exclusive mode;
+  if boundary is null then
+    boundary := coalesce((select max(no) + 1000000 from streams), 16);
+  end if;
+  alter table entries rename to entries_0;
+  for named in select indexrelid::regclass from pg_index where indrelid = 'entries_0'::regclass loop
+    execute format('alter index %s rename to %s', named, regexp_replace(named, 'entries_', 'entries_0_'));
+  end loop;
+  drop trigger entries_never_go on entries_0;
+  drop trigger entries_never_change on entries_0;
+
+  create table entries (like entries_0 including defaults) partition by range (pos);
+  alter table entries add constraint entries_sound
+    check (entry_is_sound(pos, seq, kind, phase, confidence, redacted, record_table, record_id));
+  alter table entries add primary key (pos);
+  create index entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
+  create index entries_by_kind on entries (kind, pos) where kind not in ('tool', 'change');
+  create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
+  create index entries_by_agent on entries (agent, pos) where agent is not null and kind <> 'change';
+  create index entries_by_group on entries (group_id, pos) where group_id is not null;
+  create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
+  create index entries_by_time on entries (stream, at);
+  create trigger entries_never_go before delete on entries for each row execute function entries_never_go();
+  create trigger entries_never_change before update on entries for each row execute function entries_never_change();
+  create trigger entries_never_go_at_once before truncate on entries for each statement execute function entries_never_go();
+
+  -- A constraint that was validated before says that all entries are in the range, so that they are not read again.
+  execute format('alter table entries attach partition entries_0 for values from (minvalue) to (%s)', boundary * 4294967296);
+  execute format('alter table entries_0 drop constraint if exists %I', 'entries_before_' || boundary);
+  insert into entry_ranges (first_no, end_no) values (0, boundary);
+  perform add_entry_range(boundary, boundary + 1000);
+  execute format('alter table streams alter column no restart with %s', boundary);
+end
+$$;
+
+-- The last entry of each stream that has its entries here.
+create view stream_heads as
+select s.no, s.name, s.no * 4294967296 + s.head_seq as head_pos, s.head_seq, s.head_hash, s.head_at
+  from streams s
+ where s.head_seq > 0
+   and not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);
