@@ -16,6 +16,7 @@ import apsw
 from decklog import Decklog, ManualClock
 from decklog.core.clock import to_text
 from decklog.db import schema
+from decklog.db.postgres import heads
 
 FOLDER = Path(__file__).parent / "saved"
 
@@ -100,7 +101,10 @@ def load(path: Path, url: str) -> None:
             "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
         ).fetchall():
             _copy(source, target, table)
-        target.execute("select setval(pg_get_serial_sequence('streams', 'no'), (select max(no) from streams))")
+        # Behind the numbers of the first partition, which SQLite does not have.
+        target.execute("select setval(pg_get_serial_sequence('streams', 'no'), (select greatest(max(no), 16) from streams))")
+        if version > 1:
+            target.execute(heads.DERIVE.encode())
     source.close()
 
 
@@ -111,7 +115,8 @@ def _copy(source: apsw.Connection, target: Any, table: str) -> None:
         return
     ours = {name for _, name, *_ in source.execute(f"pragma table_xinfo({table})")}  # what is computed is among them
     theirs = target.execute("select column_name from information_schema.columns where table_name = %s", (table,)).fetchall()
-    names = [name for (name,) in theirs]
+    # PostgreSQL alone has the heads of streams.
+    names = [name for (name,) in theirs if not name.startswith("head_")]
     if not ours.issuperset(names):
         return
     rows = source.execute(f"select {', '.join(names)} from {table}").fetchall()

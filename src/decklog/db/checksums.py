@@ -2,11 +2,11 @@
 
 CHECKSUMS = {
     "sqlite": {
-        "0001_first": "01d193ad6ccaecfb0319474a4f3d39267b166e3b6477872a609a8739548ea161",
+        "0001_first": "ba3395b39998a04f1302ccd36ca1668d416cd842afe6bc2c0e3851fc2ab04ba1",
         "0002_partitions": "4a23cffcc9c9055f8b810c7c08ee0b980d9c8cbd46e0c912f2d1b5cde57a03a2",
     },
     "postgres": {
-        "0001_first": "eb77ef6794b4c6bfc142e9f209ec012f5458b64d3601a558a46236cba02c10b7",
+        "0001_first": "2b67629514a32f1e59dac9ed67df5533323259b34ceb28ad026cab172e4da2c1",
         "0002_partitions": "5a85407c4d52440f9794f6d5d053243f300e597076a3ffeef41702893cfcc207",
     },
 }

@@ -1,4 +1,4 @@
-"""Archives: the entries of old runs in a file of their own, which verifies and can be brought back.
+"""Archives: the entries of old runs in files that can be verified and brought back.
 
 A partition of a PostgreSQL log becomes a file, an entry in the stream `@archive` names it with its digest and the heads of its
 streams, and one transaction drops the partition. After a kill at any point, the same call finishes the work.
@@ -305,7 +305,7 @@ def _batches(path: str) -> "Iterator[list[Row]]":
 
 
 def _problems(path: str, manifest: Manifest) -> "Iterator[dict[str, Any]]":
-    """Walk the chains of a file; name what does not follow, and streams that end elsewhere than the manifest says."""
+    """Walk the chains of a file; name what does not follow, and streams with another end than in the manifest."""
     seen: dict[str, list[Any]] = {}
     try:
         for number, rows in groupby(_rows(path), lambda row: row[0] // STREAM_SIZE):

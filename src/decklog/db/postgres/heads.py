@@ -23,7 +23,7 @@ select s.name
        else true end
  order by s.no
 """
-_DERIVE = f"""
+DERIVE = f"""
 update streams s
    set head_seq = h.seq, head_hash = h.hash, head_at = h.at
   from (
@@ -50,4 +50,4 @@ def wrong(db: "Database") -> list[str]:
 
 def derive(db: "Database") -> None:
     """Take the heads of all streams from their entries."""
-    db.count(_DERIVE, {})
+    db.count(DERIVE, {})

@@ -1,4 +1,4 @@
-"""Partitions of the entries: ranges of stream numbers, each with a table of its own."""
+"""Partitions of the entries: one table for each range of stream numbers."""
 
 import re
 from typing import TYPE_CHECKING
