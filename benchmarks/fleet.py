@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=300)
     parser.add_argument("--starting", type=int, default=1000)
     parser.add_argument("--opens", type=int, default=200)
-    parser.add_argument("--seconds", type=int, default=40)
+    parser.add_argument("--seconds", type=int, default=100)
     parser.add_argument("--baseline", type=Path, help="the folder src of another checkout")
     parser.add_argument("--rows", nargs="*", default=["pooled", "waiting", "starting"])
     parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)

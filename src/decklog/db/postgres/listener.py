@@ -278,7 +278,7 @@ class NotifyListener:
             self._changed.notify_all()
         for name in moved:
             self._note_change(name)
-        self._interval = min(2 * self._interval or _FIRST_LOOK_SECONDS, self._longest_interval)
+        self._interval = min(3 * self._interval or _FIRST_LOOK_SECONDS, self._longest_interval)
         self._look_at = time.monotonic() + self._interval * random.uniform(0.75, 1.25)
         return bool(moved)
 
