@@ -1673,9 +1673,10 @@ create unlogged table listeners (
   primary key (stream, log)
 );
 
-create function announce(p_channel varchar, p_stream varchar) returns void language sql as $$
-  select pg_notify(p_channel, left(p_stream, 200))
-   where exists (select 1 from listeners l where l.stream in (p_stream, '*') and l.until > now())
+-- Each stream has a channel, and those who listen to every stream have one.
+create function announce(p_stream varchar) returns void language sql as $$
+  select pg_notify(case l.stream when '*' then 'decklog' else 'decklog_' || md5(l.stream) end, left(l.stream, 200))
+    from (select distinct stream from listeners where stream in (p_stream, '*') and until > now()) l
 $$;
 
 -- Lock a stream until the transaction ends, and return its head. In PL/pgSQL each statement sees what was committed while the one
