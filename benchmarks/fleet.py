@@ -46,7 +46,7 @@ class Server:
         settings = {"max_connections": connections + 50, "fsync": "off", "listen_addresses": ""}
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self.uri = f"postgresql://postgres@/postgres?host={self._folder}"
-        command = [programs / "postgres", "-D", data, "-k", self._folder, *words]
+        command = [str(programs / "postgres"), "-D", str(data), "-k", str(self._folder), *words]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
         end = time.monotonic() + 60
         while True:
@@ -272,13 +272,13 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=300)
     parser.add_argument("--starting", type=int, default=1000)
     parser.add_argument("--opens", type=int, default=200)
-    parser.add_argument("--seconds", type=int, default=40)
+    parser.add_argument("--seconds", type=int, default=100)
     parser.add_argument("--baseline", type=Path, help="the folder src of another checkout")
     parser.add_argument("--rows", nargs="*", default=["pooled", "waiting", "starting"])
     parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.part:
-        parts = {"prepare": prepare, "open_and_append": open_and_append, "crowd": crowd, "add_tasks": add_tasks}
+        parts: dict[str, Any] = {"prepare": prepare, "open_and_append": open_and_append, "crowd": crowd, "add_tasks": add_tasks}
         parts[given.part[0]](*given.part[1:])
         return
     server = Server(max(2 * given.agents, 2 * given.starting))

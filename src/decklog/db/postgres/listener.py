@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from hashlib import md5
 from secrets import token_hex
-from threading import Condition, Thread, local
+from threading import Condition, Thread, current_thread, local
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -39,6 +39,7 @@ _MOST_STREAMS = 1_000
 # notifications cost writers more than polling.
 _BURST, _BURST_SECONDS = 20, 0.2
 _MOST_SECONDS_TO_BEGIN = 5.0
+_SECONDS_TO_END = 2.0
 
 _LOOK = """
 select name, (select max(pos) from entries e where e.pos >= s.no * 4294967296 and e.pos < (s.no + 1) * 4294967296)::text
@@ -177,7 +178,7 @@ class NotifyListener:
                     self._sleep(self._look_at - time.monotonic())
             except (psycopg.Error, DecklogError):
                 # What is missed until the server is back shows in the heads of the streams.
-                time.sleep(pause * random.uniform(0.5, 1.5))
+                self._sleep(pause * random.uniform(0.5, 1.5))
                 pause = min(2 * pause, _POOLER_LOOK_SECONDS)
 
     def _is_wanted(self) -> bool:
@@ -278,7 +279,7 @@ class NotifyListener:
             self._changed.notify_all()
         for name in moved:
             self._note_change(name)
-        self._interval = min(2 * self._interval or _FIRST_LOOK_SECONDS, self._longest_interval)
+        self._interval = min(3 * self._interval or _FIRST_LOOK_SECONDS, self._longest_interval)
         self._look_at = time.monotonic() + self._interval * random.uniform(0.75, 1.25)
         return bool(moved)
 
@@ -302,11 +303,14 @@ class NotifyListener:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wake everybody, and let the thread end."""
+        """Wake everybody, and wait a moment for the thread to return its connection."""
         with self._changed:
             self._is_closed = True
+            thread = self._thread
             for watching in self._watching.values():
                 for wake in watching.values():
                     wake()
             self._ring()
             self._changed.notify_all()
+        if thread is not None and thread is not current_thread():
+            thread.join(_SECONDS_TO_END)
