@@ -3380,6 +3380,7 @@ begin
   create index entries_by_kind on entries (kind, pos) where kind not in ('tool', 'change');
   create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
   create index entries_by_agent on entries (agent, pos) where agent is not null and kind <> 'change';
+  create index entries_by_phase on entries (phase, pos) where phase is not null;
   create index entries_by_group on entries (group_id, pos) where group_id is not null;
   create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
   create index entries_by_time on entries (stream, at);

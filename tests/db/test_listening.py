@@ -13,7 +13,6 @@ from decklog import Decklog
 from decklog.db.postgres.listener import channel_of
 from decklog.stores.tasks import leases
 from decklog.stores.tasks.claimable import look
-from tests.databases import Databases
 from tests.waiting import wait_until
 
 
@@ -152,9 +151,7 @@ def test_who_hears_of_very_many_commits_looks_by_itself_and_is_told_again_when_i
     stop()
 
 
-def test_a_worker_that_waits_needs_one_connection(
-    log: Decklog, postgres_url: str, postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_waits_needs_one_connection(log: Decklog, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 
     def counted(*given: Any) -> Any:
@@ -162,7 +159,6 @@ def test_a_worker_that_waits_needs_one_connection(
         return look(*given)
 
     monkeypatch.setattr(leases, "look", counted)
-    postgres_databases.forget_connections()
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
         count = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
         others = stranger.execute(count).fetchone() or (0,)

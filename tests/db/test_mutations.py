@@ -38,10 +38,23 @@ def test_every_table_is_a_record_of_a_store_or_derived(log: Decklog) -> None:
     from decklog.log import STORES, store_class
 
     derived = {table for name in STORES for table in getattr(store_class(name), "derived", ())}
-    journal = {"entries", "streams", "blobs", "schema_steps", "entry_terms", "entry_text", "entry_text_marks", "listeners"}
+    journal = {
+        "entries",
+        "streams",
+        "blobs",
+        "schema_steps",
+        "entry_terms",
+        "entry_text",
+        "entry_text_marks",
+        "listeners",
+        "entry_ranges",
+    }
     sql = {
         "sqlite": "select name from sqlite_schema where type = 'table'",
-        "postgres": "select table_name from information_schema.tables where table_schema = 'public'",
+        "postgres": """
+            select relname from pg_class
+             where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace
+        """,
     }
     tables = {row[0] for row in log.db.read(lambda: log.db.rows(sql[log.db.engine], {}))[1]}
     shadows = {f"{name}_{part}" for name in ("entry_text", "lesson_text") for part in ("data", "idx", "docsize", "config")}

@@ -2,9 +2,11 @@
 
 CHECKSUMS = {
     "sqlite": {
-        "0001_first": "ba3395b39998a04f1302ccd36ca1668d416cd842afe6bc2c0e3851fc2ab04ba1",
+        "0001_first": "01d193ad6ccaecfb0319474a4f3d39267b166e3b6477872a609a8739548ea161",
+        "0002_partitions": "4a23cffcc9c9055f8b810c7c08ee0b980d9c8cbd46e0c912f2d1b5cde57a03a2",
     },
     "postgres": {
-        "0001_first": "adc43ff4a23f0bc598fe6a57aab43aa5f410519ef390712d77c1105be5351fc5",
+        "0001_first": "eb77ef6794b4c6bfc142e9f209ec012f5458b64d3601a558a46236cba02c10b7",
+        "0002_partitions": "59de09967a5a9cf0dc4c615e1ab600a6ed30a5ebc35b50ac3fd70ee63a045d5d",
     },
 }
