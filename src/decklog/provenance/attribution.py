@@ -313,8 +313,11 @@ class Attribution:
         """Return the paths and contents that a file may have had before it came to a path that is new."""
         if content.before is not None:
             # Which files were gone then is not known. A file that was still there was copied.
-            newest = self._log.edits.newest_before(content.before)
-            return [(path, blob) for repository, path, blob in newest if path != content.path and self._is_ours(repository)]
+            edits = self._log.edits.newest_before(content.before)
+            newest = [(path, blob) for repository, path, blob in edits if path != content.path and self._is_ours(repository)]
+            paths = [path for path, _ in newest if "\n" not in path]
+            committed = self._repo.existing([f"{parent}:{path}" for path in paths]) if paths else []
+            return [*newest, *((path, blob) for path, blob in zip(paths, committed, strict=True) if blob is not None)]
         found = []
         for path in gone_paths(self._repo, parent, content.commit):
             edit = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
