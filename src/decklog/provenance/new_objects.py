@@ -1,6 +1,6 @@
-"""Objects that git does not have yet, in a folder of their own until they are kept.
+"""Objects that git does not have yet, in a temporary folder until they are kept.
 
-Git writes an object only if neither the folder nor the repository has it. So one call tells which contents are new.
+Git writes an object only if neither the folder nor the repository has it. So one call shows which contents are new.
 """
 
 import os
@@ -17,7 +17,7 @@ _PREFIX = "tmp_objdir-decklog-"
 
 
 class NewObjects:
-    """Writes blobs, and says which of them are new. What is not kept goes with the folder."""
+    """Writes blobs, and knows which of them are new. What is not kept is removed with the folder."""
 
     def __init__(self, repo: "GitRepository") -> None:
         self._repo = repo
