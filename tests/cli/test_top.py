@@ -38,9 +38,7 @@ def ended(terminal: Terminal) -> int:
 def test_what_goes_on_is_seen_live_found_opened_and_left(log: Decklog, log_folder: Path) -> None:
     log.runs.start("Sweep the docs", run_id="docs")
     with Terminal("top", *QUICK, cwd=log_folder, columns=120) as top:
-        wait_until(
-            lambda: top.shows("1 agent works on 1 run; 1 more is under way.", "dev-1: Change the lexer", "Nothing waits for you.")
-        )
+        wait_until(lambda: top.shows("1 agent works on 1 run; 1 more is under way.", "dev-1: Change t", "Nothing waits for you."))
         ask(log)
         wait_until(lambda: top.shows("1 decision waits for you.", "▲ Push feature/commas?", "▲ needs attention", "live,"))
         top.press("jj\n")
