@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # The most entries that are read for one search by words, where no index leads to those that have them.
 MOST_READ = 2_000
-# The first of them, among which a page of a common word is found.
-_FIRST_READ = 250
+# They are read in parts, until a page is full.
+_PARTS = (250, 500, MOST_READ - 750)
 # Spans in one statement.
 _TOGETHER = 32
 
@@ -107,13 +107,13 @@ def _matching(database: "Database", spans: "list[Span]", asked: Search) -> "tupl
     """Return the positions of entries that have the words, newest first, and the spans that were not read."""
     found: list[int] = []
     rest = spans
-    for size in (_FIRST_READ, MOST_READ - _FIRST_READ):
+    for size in _PARTS:
         newest, rest = marks.newest_in(rest, size)
         for start in range(0, len(newest), _TOGETHER):
             rows = _read(database, newest[start : start + _TOGETHER], asked)
             found += [pos for pos, body, payload in rows if asked.query.matches(entry_words(body, payload))]
         if len(found) >= asked.limit and not asked.oldest_first:
-            break
+            return sorted(found, reverse=True)[: asked.limit], rest
     return found, rest
 
 
