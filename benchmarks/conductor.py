@@ -1,6 +1,6 @@
 """The conductor under kill -9: it is killed at random moments of a run, and started again, until the run is over.
 
-`python -m benchmarks.conductor --kills 200` works plans of 8 pieces with 4 scripted agents through small repositories until so
+`python -m benchmarks.conductor --kills 200` works plans of 8 items with 4 scripted agents through small repositories until so
 many kills have fallen; with `--supervisors`, at two kills in five all supervisors of the run are killed too. Afterwards every
 commit of the target is written out and checked again.
 
@@ -36,11 +36,11 @@ from decklog.conductor.conductor import Conductor
 from decklog.core.processes import Identity
 from decklog.guard.sandbox.sandbox import Sandbox
 
-PIECES, AGENTS = 8, 4
+ITEMS, AGENTS = 8, 4
 TURN_MICRODOLLARS = 10_000
 AGENT = """
 import json, pathlib, re, sys, time
-number = re.search("piece number ([0-9]+)", sys.stdin.read())[1]
+number = re.search("item number ([0-9]+)", sys.stdin.read())[1]
 for _ in range(3):
     print(json.dumps({"type": "turn", "cost": 0.01}), flush=True)
     time.sleep(0.05)
@@ -96,11 +96,11 @@ class Ground:
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
             self.git(*words)
         consent(self.repository)
-        pieces = [{"name": f"p{number}", "objective": f"This is piece number {number}."} for number in range(PIECES)]
-        self.plan = json.dumps({"goal": "Write all parts", "pieces": pieces}).encode()
+        items = [{"name": f"p{number}", "objective": f"This is item number {number}."} for number in range(ITEMS)]
+        self.plan = json.dumps({"goal": "Write all parts", "items": items}).encode()
         # The plan is on record before the first kill: what is measured is the work.
         with Decklog.open(self.target) as log:
-            self._site(log)
+            self._context(log)
 
     def git(self, *words: str) -> str:
         return git(self.repository, *words)
@@ -111,13 +111,13 @@ class Ground:
 
     def _conduct(self) -> None:
         with Decklog.open(self.target) as log:
-            Conductor(self._site(log)).run()
+            Conductor(self._context(log)).run()
 
     def work(self, seconds: float | None) -> bool:
         """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
         return came_to_its_end(self.start(), seconds)
 
-    def _site(self, log: Decklog) -> starting.RunContext:
+    def _context(self, log: Decklog) -> starting.RunContext:
         return starting.start(log, self.plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
 
     def kill_supervisors(self) -> None:
@@ -143,8 +143,8 @@ class Ground:
             (run,) = [one for one in log.runs.find() if one.status == "active"]
             target = f"refs/decklog/{run.id}/target"
             titles = Counter(self.git("log", "--format=%s", target).splitlines()[:-1])
-            found["pieces lost"] = sum(titles[f"p{number}"] == 0 for number in range(PIECES))
-            found["pieces landed twice"] = sum(count > 1 for count in titles.values())
+            found["items lost"] = sum(titles[f"p{number}"] == 0 for number in range(ITEMS))
+            found["items landed twice"] = sum(count > 1 for count in titles.values())
             found["red commits"] = sum(self._is_red(commit) for commit in self.git("rev-list", target).split())
             left = log.effects.open(run.id)
             found["effects left open"] = len(left)
@@ -156,7 +156,7 @@ class Ground:
         return found
 
     def _files(self) -> list[str]:
-        return sorted(["decklog.toml", *(f"part{number}.py" for number in range(PIECES))])
+        return sorted(["decklog.toml", *(f"part{number}.py" for number in range(ITEMS))])
 
     def _is_red(self, commit: str) -> bool:
         with tempfile.TemporaryDirectory() as folder:
@@ -191,14 +191,14 @@ def abandon(runs: int) -> None:
         print(f"  {files} of {runs * AGENTS} files that agents had written are in their places")
 
 
-# The same pieces by hand: a worktree for each, the agent, a commit, and one merge after the other.
+# The same items by hand: a worktree for each, the agent, a commit, and one merge after the other.
 SCRIPT = """
 set -e
 # What has landed before is left alone.
 git cat-file -e HEAD:part$1.py 2>/dev/null && exit
 git worktree add -q --detach ../trees/$1 first
 cd ../trees/$1
-echo "piece number $1" | "$PYTHON" -I -S -c "$AGENT" >/dev/null
+echo "item number $1" | "$PYTHON" -I -S -c "$AGENT" >/dev/null
 git add -A && git commit -q -m "p$1"
 tip=$(git rev-parse HEAD)
 cd ../../repository
@@ -209,7 +209,7 @@ git worktree remove --force ../trees/$1
 
 
 class ScriptedGround(Ground):
-    """A repository whose pieces a script works on."""
+    """A repository whose items a script works on."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -220,7 +220,7 @@ class ScriptedGround(Ground):
         # Whoever wrote it knows that it may be killed.
         shutil.rmtree(self.folder / "trees", ignore_errors=True)
         self.git("worktree", "prune")
-        names = "\n".join(str(number) for number in range(PIECES))
+        names = "\n".join(str(number) for number in range(ITEMS))
         variables = {**os.environ, "AGENT": AGENT, "PYTHON": sys.executable}
         words = ["xargs", "-P", str(AGENTS), "-I{}", "bash", "-c", SCRIPT, "-", "{}"]
         quiet = subprocess.DEVNULL
@@ -239,8 +239,8 @@ class ScriptedGround(Ground):
         titles = Counter(self.git("log", "--first-parent", "--format=%s").splitlines()[:-1])
         return Counter(
             {
-                "pieces lost": sum(name not in files for name in self._files()),
-                "pieces landed twice": sum(count > 1 for count in titles.values()),
+                "items lost": sum(name not in files for name in self._files()),
+                "items landed twice": sum(count > 1 for count in titles.values()),
                 "worktrees left": len(list((self.folder / "trees").glob("*"))),
                 "locks left": len(list((self.repository / ".git").glob("*.lock"))),
             }
@@ -338,7 +338,7 @@ def kill(wanted: int, chance: random.Random, *, with_supervisors: bool, kind: ty
             ground.work(None)
             total.update(ground.findings())
             runs += 1
-    print(f"{kills} kills in {runs} runs of {PIECES} pieces, {time.monotonic() - begun:.0f} s")
+    print(f"{kills} kills in {runs} runs of {ITEMS} items, {time.monotonic() - begun:.0f} s")
     for name, count in total.items():
         print(f"  {name}: {count}")
 

@@ -1,7 +1,7 @@
-"""What the conductor costs: a piece from claim to landed beside a script of worktrees, its lane, streams, restarts, idleness.
+"""What the conductor costs: an item from claim to landed beside a script of worktrees, its lane, streams, restarts, idleness.
 
 `python -m benchmarks.conductor_speed` needs a quiet machine and about five minutes, and writes its section of
-benchmarks/results/conductor.md; `--pieces 20` makes it shorter and writes nothing.
+benchmarks/results/conductor.md; `--items 20` makes it shorter and writes nothing.
 """
 
 import argparse
@@ -48,7 +48,7 @@ minutes = 10
 name = "true"
 command = {check}
 """
-# The same work by hand: a worktree for each piece, the agent, the check, a commit, and one merge after the other.
+# The same work by hand: a worktree for each item, the agent, the check, a commit, and one merge after the other.
 SCRIPT = """
 set -e
 name=$1
@@ -88,33 +88,33 @@ class Ground:
     def git(self, *words: str) -> str:
         return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()
 
-    def plan(self, pieces: int, *, in_turn: bool = False) -> bytes:
-        """Plan so many pieces, each after the one before if they are to be worked in turn."""
-        needs = [[f"p{number - 1}"] if in_turn and number else [] for number in range(pieces)]
+    def plan(self, items: int, *, in_turn: bool = False) -> bytes:
+        """Plan so many items, each after the one before if they are to be worked in turn."""
+        needs = [[f"p{number - 1}"] if in_turn and number else [] for number in range(items)]
         made = [{"name": f"p{number}", "needs": needed} for number, needed in enumerate(needs)]
-        return json.dumps({"goal": "Be quick", "pieces": made}).encode()
+        return json.dumps({"goal": "Be quick", "items": made}).encode()
 
-    def site(self, log: Decklog, pieces: int, *, in_turn: bool = False) -> RunContext:
-        content = self.plan(pieces, in_turn=in_turn)
+    def context(self, log: Decklog, items: int, *, in_turn: bool = False) -> RunContext:
+        content = self.plan(items, in_turn=in_turn)
         return starting.start(log, content, is_json=True, cwd=self.repository, state=self.folder / "state", say=lambda _: None)
 
 
-def conducted(pieces: int, agents: int, *, in_turn: bool = False) -> tuple[float, float, list[dict[str, float]]]:
-    """Work so many pieces; give the seconds, the conductor's own processor time, and where the time of each piece went."""
+def conducted(items: int, agents: int, *, in_turn: bool = False) -> tuple[float, float, list[dict[str, float]]]:
+    """Work so many items; give the seconds, the conductor's own processor time, and where the time of each item went."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents)
         with Decklog.open(ground.target) as log:
-            site = ground.site(log, pieces, in_turn=in_turn)
+            context = ground.context(log, items, in_turn=in_turn)
             used, begun = time.process_time(), time.perf_counter()
-            Conductor(site).run()
+            Conductor(context).run()
             seconds, processor = time.perf_counter() - begun, time.process_time() - used
-            landed = [task for task in log.tasks.find(site.run_id, role="land", limit=200) if task.state == "done"]
-            assert len(landed) == min(pieces, 200), len(landed)
+            landed = [task for task in log.tasks.find(context.run_id, role="land", limit=200) if task.state == "done"]
+            assert len(landed) == min(items, 200), len(landed)
             return seconds, processor, [_stages(log, task.id) for task in landed]
 
 
 def _stages(log: Decklog, land: str) -> dict[str, float]:
-    """Give how long a piece took from its first claim to the end of its landing, by stage, and between stages, in ms."""
+    """Give how long an item took from its first claim to the end of its landing, by stage, and between stages, in ms."""
     spans = []
     for task_id in (f"{land}.w1", f"{land}.c1", land):
         attempt = log.tasks.attempts(task_id)[-1]
@@ -127,51 +127,51 @@ def _stages(log: Decklog, land: str) -> dict[str, float]:
 
 
 def landings(count: int) -> float:
-    """Give how many pieces the lane lands in a second whose trees were found green before, so that no check is run."""
+    """Give how many items the lane lands in a second whose trees were found green before, so that no check is run."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=1)
         with Decklog.open(ground.target) as log:
-            site = ground.site(log, count, in_turn=True)
-            first = site.target_commit()
+            context = ground.context(log, count, in_turn=True)
+            first = context.target_commit()
             for number in range(count):
                 (ground.repository / f"new{number}.txt").write_text("1\n")
                 ground.git("add", "-A")
-                tip = site.repository.commit(ground.git("write-tree"), [first], f"{number}\n", site.person, number)
-                starting.base_findings(site, tip)
-                _pass(log, site, number, {"base": first, "tip": tip, "at": number, "round": 1, "piece": f"p{number}"})
+                tip = context.repository.commit(ground.git("write-tree"), [first], f"{number}\n", context.person, number)
+                starting.base_findings(context, tip)
+                _pass(log, context, number, {"base": first, "tip": tip, "at": number, "round": 1, "item": f"p{number}"})
             used = 0.0
-            verdicts = len(log.verdicts.find(site.run_id, limit=200))
+            verdicts = len(log.verdicts.find(context.run_id, limit=200))
             for _ in range(count):
-                claim = log.tasks.claim(site.run_id, worker="lane", role="land", lease_seconds=60.0)
+                claim = log.tasks.claim(context.run_id, worker="lane", role="land", lease_seconds=60.0)
                 assert claim is not None
                 begun = time.perf_counter()
                 with claim:
-                    MergeQueue(site, lambda: None).land(claim)
+                    MergeQueue(context, lambda: None).land(claim)
                 used += time.perf_counter() - begun
-            assert site.target_commit() != first
-            assert len(log.verdicts.find(site.run_id, limit=200)) == verdicts, "a check was run"
+            assert context.target_commit() != first
+            assert len(log.verdicts.find(context.run_id, limit=200)) == verdicts, "a check was run"
             return count / used
 
 
-def _pass(log: Decklog, site: RunContext, number: int, inputs: dict[str, Any]) -> None:
-    """Bring a piece to where it is ready to land."""
-    work = f"{site.run_id}.p{number}.w1"
+def _pass(log: Decklog, context: RunContext, number: int, inputs: dict[str, Any]) -> None:
+    """Bring an item to where it is ready to land."""
+    work = f"{context.run_id}.p{number}.w1"
     if number:
-        log.tasks.undepend(work, f"{site.run_id}.p{number - 1}")
-    for task_id in (work, f"{site.run_id}.p{number}.c1"):
-        claim = log.tasks.claim(site.run_id, worker="lane", task_id=task_id, lease_seconds=60.0)
+        log.tasks.undepend(work, f"{context.run_id}.p{number - 1}")
+    for task_id in (work, f"{context.run_id}.p{number}.c1"):
+        claim = log.tasks.claim(context.run_id, worker="lane", task_id=task_id, lease_seconds=60.0)
         assert claim is not None
         if task_id == work:
-            site.stages.worked(claim, inputs)
+            context.stages.worked(claim, inputs)
         else:
-            site.stages.passed(claim, [])
+            context.stages.passed(claim, [])
 
 
-def scripted(pieces: int, agents: int) -> float:
+def scripted(items: int, agents: int) -> float:
     """Do the same with `git worktree` and `xargs -P`; give the seconds."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents)
-        names = "\n".join(f"p{number}" for number in range(pieces))
+        names = "\n".join(f"p{number}" for number in range(items))
         begun = time.perf_counter()
         subprocess.run(
             ["xargs", "-P", str(agents), "-I{}", "bash", "-c", SCRIPT, "-", "{}"],
@@ -184,8 +184,8 @@ def scripted(pieces: int, agents: int) -> float:
         )
         seconds = time.perf_counter() - begun
         landed = sum(name.startswith("p") for name in ground.git("ls-tree", "--name-only", "main").split())
-        if landed < pieces:
-            print(f"  the script lost {pieces - landed} of {pieces} pieces")
+        if landed < items:
+            print(f"  the script lost {items - landed} of {items} items")
         return seconds
 
 
@@ -220,18 +220,18 @@ def restarted(agents: int, tasks: int) -> float:
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents, agent=["sleep", "600"])
         with Decklog.open(ground.target) as log:
-            site = ground.site(log, tasks // 2)
+            context = ground.context(log, tasks // 2)
         child = os.fork()
         if child == 0:
             with Decklog.open(ground.target) as log:
-                Conductor(ground.site(log, tasks // 2)).run()
+                Conductor(ground.context(log, tasks // 2)).run()
             os._exit(0)
-        while len(list(site.folder.glob("*/agent/running.json"))) < agents:
+        while len(list(context.folder.glob("*/agent/running.json"))) < agents:
             time.sleep(0.05)
         os.kill(child, 9)
         os.waitpid(child, 0)
         with Decklog.open(ground.target) as log:
-            there = ground.site(log, tasks // 2)
+            there = ground.context(log, tasks // 2)
             begun = time.perf_counter()
             adopted = Recovery(there, there.configuration.lease_seconds).take_over()
             seconds = time.perf_counter() - begun
@@ -266,12 +266,12 @@ def resumed() -> float:
         return seconds
 
 
-def viewed(pieces: int, seconds: float) -> tuple[float, float]:
-    """Give how many ms it takes a program of its own to tell a run of so many pieces, and the share of a core to follow it."""
+def viewed(items: int, seconds: float) -> tuple[float, float]:
+    """Give how many ms it takes a program of its own to tell a run of so many items, and the share of a core to follow it."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=1)
         with Decklog.open(ground.target) as log:
-            run_id = ground.site(log, pieces).run_id
+            run_id = ground.context(log, items).run_id
         environment = {**os.environ, "DECKLOG_DB": ground.target}
         words = [*PROGRAM, "run", "watch", run_id]
         times = []
@@ -293,13 +293,13 @@ def idle(seconds: float, agents: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents, agent=["sleep", "600"])
         with Decklog.open(ground.target) as log:
-            site = ground.site(log, agents)
+            context = ground.context(log, agents)
         child = os.fork()
         if child == 0:
             with Decklog.open(ground.target) as log:
-                Conductor(ground.site(log, agents)).run()
+                Conductor(ground.context(log, agents)).run()
             os._exit(0)
-        while len(list(site.folder.glob("*/agent/running.json"))) < agents:
+        while len(list(context.folder.glob("*/agent/running.json"))) < agents:
             time.sleep(0.1)
         time.sleep(3.0)
         used = processor_seconds(child)
@@ -308,57 +308,59 @@ def idle(seconds: float, agents: int) -> tuple[float, float]:
         memory = int(Path(f"/proc/{child}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
         with Decklog.open(ground.target) as log:
             now = log.clock.now()
-            held = [task for task in log.tasks.find(site.run_id, state="running", limit=200) if (task.leased_until or now) > now]  # type: ignore[arg-type]
+            held = [
+                task for task in log.tasks.find(context.run_id, state="running", limit=200) if (task.leased_until or now) > now
+            ]  # type: ignore[arg-type]
             assert len(held) == agents, len(held)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         for number in range(agents):
-            commands.end(site.mark(f"{site.run_id}.p{number}.w1", 1))
+            commands.end(context.mark(f"{context.run_id}.p{number}.w1", 1))
         return share, memory
 
 
-def main(pieces: int = 200) -> list[Row]:
-    count = min(pieces, 60)
+def main(items: int = 200) -> list[Row]:
+    count = min(items, 60)
     _, _, took = conducted(count, 1, in_turn=True)
     whole = sorted(one["whole"] for one in took)
     alone = 1000 * scripted(count, 1) / count
-    rows = [row("a piece, from its claim to landed, median", statistics.median(whole), "ms", target="<= 250")]
+    rows = [row("an item, from its claim to landed, median", statistics.median(whole), "ms", target="<= 250")]
     rows.append(row("the same, 99 of 100", whole[int(0.99 * len(whole))], "ms", target="<= 600"))
     rows.append(row("the same beside the script, median", statistics.median(whole), "ms", floor=alone, target="<= 4.5"))
     for stage in (*STAGES, "between"):
         rows.append(row(f"of that: {stage}", statistics.median(one[stage] for one in took), "ms"))
-    many, processor, _ = conducted(pieces, 8)
-    rows.append(row(f"{pieces} pieces, 8 at once", pieces / many, "pieces/s", target=">= 8"))
-    rows.append(row("the same beside the script", pieces / many, "pieces/s", floor=pieces / scripted(pieces, 8)))
+    many, processor, _ = conducted(items, 8)
+    rows.append(row(f"{items} items, 8 at once", items / many, "items/s", target=">= 8"))
+    rows.append(row("the same beside the script", items / many, "items/s", floor=items / scripted(items, 8)))
     rows.append(row("processor time of the conductor meanwhile", 100 * processor / many, "% of a core", target="<= 60"))
-    rows.append(row("landings without a check", landings(min(pieces, 100)), "landings/s", target=">= 10"))
-    rows.append(row("events of a stream on record", streamed(100 * pieces), "events/s", target=">= 2000"))
+    rows.append(row("landings without a check", landings(min(items, 100)), "landings/s", target=">= 10"))
+    rows.append(row("events of a stream on record", streamed(100 * items), "events/s", target=">= 2000"))
     rows.append(row("16 living agents adopted, 1,000 tasks open", 1000 * restarted(16, 1000), "ms", target="<= 2000"))
     rows.append(row("from a kill to the next act, started at once", 1000 * resumed(), "ms", target="<= 3000"))
     first, share = viewed(100, 10.0)
-    rows.append(row("100 pieces told by `run watch`, whole program", first, "ms", target="<= 150"))
+    rows.append(row("100 items told by `run watch`, whole program", first, "ms", target="<= 150"))
     rows.append(row("following them", share, "% of a core", target="<= 1"))
-    share, memory = idle(20.0, min(pieces, 100))
-    rows.append(row(f"{min(pieces, 100)} agents that sleep, all leases kept", share, "% of a core", target="<= 3"))
+    share, memory = idle(20.0, min(items, 100))
+    rows.append(row(f"{min(items, 100)} agents that sleep, all leases kept", share, "% of a core", target="<= 3"))
     rows.append(row("and the conductor's memory", memory, "MiB", target="<= 150"))
     return rows
 
 
 NOTES = (
-    "`python -m benchmarks.conductor_speed` (about five minutes) works pieces of an agent that writes one file and of a check "
-    "that is `true` through a repository of 200 files. The first rows are of pieces that wait for each other, so that nothing "
+    "`python -m benchmarks.conductor_speed` (about five minutes) works items of an agent that writes one file and of a check "
+    "that is `true` through a repository of 200 files. The first rows are of items that wait for each other, so that nothing "
     "else is going on; their times are those of the log, from the claim of the work to the end of the landing. The script makes "
-    "a `git worktree` for each piece, starts the same agent and check, commits, merges under a lock and removes the worktree; "
+    "a `git worktree` for each item, starts the same agent and check, commits, merges under a lock and removes the worktree; "
     "several at once by `xargs -P`. It keeps no record and survives no kill. Bernstein's mock adapter, which was to stand beside "
     "it, can be had (3.23, for Python 3.12 or newer), and plays the mending of its own demonstration project and nothing else: "
-    "there is no piece of work that both could do."
+    "there is no item of work that both could do."
 )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pieces", type=int, default=200)
+    parser.add_argument("--items", type=int, default=200)
     given = parser.parse_args()
-    measured = main(given.pieces)
-    if given.pieces == 200:
+    measured = main(given.items)
+    if given.items == 200:
         write_section("conductor", "Speed", [NOTES, "", *table(measured)])

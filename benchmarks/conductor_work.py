@@ -20,7 +20,7 @@ from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 
 FAULTS, PAIRS, AGENTS = 40, 50, 4
-# Follows a script that stands in its piece: files to write and texts to replace, another one in a later round.
+# Follows a script that stands in its item: files to write and texts to replace, another one in a later round.
 AGENT = """
 import json, pathlib, re, sys
 told = sys.stdin.read()
@@ -125,7 +125,7 @@ def pair(number: int) -> tuple[list[Edit], list[Edit], list[Edit]]:
     return change, use(before), use(after)
 
 
-def piece(name: str, *rounds: list[Edit], last: int = 4) -> dict[str, Any]:
+def work_item(name: str, *rounds: list[Edit], last: int = 4) -> dict[str, Any]:
     scripts = [f"SCRIPT-{number} {json.dumps(rounds[min(number, len(rounds)) - 1])}" for number in range(1, last + 1)]
     return {"name": name, "objective": "\n".join(scripts)}
 
@@ -150,19 +150,19 @@ class Ground:
     def git(self, *words: str) -> str:
         return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()
 
-    def work(self, pieces: list[dict[str, Any]]) -> Counter[str]:
+    def work(self, items: list[dict[str, Any]]) -> Counter[str]:
         """Work a plan to its end; count what has come of it."""
-        plan = json.dumps({"goal": "Work it", "pieces": pieces}).encode()
+        plan = json.dumps({"goal": "Work it", "items": items}).encode()
         with Decklog.open(self.target) as log:
-            site = starting.start(log, plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
-            Conductor(site).run()
-            tasks = list(log.tasks.find(site.run_id, role="land", limit=200))
+            context = starting.start(log, plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
+            Conductor(context).run()
+            tasks = list(log.tasks.find(context.run_id, role="land", limit=200))
             found = Counter({"landed": sum(task.state == "done" for task in tasks)})
             found["not landed"] = len(tasks) - found["landed"]
-            found["sent back"] = len(log.tasks.find(site.run_id, role="work", limit=1000)) - len(tasks)
-            commits = self.git("rev-list", site.target).split()
+            found["sent back"] = len(log.tasks.find(context.run_id, role="work", limit=1000)) - len(tasks)
+            commits = self.git("rev-list", context.target).split()
             found["red commits"] = sum(self._is_red(commit) for commit in commits)
-            found["logs not whole"] = int(not log.journal.verify(site.run_id).ok)
+            found["logs not whole"] = int(not log.journal.verify(context.run_id).ok)
         return found
 
     def _is_red(self, commit: str) -> bool:
@@ -178,10 +178,10 @@ def workloads(share: float) -> dict[str, list[dict[str, Any]]]:
     both: list[dict[str, Any]] = []
     for number in range(pairs):
         first, second, later = pair(number)
-        both += [piece(f"a{number:02}", first, [*first, *later]), piece(f"b{number:02}", second, later)]
+        both += [work_item(f"a{number:02}", first, [*first, *later]), work_item(f"b{number:02}", second, later)]
     return {
-        f"{faults} seeded faults, each mended in the second round": [piece(f"m{n:02}", *mending(n)) for n in range(faults)],
-        f"{faults} tasks that contradict themselves": [piece(f"i{n:02}", impossible(n)) for n in range(faults)],
+        f"{faults} seeded faults, each mended in the second round": [work_item(f"m{n:02}", *mending(n)) for n in range(faults)],
+        f"{faults} tasks that contradict themselves": [work_item(f"i{n:02}", impossible(n)) for n in range(faults)],
         f"{pairs} pairs of changes that merge and break together": both,
     }
 
@@ -189,10 +189,10 @@ def workloads(share: float) -> dict[str, list[dict[str, Any]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=float, default=1.0)
-    for name, pieces in workloads(parser.parse_args().size).items():
+    for name, items in workloads(parser.parse_args().size).items():
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="decklog-work-") as folder:
-            found = Ground(Path(folder)).work(pieces)
+            found = Ground(Path(folder)).work(items)
         told = ", ".join(f"{count} {what}" for what, count in found.items())
         print(f"{name}: {told}; {time.monotonic() - begun:.0f} s", flush=True)
 

@@ -11,7 +11,7 @@ from tests.browser.conducted import plan, work_in
 from tests.browser.conftest import MISSING, Tab, Tabs
 from tests.browser.test_dashboard import AXE, TAGS
 from tests.browser.test_places import press_on
-from tests.conductor.plans import piece
+from tests.conductor.plans import work_item
 from tests.waiting import wait_until
 from tests.web.asking import PASSWORD
 from tests.web.payloads import PAYLOADS
@@ -267,7 +267,7 @@ def test_who_asked_for_it_is_notified_and_the_icon_has_a_dot(tabs: Tabs, path: P
 def test_no_script_of_an_agent_runs_in_a_diff_a_form_a_graph_or_a_timeline(path: Path, tmp_path: Path, tabs: Tabs) -> None:
     texts = [text for text in PAYLOADS if text.isprintable()]
     steps = [["write", "a<img src=x onerror=alert(1)>.py", "\n".join(texts) + "\n"], ["print", " ".join(texts[:30])]]
-    run_id = work_in(path, tmp_path, piece("triple", *steps, ["append", "calc.py", "\n".join(f"# {text}" for text in texts)]))
+    run_id = work_in(path, tmp_path, work_item("triple", *steps, ["append", "calc.py", "\n".join(f"# {text}" for text in texts)]))
     with Decklog.open(path) as log:
         hostile = log.runs.start(texts[0], run_id="hostile").id
         for text in texts:

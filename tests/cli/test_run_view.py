@@ -8,19 +8,19 @@ from decklog.conductor.status import ConductorStatus, ItemStatus
 
 
 def stands(*states: str, goal: str = "Teach the parser to read trailing commas") -> ConductorStatus:
-    pieces = tuple(ItemStatus(f"piece-{number}", state, "", 1, 1) for number, state in enumerate(states))
-    return ConductorStatus("run_1", goal, "active", pieces, 3_120_000)
+    items = tuple(ItemStatus(f"item-{number}", state, "", 1, 1) for number, state in enumerate(states))
+    return ConductorStatus("run_1", goal, "active", items, 3_120_000)
 
 
 def test_what_is_under_way_stands_before_what_is_over_and_everything_fits() -> None:
     text = [written(line, colour=False) for line in frame(stands("landed", "work", "waits", "needs attention"), 80, 24)]
     assert text[0].startswith("Teach the parser")
     assert text[0].endswith("active  spent $3.12")
-    assert [line.split()[1] for line in text[2:]] == ["piece-1", "piece-3", "piece-0", "piece-2"]
+    assert [line.split()[1] for line in text[2:]] == ["item-1", "item-3", "item-0", "item-2"]
     for places, height in ((80, 24), (40, 10)):
         lines = frame(stands(*["work"] * 50, goal="x\n" * 200), places, height)
         assert len(lines) < height
-        assert all(sum(cells(piece.text) for piece in line) <= places for line in lines)
+        assert all(sum(cells(item.text) for item in line) <= places for line in lines)
     assert written(lines[-1], colour=False) == "and 46 more"
 
 

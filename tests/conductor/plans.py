@@ -1,4 +1,4 @@
-"""Plans of scripted pieces, worked through a small repository."""
+"""Plans of scripted items, worked through a small repository."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def make_checked_repository(folder: Path, **files: str) -> Path:
     return make_repository(folder, {**FILES, **files})
 
 
-def piece(
+def work_item(
     name: str,
     *steps: list[Any],
     again: list[list[Any]] | None = None,
@@ -60,10 +60,10 @@ def piece(
     chief: list[list[Any]] | None = None,
     **given: Any,
 ) -> dict[str, Any]:
-    """Plan a piece that follows a script, another in its second round, and others with agents called `strong` and `chief`."""
+    """Plan an item that follows a script, another in its second round, and others with agents called `strong` and `chief`."""
     others = [("2", again), ("strong", strong), ("chief", chief)]
     lines = ["SCRIPT " + json.dumps(steps)] + [f"SCRIPT-{key} {json.dumps(other)}" for key, other in others if other is not None]
-    return {"name": name, "title": f"Piece {name}", "objective": "\n".join(lines), **given}
+    return {"name": name, "title": f"Item {name}", "objective": "\n".join(lines), **given}
 
 
 def settle(folder: Path, settings: str) -> None:
@@ -81,43 +81,45 @@ def start_plan(log: Decklog, content: bytes, **given: Any) -> RunContext:
 class Work:
     """One plan in one repository."""
 
-    def __init__(self, log: Decklog, folder: Path, *pieces: dict[str, Any]) -> None:
+    def __init__(self, log: Decklog, folder: Path, *items: dict[str, Any]) -> None:
         self.log = log
         self.folder = folder
-        self.content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
+        self.content = json.dumps({"goal": "Make it better", "items": list(items)}).encode()
 
-    def site(self, known_red: tuple[str, ...] = ()) -> RunContext:
+    def context(self, known_red: tuple[str, ...] = ()) -> RunContext:
         state, plan = self.folder.parent / "state", parse(self.content, is_json=True)
         wanted = RunRequest(plan.goal, self.content, plan, known_red=known_red)
         return starting.begin(self.log, wanted, cwd=self.folder, state=state, say=lambda _: None)
 
     def run(self) -> RunContext:
         """Start or go on, until nothing more can be done."""
-        site = self.site()
-        Conductor(site).run()
-        return site
+        context = self.context()
+        Conductor(context).run()
+        return context
 
 
-def states(site: RunContext) -> dict[str, str]:
+def states(context: RunContext) -> dict[str, str]:
     """Give the state of every task, by its name without the run's."""
-    tasks = site.log.tasks.find(site.run_id, limit=200)
-    return {task.id.removeprefix(f"{site.run_id}."): task.state.value for task in tasks}
+    tasks = context.log.tasks.find(context.run_id, limit=200)
+    return {task.id.removeprefix(f"{context.run_id}."): task.state.value for task in tasks}
 
 
-def task_of(site: RunContext, name: str) -> Task:
-    return site.log.tasks.get(f"{site.run_id}.{name}")
+def task_of(context: RunContext, name: str) -> Task:
+    return context.log.tasks.get(f"{context.run_id}.{name}")
 
 
-def target_of(site: RunContext) -> str:
-    return f"{HOME}/{ref_part(site.run_id)}/target"
+def target_of(context: RunContext) -> str:
+    return f"{HOME}/{ref_part(context.run_id)}/target"
 
 
-def landed(site: RunContext, path: str) -> str:
+def landed(context: RunContext, path: str) -> str:
     """Read a file as it is in the target."""
-    return git(site.repository.folder, "show", f"{target_of(site)}:{path}")
+    return git(context.repository.folder, "show", f"{target_of(context)}:{path}")
 
 
-def landed_titles(site: RunContext) -> list[str]:
+def landed_titles(context: RunContext) -> list[str]:
     """Name what has landed, in its order."""
-    facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
-    return git(site.repository.folder, "log", "--reverse", "--format=%s", f"{facts['commit']}..{target_of(site)}").splitlines()
+    facts: Any = context.log.runs.get(context.run_id).metadata["conductor"]
+    return git(
+        context.repository.folder, "log", "--reverse", "--format=%s", f"{facts['commit']}..{target_of(context)}"
+    ).splitlines()

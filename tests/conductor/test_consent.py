@@ -74,7 +74,7 @@ TIGHT = {
     "no network": '[agents.mine]\nextends = "codex"\nnetwork = false\nprobe = []\nkeeps_home = false\n',
     "less to write": '[agents.mine]\nextends = "claude-code"\nwritable = []\n',
     "no permission": '[agents.mine]\nextends = "claude-acp"\npermissions = "deny"\nmodel = "small"\nturns = 3\nminutes = 5\n',
-    "money": "[budget]\nrun_usd = 1.0\npiece_usd = 0.5\n[mend]\nlarge = 20\n[critique]\nenabled = false\n",
+    "money": "[budget]\nrun_usd = 1.0\nitem_usd = 0.5\n[mend]\nlarge = 20\n[critique]\nenabled = false\n",
     "a gate": '[review]\nmodel_passes = [3, 6]\n[protect]\npaths = ["/x"]\n[calls]\nreview.default = "m"\n',
     "a redaction rule": "[[redaction.rule]]\nid = 'acme'\nkeywords = ['acme_']\npattern = '(acme_[a-z]{20})'\n",
 }
@@ -119,7 +119,7 @@ def test_a_run_with_loosening_settings_starts_nothing_without_consent(
     elsewhere: Path, checked: Path, sqlite_target: str, tmp_path: Path
 ) -> None:
     withdraw(elsewhere)
-    content = json.dumps({"goal": "g", "pieces": [{"name": "a", "title": "a"}]}).encode()
+    content = json.dumps({"goal": "g", "items": [{"name": "a", "title": "a"}]}).encode()
     with Decklog.open(sqlite_target) as log:
         with pytest.raises(NotAccepted, match="sandbox") as refused:
             start_plan(log, content, cwd=checked, state=tmp_path / "state", say=lambda _: None)

@@ -10,7 +10,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.starting import fork
 from decklog.conductor.status import run_status
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, piece, settle, target_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, settle, target_of, work_item
 from tests.conductor.repositories import everything, git
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
@@ -22,15 +22,15 @@ def target(sqlite_target: str) -> str:
     return sqlite_target
 
 
-def forked(site: RunContext, at: int | None, **given: Any) -> RunContext:
-    folder = site.repository.folder
+def forked(context: RunContext, at: int | None, **given: Any) -> RunContext:
+    folder = context.repository.folder
     moment = None if at is None else str(at)
-    return fork(site.log, site.run_id, at=moment, cwd=folder, state=folder.parent / "state", **given)
+    return fork(context.log, context.run_id, at=moment, cwd=folder, state=folder.parent / "state", **given)
 
 
-def entry_of(site: RunContext, name: str, state: str) -> int:
+def entry_of(context: RunContext, name: str, state: str) -> int:
     """Give the number of the entry that first told of a task in a state."""
-    for entry in site.log.journal.history("tasks", f"{site.run_id}.{name}"):
+    for entry in context.log.journal.history("tasks", f"{context.run_id}.{name}"):
         image: Any = entry.payload
         if image["state"] == state:
             return int(entry.seq)
@@ -38,19 +38,19 @@ def entry_of(site: RunContext, name: str, state: str) -> int:
 
 
 def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log: Decklog, checked: Path, tmp_path: Path) -> None:
-    settle(checked, SETTINGS.replace("agents = 2", "agents = 1") + "\n[budget]\nrun_usd = 2.0\npiece_usd = 0.5\n")
-    first = piece("first", GOOD, priority=90)
+    settle(checked, SETTINGS.replace("agents = 2", "agents = 1") + "\n[budget]\nrun_usd = 2.0\nitem_usd = 0.5\n")
+    first = work_item("first", GOOD, priority=90)
     # Another result each time, as agents have.
     other = ["once", str(tmp_path / "tried"), [["write", "tried.txt", "1\n"]]]
-    second = piece("second", ["append", "notes.txt", "four\n"], other, needs=["first"])
-    site = Work(log, checked, first, second).run()
-    assert landed_titles(site) == ["Piece first", "Piece second"]
-    before, commits = everything(checked), git(checked, "log", "--format=%H", target_of(site)).split()
-    at = entry_of(site, "second.w1", "running")
-    there = forked(site, at, new_run_id="again", budget_microdollars=750_000)
-    assert there.target_commit() == commits[1], "the commit of the first piece"
+    second = work_item("second", ["append", "notes.txt", "four\n"], other, needs=["first"])
+    context = Work(log, checked, first, second).run()
+    assert landed_titles(context) == ["Item first", "Item second"]
+    before, commits = everything(checked), git(checked, "log", "--format=%H", target_of(context)).split()
+    at = entry_of(context, "second.w1", "running")
+    there = forked(context, at, new_run_id="again", budget_microdollars=750_000)
+    assert there.target_commit() == commits[1], "the commit of the first item"
     tasks = {task.title: task for task in log.tasks.find("again")}
-    assert (tasks["Piece second"].state, tasks["Piece second"].worker, tasks["Piece second"].reservation_id) == (
+    assert (tasks["Item second"].state, tasks["Item second"].worker, tasks["Item second"].reservation_id) == (
         "pending",
         None,
         None,
@@ -60,11 +60,11 @@ def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log:
     assert log.effects.open("again") == []
     Conductor(there).run()
     assert run_status(log, "again").outcome == "landed"
-    assert landed_titles(there) == ["Piece first", "Piece second"]
-    assert git(checked, "log", "--format=%H", target_of(site)).split() == commits, "the first run is as it was"
+    assert landed_titles(there) == ["Item first", "Item second"]
+    assert git(checked, "log", "--format=%H", target_of(context)).split() == commits, "the first run is as it was"
     assert everything(checked) == before
     assert log.journal.verify("again").ok
-    assert forked(site, None, new_run_id="again").run_id == "again", "the same again goes on with it"
+    assert forked(context, None, new_run_id="again").run_id == "again", "the same again goes on with it"
 
 
 def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp_path: Path) -> None:
@@ -74,58 +74,58 @@ def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp
     )
     settle(checked, SETTINGS.replace('commits = "conductor"', priced) + NO_STRATEGIST)
     turns = [["print", {"type": "turn", "cost": 0.5}], ["write", "other.txt", "1\n"]]
-    it = piece("it", ["once", str(tmp_path / "tried"), turns], ["append", "notes.txt", "four\n"])
-    lost = piece("lost", ["once", str(tmp_path / "lost"), [GOOD]])
-    site = Work(log, checked, it, lost).site()
-    one, other = forked(site, None, new_run_id="one"), forked(site, None, new_run_id="other")
+    it = work_item("it", ["once", str(tmp_path / "tried"), turns], ["append", "notes.txt", "four\n"])
+    lost = work_item("lost", ["once", str(tmp_path / "lost"), [GOOD]])
+    context = Work(log, checked, it, lost).context()
+    one, other = forked(context, None, new_run_id="one"), forked(context, None, new_run_id="other")
     Conductor(one).run()
     Conductor(other).run()
     told = {(row["table"], row["record_id"]): row["fields"] for row in log.runs.diff("one", "other")}
-    assert told["tasks", "Land: Piece it"]["result.files"] == [["notes.txt", "other.txt"], ["notes.txt"]]
-    assert told["tasks", "Land: Piece lost"]["state"] == ["done", "pending"]
-    assert told["tasks", "Piece lost"]["state"] == ["done", "blocked"]
+    assert told["tasks", "Land: Item it"]["result.files"] == [["notes.txt", "other.txt"], ["notes.txt"]]
+    assert told["tasks", "Land: Item lost"]["state"] == ["done", "pending"]
+    assert told["tasks", "Item lost"]["state"] == ["done", "blocked"]
     assert told["charges", "spent"]["microdollars"] == [500_000, 0]
-    assert ("tasks", "Check: Piece it") not in told, "it went the same way in both"
+    assert ("tasks", "Check: Item it") not in told, "it went the same way in both"
     assert all(row["change"] != "changed" or row["fields"] for row in log.runs.diff("one", "other"))
 
 
 def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("it", GOOD)).run()
+    context = Work(log, checked, work_item("it", GOOD)).run()
     with pytest.raises(Conflict, match="at entry 1 had no plan yet"):
-        forked(site, 1)
-    log.runs.finish(site.run_id, summary="1 piece landed")
+        forked(context, 1)
+    log.runs.finish(context.run_id, summary="1 item landed")
     with pytest.raises(Conflict, match="was over: completed"):
-        forked(site, None)
+        forked(context, None)
     log.runs.start("Another", run_id="other")
     with pytest.raises(Conflict, match="is no fork of"):
-        forked(site, 3, new_run_id="other")
-    assert {run.id for run in log.runs.find()} == {site.run_id, "other"}
+        forked(context, 3, new_run_id="other")
+    assert {run.id for run in log.runs.find()} == {context.run_id, "other"}
     # Snapshots of sessions have refs too.
-    assert {name.split("/")[2] for name in site.repository.refs("refs/decklog")} <= {site.run_id, "sessions"}
+    assert {name.split("/")[2] for name in context.repository.refs("refs/decklog")} <= {context.run_id, "sessions"}
 
 
 def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned_up(log: Decklog, checked: Path) -> None:
-    held = piece("held", ["write", "setup.cfg", ""], GOOD)
-    site = Work(log, checked, held).run()
-    log.runs.update(site.run_id, status="paused")  # type: ignore[arg-type]
-    there = forked(site, None, new_run_id="later")
-    assert [log.runs.get(run_id).status for run_id in (site.run_id, "later")] == ["paused", "active"]
-    site.repository.drop_refs(list(site.repository.refs(f"refs/decklog/{site.run_id}")))
+    held = work_item("held", ["write", "setup.cfg", ""], GOOD)
+    context = Work(log, checked, held).run()
+    log.runs.update(context.run_id, status="paused")  # type: ignore[arg-type]
+    there = forked(context, None, new_run_id="later")
+    assert [log.runs.get(run_id).status for run_id in (context.run_id, "later")] == ["paused", "active"]
+    context.repository.drop_refs(list(context.repository.refs(f"refs/decklog/{context.run_id}")))
     (tip,) = {str(task.inputs["tip"]) for task in log.tasks.find("later", role="check")}
-    assert tip in site.repository.refs("refs/decklog/later").values()
+    assert tip in context.repository.refs("refs/decklog/later").values()
     assert log.approvals.find("later") == [], "what was asked there is not asked here as well"
     Conductor(there).run()
     (question,) = log.approvals.find("later", state="open")  # type: ignore[arg-type]
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
     Conductor(there).run()
-    assert landed_titles(there) == ["Piece held"]
+    assert landed_titles(there) == ["Item held"]
 
 
-def test_a_fork_asks_for_itself_about_a_piece_that_is_stuck(log: Decklog, checked: Path) -> None:
+def test_a_fork_asks_for_itself_about_an_item_that_is_stuck(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
-    site = Work(log, checked, piece("lost", ["print", "nothing"])).run()
-    (asked,) = log.approvals.find(site.run_id, state="open")  # type: ignore[arg-type]
-    forked(site, None, new_run_id="later")
+    context = Work(log, checked, work_item("lost", ["print", "nothing"])).run()
+    (asked,) = log.approvals.find(context.run_id, state="open")  # type: ignore[arg-type]
+    forked(context, None, new_run_id="later")
     (again,) = log.approvals.find("later", state="open")  # type: ignore[arg-type]
     assert (again.source, again.question) == (asked.source, asked.question)
     assert log.tasks.get(str(again.task_id)).run_id == "later"

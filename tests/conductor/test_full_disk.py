@@ -11,7 +11,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from tests.conductor.plans import Work, landed_titles, piece, task_of
+from tests.conductor.plans import Work, landed_titles, task_of, work_item
 
 WRITTEN: list[Any] = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
@@ -37,19 +37,19 @@ def test_an_agent_that_fills_the_disk_uses_no_attempt_and_lands_later(
     fill = ["run", ["dd", "if=/dev/zero", f"of={big}", "bs=1M"]]
     full = ["once", str(tmp_path / "filled"), [fill, ["exit", 1]]]
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("it", full, WRITTEN)).site()
-        conductor = Conductor(site)
+        context = Work(log, checked, work_item("it", full, WRITTEN)).context()
+        conductor = Conductor(context)
         worker = threading.Thread(target=conductor.run)
         worker.start()
         deadline = time.monotonic() + 60
         while "is full" not in str(conductor.trouble) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert f"the disk of {site.repository.state} is full" in str(conductor.trouble)
+        assert f"the disk of {context.repository.state} is full" in str(conductor.trouble)
         for path in state.rglob("big.bin"):
             path.unlink()
         worker.join(90)
         assert not worker.is_alive()
-        assert landed_titles(site) == ["Piece it"]
-        assert task_of(site, "it.w1").failures == 0
-        reasons = [str((entry.payload or {}).get("reason")) for entry in log.journal.find(site.run_id, limit=200)]
+        assert landed_titles(context) == ["Item it"]
+        assert task_of(context, "it.w1").failures == 0
+        reasons = [str((entry.payload or {}).get("reason")) for entry in log.journal.find(context.run_id, limit=200)]
         assert any("No space left on device" in reason for reason in reasons), reasons

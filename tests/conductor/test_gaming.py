@@ -12,7 +12,7 @@ from decklog.conductor.checks import running
 from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.context import RunContext
 from decklog.conductor.settings import Configuration
-from tests.conductor.plans import CALC, TESTS, Work, piece
+from tests.conductor.plans import CALC, TESTS, Work, work_item
 from tests.conductor.repositories import copied, git, write
 
 # A change that the tests of the base find red.
@@ -106,20 +106,20 @@ def examined(tmp_path_factory: pytest.TempPathFactory, first_checked: Path, empt
     home = tmp_path_factory.mktemp("gaming")
     copied(first_checked, home)
     with Decklog.open(shutil.copy(empty_log_file, home / "decklog.db")) as log:
-        yield Work(log, home / "repository", piece("it")).site()
+        yield Work(log, home / "repository", work_item("it")).context()
 
 
-def impatient(site: RunContext) -> Configuration:
+def impatient(context: RunContext) -> Configuration:
     """Give the settings of a run with checks that have half a second."""
-    checks = tuple(dataclasses.replace(check, minutes=0.5 / 60) for check in site.configuration.checks)
-    return dataclasses.replace(site.configuration, checks=checks)
+    checks = tuple(dataclasses.replace(check, minutes=0.5 / 60) for check in context.configuration.checks)
+    return dataclasses.replace(context.configuration, checks=checks)
 
 
 def examine(
-    site: RunContext, name: str, files: dict[str, str], deleted: list[str], settings: Configuration | None = None
+    context: RunContext, name: str, files: dict[str, str], deleted: list[str], settings: Configuration | None = None
 ) -> Examination:
     """Examine a change of these files, made on the base."""
-    folder = site.repository.folder
+    folder = context.repository.folder
     git(folder, "checkout", "-q", "--detach", "main")
     write(folder, files)
     for path in deleted:
@@ -127,7 +127,9 @@ def examine(
     git(folder, "add", "-A", "-f")
     git(folder, "commit", "-q", "-m", name)
     base, tip = (git(folder, "rev-parse", commit) for commit in ("main", "HEAD"))
-    examiner = Examiner(site.log, site.run_id, settings or site.configuration, site.runner(lambda: None), task_id=None)
+    examiner = Examiner(
+        context.log, context.run_id, settings or context.configuration, context.runner(lambda: None), task_id=None
+    )
     return examiner.examine(base, tip)
 
 

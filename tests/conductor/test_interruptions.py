@@ -14,7 +14,7 @@ from decklog.conductor.commands import killed_by
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.stages import MOST_INTERRUPTIONS
 from decklog.core.errors import Conflict, Unavailable
-from tests.conductor.plans import RUNNER, SETTINGS, Work, landed_titles, piece, settle, states, task_of
+from tests.conductor.plans import RUNNER, SETTINGS, Work, landed_titles, settle, states, task_of, work_item
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 _PLAIN = json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])
@@ -43,17 +43,17 @@ def test_a_check_that_is_ended_from_outside_is_run_again_and_is_no_finding(
 ) -> None:
     settle(checked, every_other(ENDS[kind], tmp_path / "flag"))
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("it", GOOD)).run()
-        assert landed_titles(site) == ["Piece it"]
-        assert set(states(site)) == {"it", "it.w1", "it.c1"}, "there was no second round"
-        assert {one.outcome.value for one in log.verdicts.find(site.run_id)} == {"pass"}
+        context = Work(log, checked, work_item("it", GOOD)).run()
+        assert landed_titles(context) == ["Item it"]
+        assert set(states(context)) == {"it", "it.w1", "it.c1"}, "there was no second round"
+        assert {one.outcome.value for one in log.verdicts.find(context.run_id)} == {"pass"}
 
 
 def test_a_check_that_is_killed_each_time_blames_nobody(sqlite_target: str, checked: Path) -> None:
     settle(checked, always("kill -9 $$"))
     with Decklog.open(sqlite_target) as log:
         with pytest.raises(Unavailable, match="it was killed by SIGKILL 3 times"):
-            Work(log, checked, piece("it", GOOD)).site()
+            Work(log, checked, work_item("it", GOOD)).context()
         assert [run.status for run in log.runs.find()] == ["planning"], "the same command goes on"
 
 
@@ -62,22 +62,22 @@ def test_words_about_the_disk_are_a_failure_where_there_is_room(
 ) -> None:
     settle(checked, always(ENDS["out of disk"]))
     with Decklog.open(sqlite_target) as log:
-        work = Work(log, checked, piece("it", GOOD))
+        work = Work(log, checked, work_item("it", GOOD))
         with pytest.raises(Conflict, match="does not pass its own checks"):
-            work.site()
+            work.context()
         full = shutil.disk_usage(checked)._replace(free=0)
         monkeypatch.setattr(examination.shutil, "disk_usage", lambda _: full)
         with pytest.raises(Unavailable, match="out of disk"):
-            work.site()
+            work.context()
 
 
 def test_an_agent_that_is_killed_twice_costs_no_attempt(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
     kill: list[Any] = ["run", ["sh", "-c", "kill -9 $PPID"]]
     killed = [["once", str(tmp_path / name), [kill]] for name in ("first", "second")]
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("it", *killed, GOOD)).run()
-        assert landed_titles(site) == ["Piece it"]
-        assert (task_of(site, "it.w1").failures, task_of(site, "it.w1").attempts) == (0, 3)
+        context = Work(log, checked, work_item("it", *killed, GOOD)).run()
+        assert landed_titles(context) == ["Item it"]
+        assert (task_of(context, "it.w1").failures, task_of(context, "it.w1").attempts) == (0, 3)
 
 
 def test_an_agent_that_crashes_has_failed() -> None:
@@ -88,15 +88,15 @@ def test_an_agent_that_crashes_has_failed() -> None:
 
 
 def test_a_person_is_asked_about_what_is_interrupted_again_and_again(log: Decklog, checked: Path, clock: Any) -> None:
-    site = Work(log, checked, piece("it", GOOD)).site()
+    context = Work(log, checked, work_item("it", GOOD)).context()
     for _ in range(MOST_INTERRUPTIONS):
         clock.advance(seconds=60)
-        claim = log.tasks.claim(site.run_id, worker="w", role="work")
+        claim = log.tasks.claim(context.run_id, worker="w", role="work")
         assert claim is not None
-        site.stages.interrupted(claim, "fake was killed by SIGKILL")
-    assert (task_of(site, "it.w1").state, task_of(site, "it.w1").failures) == ("blocked", 0)
-    (asked,) = log.approvals.find(site.run_id)
+        context.stages.interrupted(claim, "fake was killed by SIGKILL")
+    assert (task_of(context, "it.w1").state, task_of(context, "it.w1").failures) == ("blocked", 0)
+    (asked,) = log.approvals.find(context.run_id)
     assert "interrupted 5 times in a row: fake was killed by SIGKILL" in asked.question
     log.approvals.decide(asked.id, "granted", by="ana", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
-    Conductor(site).run()
-    assert landed_titles(site) == ["Piece it"]
+    Conductor(context).run()
+    assert landed_titles(context) == ["Item it"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Program
-from tests.conductor.plans import piece
+from tests.conductor.plans import work_item
 from tests.conductor.test_run_command import GOOD, Person
 
 AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
@@ -20,7 +20,7 @@ def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
 @pytest.fixture
 def landed(person: Person) -> str:
     """The run of a plan whose item has landed; it has something to do in a second round."""
-    done = person.call("run", "--plan", person.plan(piece("triple", GOOD, again=AGAIN)))
+    done = person.call("run", "--plan", person.plan(work_item("triple", GOOD, again=AGAIN)))
     assert done.code == 0, done
     return done.out.rsplit("decklog run land ", 1)[1].strip()
 
@@ -34,7 +34,7 @@ def test_the_diff_of_an_item_is_shown_and_a_comment_on_it_is_worked_on_by_contin
     posted = person.call("run", "comment", "triple", "calc.py:9", "Say why.", "--json").data
     assert posted["body"] == "calc.py:9: Say why.\n> def triple(a):"
     done = person.call("run", "continue", "triple")
-    assert (done.code, "1 piece: 1 landed" in done.out) == (0, True), done
+    assert (done.code, "1 item: 1 landed" in done.out) == (0, True), done
     assert "+WHY = 'because'" in person.call("run", "diff", "triple").out
     told = person.call("inbox", "show", posted["id"], "--json").data
     assert (told["state"], told["seen_by"], told["answer"][:10]) == ("answered", "fake", "landed as ")
@@ -59,7 +59,7 @@ def test_an_item_is_opened_changed_by_hand_and_continued(person: Person, landed:
     (folder / "calc.py").write_text((folder / "calc.py").read_text() + "\n\nFOUR = 4\n")
     assert "+FOUR = 4" in person.call("run", "diff", "triple").out
     done = person.call("run", "continue", "triple")
-    assert (done.code, "1 piece: 1 landed" in done.out) == (0, True), done
+    assert (done.code, "1 item: 1 landed" in done.out) == (0, True), done
     assert person.call("run", "land").code == 0
     assert "FOUR = 4" in (person.repository / "calc.py").read_text()
 

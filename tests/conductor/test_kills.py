@@ -16,38 +16,38 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.recovery import Recovery
 from decklog.core.processes import Identity
 from decklog.guard.shell import process_tree
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of, task_of
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, settle, states, target_of, task_of, work_item
 from tests.conductor.repositories import everything, git, write
 from tests.waiting import wait_until
 
 FULL = "DECKLOG_TEST_FULL" in os.environ
-# In the order in which a piece comes to them: a run that is killed at each goes on from there to the next.
+# In the order in which an item comes to them: a run that is killed at each goes on from there to the next.
 POINTS = (
     *("place:intended", "git:read-tree:before", "place:made", "place:done", "spawn:intended", "spawn:done"),
     *("keep:intended", "git:unpack-objects:after", "git:update-ref:after", "keep:done", "keep:settled", "stages:worked"),
     *("clean:intended", "place:removing", "check:place", "stages:passed", "lane:candidate", "advance:intended"),
     *("git:update-ref:before", "git:update-ref:after", "stages:landed"),
 )
-PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
+ITEM = work_item("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
 # An agent that tells what each turn costs.
 _TURN = '{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }'
 PRICED = SETTINGS.replace("[[checks]]", f'stream = "jsonl"\nevents = [{_TURN}]\n[[checks]]')
 TURNS = [["print", {"type": "turn", "cost": cost}] for cost in (0.01, 0.02, 0.04)]
 
 
-def conducted(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], point: str | None, seconds: float = 60.0) -> int:
+def conducted(target: str, folder: Path, items: tuple[dict[str, Any], ...], point: str | None, seconds: float = 60.0) -> int:
     """Conduct in a process of its own, which is killed at a point or after a time; give how it ended."""
-    return ended(conducting(target, folder, pieces, point), seconds)
+    return ended(conducting(target, folder, items, point), seconds)
 
 
-def conducting(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], point: str | None = None) -> int:
+def conducting(target: str, folder: Path, items: tuple[dict[str, Any], ...], point: str | None = None) -> int:
     """Begin to conduct in a process of its own; give its number."""
     child = os.fork()
     if child == 0:
         try:
             kill_points.arm(point)
             with Decklog.open(target) as log:
-                Work(log, folder, *pieces).run()
+                Work(log, folder, *items).run()
             os._exit(0)
         finally:
             os._exit(1)
@@ -64,14 +64,14 @@ def ended(child: int, seconds: float = 60.0) -> int:
     return os.waitstatus_to_exitcode(done[1])
 
 
-def site_of(log: Decklog, folder: Path, pieces: tuple[dict[str, Any], ...]) -> RunContext:
+def site_of(log: Decklog, folder: Path, items: tuple[dict[str, Any], ...]) -> RunContext:
     (run,) = [one for one in log.runs.find() if one.status == "active"]
     return starting.resume(log, run.id, cwd=folder, state=folder.parent / "state")
 
 
-def is_running(site: RunContext) -> bool:
+def is_running(context: RunContext) -> bool:
     """Say whether anything that was started in the run's places is alive."""
-    wanted = os.fsencode(site.folder)
+    wanted = os.fsencode(context.folder)
     for one in process_tree.everyone():
         try:
             if os.fsencode(os.readlink(f"/proc/{one.pid}/cwd")).startswith(wanted) and not one.is_dead:
@@ -81,74 +81,74 @@ def is_running(site: RunContext) -> bool:
     return False
 
 
-def check_whole(log: Decklog, site: RunContext, folder: Path) -> None:
+def check_whole(log: Decklog, context: RunContext, folder: Path) -> None:
     """Make sure that nothing is left over, nothing is open, and every commit of the target was green."""
-    assert log.journal.verify(site.run_id).ok
-    assert log.effects.open(site.run_id) == []
-    assert list(site.folder.glob("*/tree")) == []
-    assert list(site.checks_folder.glob("*/*")) == []
-    green = {one.tree for one in log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
-    first = starting.first_commit(log.runs.get(site.run_id))
-    trees = git(folder, "log", "--format=%T", target_of(site), "--not", f"{first}^@").split()
+    assert log.journal.verify(context.run_id).ok
+    assert log.effects.open(context.run_id) == []
+    assert list(context.folder.glob("*/tree")) == []
+    assert list(context.checks_folder.glob("*/*")) == []
+    green = {one.tree for one in log.verdicts.find(context.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
+    first = starting.first_commit(log.runs.get(context.run_id))
+    trees = git(folder, "log", "--format=%T", target_of(context), "--not", f"{first}^@").split()
     assert set(trees) <= green
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target: str, checked: Path) -> None:
+def test_a_run_that_is_killed_at_every_point_lands_its_item_once(sqlite_target: str, checked: Path) -> None:
     settle(checked, PRICED)
-    priced = piece("triple", *TURNS, *_steps(PIECE))
+    priced = work_item("triple", *TURNS, *_steps(ITEM))
     # Killed before anything is planned, the same plan goes on with the same run.
     assert conducted(sqlite_target, checked, (priced,), "check:place") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, priced).site()
-        assert [run.id for run in log.runs.find()] == [site.run_id]
+        context = Work(log, checked, priced).context()
+        assert [run.id for run in log.runs.find()] == [context.run_id]
     missed = [point for point in POINTS if conducted(sqlite_target, checked, (priced,), point) != -signal.SIGKILL]
     conducted(sqlite_target, checked, (priced,), None)
     assert missed == []
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (priced,))
-        assert [charge.cost_microdollars for charge in log.ledger.find(site.run_id)] == [40_000, 20_000, 10_000], "to the cent"
-        assert set(states(site).values()) == {"done"}
-        assert landed_titles(site) == ["Piece triple"]
-        assert "def triple" in landed(site, "calc.py")
-        assert {task.failures for task in log.tasks.find(site.run_id)} == {0}
-        check_whole(log, site, checked)
+        context = site_of(log, checked, (priced,))
+        assert [charge.cost_microdollars for charge in log.ledger.find(context.run_id)] == [40_000, 20_000, 10_000], "to the cent"
+        assert set(states(context).values()) == {"done"}
+        assert landed_titles(context) == ["Item triple"]
+        assert "def triple" in landed(context, "calc.py")
+        assert {task.failures for task in log.tasks.find(context.run_id)} == {0}
+        check_whole(log, context, checked)
 
 
 @pytest.mark.slow
-def test_a_stuck_piece_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_target: str, checked: Path) -> None:
+def test_a_stuck_item_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_target: str, checked: Path) -> None:
     settle(checked, SETTINGS.replace("agents = 2", 'agents = 2\nplan = "auto"'))
     # The strategist is the same agent, in the first round as all plans are: it proposes what it can't work itself.
-    proposed = json.dumps({"pieces": [{**PIECE, "name": "part"}]})
-    stuck = piece("stuck", ["write", planning.FILE, proposed], paths=["calc.py"])
+    proposed = json.dumps({"items": [{**ITEM, "name": "part"}]})
+    stuck = work_item("stuck", ["write", planning.FILE, proposed], paths=["calc.py"])
     with Decklog.open(sqlite_target) as log:
-        Work(log, checked, stuck).site()
+        Work(log, checked, stuck).context()
     points = ("stages:unfinished", "stages:unfinished", "stages:planned", "keep:done", "stages:landed")
     missed = [point for point in points if conducted(sqlite_target, checked, (stuck,), point) != -signal.SIGKILL]
     assert (missed, conducted(sqlite_target, checked, (stuck,), None)) == ([], 0)
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (stuck,))
-        assert landed_titles(site) == ["Piece triple"]
+        context = site_of(log, checked, (stuck,))
+        assert landed_titles(context) == ["Item triple"]
         ended = {"stuck.w1": "abandoned"} | dict.fromkeys(("stuck", "stuck.@plan", "part", "part.w1", "part.c1"), "done")
-        assert states(site) == ended
-        check_whole(log, site, checked)
+        assert states(context) == ended
+        check_whole(log, context, checked)
 
 
 @pytest.mark.slow
-def test_a_landing_that_was_begun_before_another_piece_landed_is_not_left_open(sqlite_target: str, checked: Path) -> None:
+def test_a_landing_that_was_begun_before_another_item_landed_is_not_left_open(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, PIECE).site()
-    assert conducted(sqlite_target, checked, (PIECE,), "advance:intended") == -signal.SIGKILL
+        context = Work(log, checked, ITEM).context()
+    assert conducted(sqlite_target, checked, (ITEM,), "advance:intended") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (PIECE,))
-        before = site.target_commit()
-        other = site.repository.commit(site.repository.tree(before), [before], "Another piece\n", site.person, 9)
-        assert site.repository.swap_ref(site.target, other, before)
-    assert conducted(sqlite_target, checked, (PIECE,), None) == 0
+        context = site_of(log, checked, (ITEM,))
+        before = context.target_commit()
+        other = context.repository.commit(context.repository.tree(before), [before], "Another item\n", context.person, 9)
+        assert context.repository.swap_ref(context.target, other, before)
+    assert conducted(sqlite_target, checked, (ITEM,), None) == 0
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (PIECE,))
-        assert landed_titles(site) == ["Another piece", "Piece triple"]
-        check_whole(log, site, checked)
+        context = site_of(log, checked, (ITEM,))
+        assert landed_titles(context) == ["Another item", "Item triple"]
+        check_whole(log, context, checked)
 
 
 @pytest.mark.slow
@@ -157,65 +157,65 @@ def test_a_step_that_was_doubted_when_its_conductor_died_is_closed_with_its_atte
     sqlite_target: str, checked: Path, tool: str
 ) -> None:
     with Decklog.open(sqlite_target) as log:
-        Work(log, checked, PIECE).site()
-    assert conducted(sqlite_target, checked, (PIECE,), f"{tool}:intended") == -signal.SIGKILL
+        Work(log, checked, ITEM).context()
+    assert conducted(sqlite_target, checked, (ITEM,), f"{tool}:intended") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (PIECE,))
-        (begun,) = log.effects.find(site.run_id, tool=f"conductor.{tool}")
+        context = site_of(log, checked, (ITEM,))
+        (begun,) = log.effects.find(context.run_id, tool=f"conductor.{tool}")
         assert begun.actor is not None
         log.effects.doubt(begun.id, actor=begun.actor)
-    assert conducted(sqlite_target, checked, (PIECE,), None) == 0
+    assert conducted(sqlite_target, checked, (ITEM,), None) == 0
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (PIECE,))
-        assert landed_titles(site) == ["Piece triple"]
-        check_whole(log, site, checked)
+        context = site_of(log, checked, (ITEM,))
+        assert landed_titles(context) == ["Item triple"]
+        check_whole(log, context, checked)
 
 
 @pytest.mark.slow
 def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_target: str, checked: Path) -> None:
-    slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
+    slow = work_item("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(ITEM))
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, slow).site()
+        context = Work(log, checked, slow).context()
     assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
-    (tree,) = site.folder.glob("*/tree")
+    (tree,) = context.folder.glob("*/tree")
     wait_until((tree / "begun").exists)
     (tree / "go").touch()
     assert conducted(sqlite_target, checked, (slow,), None) == 0
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (slow,))
-        assert landed_titles(site) == ["Piece slow"]
-        assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
-        check_whole(log, site, checked)
+        context = site_of(log, checked, (slow,))
+        assert landed_titles(context) == ["Item slow"]
+        assert len(log.effects.find(context.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
+        check_whole(log, context, checked)
 
 
 @pytest.mark.slow
 def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sqlite_target: str, checked: Path) -> None:
-    slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
+    slow = work_item("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(ITEM))
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, slow).site()
+        context = Work(log, checked, slow).context()
     assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
     adopter = conducting(sqlite_target, checked, (slow,))
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (slow,))
-        wait_until(lambda: task_of(site, "slow.w1").fence == 2)
-        assert Recovery(site).take_over() == []
-        (tree,) = site.folder.glob("*/tree")
+        context = site_of(log, checked, (slow,))
+        wait_until(lambda: task_of(context, "slow.w1").fence == 2)
+        assert Recovery(context).take_over() == []
+        (tree,) = context.folder.glob("*/tree")
         (tree / "go").touch()
         assert ended(adopter) == 0
-        assert landed_titles(site) == ["Piece slow"]
-        assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
-        check_whole(log, site, checked)
+        assert landed_titles(context) == ["Item slow"]
+        assert len(log.effects.find(context.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
+        check_whole(log, context, checked)
 
 
 def test_two_conductors_that_start_at_the_same_moment_close_what_a_third_left_once(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
-        Work(log, checked, PIECE).site()
-    assert conducted(sqlite_target, checked, (PIECE,), "place:intended") == -signal.SIGKILL
+        Work(log, checked, ITEM).context()
+    assert conducted(sqlite_target, checked, (ITEM,), "place:intended") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (PIECE,))
-        (seen_by_both,) = log.effects.find(site.run_id, tool="conductor.place")
+        context = site_of(log, checked, (ITEM,))
+        (seen_by_both,) = log.effects.find(context.run_id, tool="conductor.place")
         for _ in range(2):
-            site.effects.abandon(seen_by_both)
+            context.effects.abandon(seen_by_both)
         assert log.effects.get(seen_by_both.id).state == "failed"
 
 
@@ -229,12 +229,12 @@ def test_what_nobody_resumes_is_ended_and_its_files_are_kept(sqlite_target: str,
     settings = checked / "decklog.toml"
     settings.write_text(settings.read_text().replace("orphan_seconds = 20", "orphan_seconds = 0.3"))
     git(checked, "commit", "-q", "-a", "-m", "Short grace")
-    slow = piece("slow", ["write", "begun", ""], ["child", 60], ["sleep", 60])
+    slow = work_item("slow", ["write", "begun", ""], ["child", 60], ["sleep", 60])
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, slow).site()
+        context = Work(log, checked, slow).context()
     assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
-    (tree,) = site.folder.glob("*/tree")
-    wait_until(lambda: not is_running(site), seconds=30)
+    (tree,) = context.folder.glob("*/tree")
+    wait_until(lambda: not is_running(context), seconds=30)
     assert (tree / "calc.py").exists()
 
 
@@ -246,10 +246,10 @@ def test_a_dirty_working_tree_is_the_same_byte_for_byte_after_runs_and_kills(sql
     before = everything(checked)
     for number in range(1, 101 if FULL else 2):
         steps = [["append", "calc.py", f"\n\ndef f{number}(a):\n    return a\n"], ["write", "mine.txt", "theirs\n"]]
-        pieces = (piece(f"p{number}", *steps, ["commit"]),)
+        items = (work_item(f"p{number}", *steps, ["commit"]),)
         if number % 2:
-            assert conducted(sqlite_target, checked, pieces, POINTS[number // 2 % len(POINTS)]) == -signal.SIGKILL
-        assert conducted(sqlite_target, checked, pieces, None) == 0
+            assert conducted(sqlite_target, checked, items, POINTS[number // 2 % len(POINTS)]) == -signal.SIGKILL
+        assert conducted(sqlite_target, checked, items, None) == 0
         assert everything(checked) == before, number
 
 
@@ -258,20 +258,20 @@ def test_a_dirty_working_tree_is_the_same_byte_for_byte_after_runs_and_kills(sql
 def test_a_run_that_is_killed_at_random_ends_as_if_it_had_not_been(
     sqlite_target: str, checked: Path, with_supervisors: bool
 ) -> None:
-    pieces = tuple(piece(f"p{number}", ["sleep", 0.2], ["write", f"p{number}.txt", f"{number}\n"]) for number in range(8))
+    items = tuple(work_item(f"p{number}", ["sleep", 0.2], ["write", f"p{number}.txt", f"{number}\n"]) for number in range(8))
     chance = random.Random(7)
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, *pieces).site()
+        context = Work(log, checked, *items).context()
     kills = 0
-    while conducted(sqlite_target, checked, pieces, None, seconds=chance.uniform(0.05, 1.5)) != 0:
+    while conducted(sqlite_target, checked, items, None, seconds=chance.uniform(0.05, 1.5)) != 0:
         kills += 1
         if with_supervisors and chance.random() < 0.4:
-            for note in site.folder.glob("**/running.json"):
+            for note in context.folder.glob("**/running.json"):
                 Identity.from_text(json.loads(note.read_text())["supervisor"]).send(signal.SIGKILL)
         assert kills < 1000
     print(f"{kills} kills")
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, pieces)
-        assert sorted(landed_titles(site)) == [f"Piece p{number}" for number in range(8)]
-        assert [landed(site, f"p{number}.txt") for number in range(8)] == [str(number) for number in range(8)]
-        check_whole(log, site, checked)
+        context = site_of(log, checked, items)
+        assert sorted(landed_titles(context)) == [f"Item p{number}" for number in range(8)]
+        assert [landed(context, f"p{number}.txt") for number in range(8)] == [str(number) for number in range(8)]
+        check_whole(log, context, checked)

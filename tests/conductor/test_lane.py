@@ -1,4 +1,4 @@
-"""Pieces that meet: each lands or says why not, and the target is never red."""
+"""Items that meet: each lands or says why not, and the target is never red."""
 
 import json
 import os
@@ -10,33 +10,33 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.context import RunContext
 from decklog.conductor.stages import LAND
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, settle, states, target_of, work_item
 from tests.conductor.repositories import everything, git, write
 
 FULL = "DECKLOG_TEST_FULL" in os.environ
 ADD = "def add(a, b):\n    return a + b"
 
 
-def check_never_red(site: RunContext, folder: Path) -> None:
-    green = {one.tree for one in site.log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
-    assert set(git(folder, "log", "--format=%T", target_of(site)).split()) <= green
-    for commit in git(folder, "rev-list", target_of(site)).split():
+def check_never_red(context: RunContext, folder: Path) -> None:
+    green = {one.tree for one in context.log.verdicts.find(context.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
+    assert set(git(folder, "log", "--format=%T", target_of(context)).split()) <= green
+    for commit in git(folder, "rev-list", target_of(context)).split():
         assert "<<<<<<<" not in git(folder, "show", f"{commit}:notes.txt")
 
 
-def test_pieces_that_all_change_one_line_land_one_by_one_or_are_blocked(sqlite_target: str, checked: Path) -> None:
+def test_items_that_all_change_one_line_land_one_by_one_or_are_blocked(sqlite_target: str, checked: Path) -> None:
     count = 20 if FULL else 4
     write(checked, {"decklog.toml": SETTINGS.replace("agents = 2", "agents = 4")})
     git(checked, "commit", "-q", "-a", "--amend", "--no-edit")
-    pieces = [piece(f"p{number}", ["replace", "notes.txt", "two", f"two {number}"]) for number in range(count)]
+    items = [work_item(f"p{number}", ["replace", "notes.txt", "two", f"two {number}"]) for number in range(count)]
     before = everything(checked)
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, *pieces).run()
+        context = Work(log, checked, *items).run()
         assert everything(checked) == before
-        ended = {name: state for name, state in states(site).items() if "." not in name}
-        assert len(landed_titles(site)) == list(ended.values()).count("done") >= 1
+        ended = {name: state for name, state in states(context).items() if "." not in name}
+        assert len(landed_titles(context)) == list(ended.values()).count("done") >= 1
         assert set(ended.values()) <= {"done", "blocked"}
-        check_never_red(site, checked)
+        check_never_red(context, checked)
 
 
 UNIQUE = (
@@ -60,23 +60,26 @@ PAIRS: dict[str, tuple[list[list[Any]], list[list[Any]]]] = {
 def test_two_changes_that_break_together_do_not_both_land(sqlite_target: str, checked: Path, kind: str) -> None:
     one, other = PAIRS[kind]
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("one", *one), piece("other", *other)).run()
-        check_never_red(site, checked)
-        assert len(landed_titles(site)) == 1
-        kept = [name for name in site.repository.refs("refs/decklog") if name.endswith("/changed")]
+        context = Work(log, checked, work_item("one", *one), work_item("other", *other)).run()
+        check_never_red(context, checked)
+        assert len(landed_titles(context)) == 1
+        kept = [name for name in context.repository.refs("refs/decklog") if name.endswith("/changed")]
         assert {name.split("/")[4].split(".")[-2] for name in kept} == {"one", "other"}, "the work of both is kept"
 
 
 def test_a_candidate_that_is_made_twice_is_the_same_commit(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("it", ["write", "b.txt", "1\n"])).site()
-        base = site.target_commit()
-        tip = site.repository.commit(site.repository.tree(base), [base], "x\n", site.person, 5)
-        made = {site.repository.commit(site.repository.merge(base, tip).tree, [base], "m\n", site.person, 7) for _ in range(3)}
+        context = Work(log, checked, work_item("it", ["write", "b.txt", "1\n"])).context()
+        base = context.target_commit()
+        tip = context.repository.commit(context.repository.tree(base), [base], "x\n", context.person, 5)
+        made = {
+            context.repository.commit(context.repository.merge(base, tip).tree, [base], "m\n", context.person, 7)
+            for _ in range(3)
+        }
         assert len(made) == 1
 
 
-# Somebody else lands, once, while the second piece is being checked as it would land.
+# Somebody else lands, once, while the second item is being checked as it would land.
 RACE = """
 test -e one.txt && test -e two.txt && test ! -e {mark} || exit 0
 touch {mark}
@@ -91,21 +94,21 @@ def test_a_target_that_moved_meanwhile_is_merged_with_anew(sqlite_target: str, c
     racing = ["sh", "-c", RACE.format(mark=tmp_path / "mark", folder=checked)]
     settle(checked, f'{SETTINGS}[[checks]]\nname = "race"\ncommand = {json.dumps(racing)}\n')
     # Both begin before either lands.
-    one = piece("one", ["write", str(tmp_path / "one"), ""], ["wait", str(tmp_path / "two")], ["write", "one.txt", "1\n"])
-    two = piece("two", ["write", str(tmp_path / "two"), ""], ["wait", str(tmp_path / "one")], ["write", "two.txt", "2\n"])
+    one = work_item("one", ["write", str(tmp_path / "one"), ""], ["wait", str(tmp_path / "two")], ["write", "one.txt", "1\n"])
+    two = work_item("two", ["write", str(tmp_path / "two"), ""], ["wait", str(tmp_path / "one")], ["write", "two.txt", "2\n"])
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, one, two).run()
-        first, *others = landed_titles(site)
-        assert {first, *others} == {"Another's", "Piece one", "Piece two"}
+        context = Work(log, checked, one, two).run()
+        first, *others = landed_titles(context)
+        assert {first, *others} == {"Another's", "Item one", "Item two"}
         assert others[0] == "Another's"
-        assert (landed(site, "one.txt"), landed(site, "two.txt")) == ("1", "2")
-        advanced = log.effects.find(site.run_id, tool="conductor.advance")
+        assert (landed(context, "one.txt"), landed(context, "two.txt")) == ("1", "2")
+        advanced = log.effects.find(context.run_id, tool="conductor.advance")
         assert sorted(str(one.result) for one in advanced) == ["False", "True", "True"]
 
 
 def test_what_was_merged_by_others_already_is_landed_without_a_commit(sqlite_target: str, checked: Path) -> None:
     same = ["write", "b.txt", "same\n"]
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("one", same), piece("two", same)).run()
-        assert len(landed_titles(site)) == 1
-        assert {task.state for task in log.tasks.find(site.run_id, role=LAND)} == {"done"}
+        context = Work(log, checked, work_item("one", same), work_item("two", same)).run()
+        assert len(landed_titles(context)) == 1
+        assert {task.state for task in log.tasks.find(context.run_id, role=LAND)} == {"done"}

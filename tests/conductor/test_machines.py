@@ -23,17 +23,17 @@ from tests.conductor.plans import (
     landed,
     landed_titles,
     make_checked_repository,
-    piece,
     start_plan,
     states,
     target_of,
+    work_item,
 )
 from tests.conductor.repositories import consent, git
 from tests.waiting import wait_until
 
 SHARED = SETTINGS.replace("[run]", '[run]\nremote = "origin"\nlease_seconds = 2')
 KILLED = 128 + signal.SIGKILL
-PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
+ITEM = work_item("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 
@@ -56,9 +56,9 @@ class World:
         self.a, self.b = (Host(folder, name, self.remote) for name in ("alpha", "beta"))
         self.run_id = ""
 
-    def plan(self, *pieces: dict[str, Any]) -> None:
+    def plan(self, *items: dict[str, Any]) -> None:
         """Begin a run on the first machine, and have nothing done yet."""
-        content = json.dumps({"goal": "Make it better", "pieces": pieces}).encode()
+        content = json.dumps({"goal": "Make it better", "items": items}).encode()
         self.a.boot(lambda: self._begin(content))
         assert self.a.wait() == 0
         with Decklog.open(self.target) as log:
@@ -85,19 +85,19 @@ class World:
             if f"-{host.name}-" in str(task.worker):
                 log.tasks.release(task.id, fence=task.fence, reason="its machine is down")
 
-    def site(self, log: Decklog) -> RunContext:
+    def context(self, log: Decklog) -> RunContext:
         return starting.resume(log, self.run_id, cwd=self.a.clone, state=self.a.state)
 
     def check_whole(self, log: Decklog, *titles: str) -> None:
-        """Make sure that every piece landed once, every commit of the target was green, and both clones and the remote agree."""
-        site = self.site(log)
+        """Make sure that every item landed once, every commit of the target was green, and both clones and the remote agree."""
+        context = self.context(log)
         assert log.journal.verify(self.run_id).ok
-        assert set(states(site).values()) == {"done"}
-        commit = site.target_commit()
-        assert sorted(landed_titles(site)) == sorted(titles)
-        assert git(self.remote, "rev-parse", target_of(site)) == commit
+        assert set(states(context).values()) == {"done"}
+        commit = context.target_commit()
+        assert sorted(landed_titles(context)) == sorted(titles)
+        assert git(self.remote, "rev-parse", target_of(context)) == commit
         green = {one.tree for one in log.verdicts.find(self.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
-        assert set(git(self.a.clone, "log", "--format=%T", target_of(site)).split()) <= green
+        assert set(git(self.a.clone, "log", "--format=%T", target_of(context)).split()) <= green
 
 
 @pytest.fixture
@@ -106,15 +106,15 @@ def world(tmp_path: Path, first_shared: Path, postgres_target: str) -> World:
 
 
 @pytest.mark.slow
-def test_a_second_machine_joins_a_run_and_both_land_pieces_on_one_target(world: World) -> None:
+def test_a_second_machine_joins_a_run_and_both_land_items_on_one_target(world: World) -> None:
     # One more than a machine takes at once.
-    pieces = [piece(f"p{number}", ["sleep", 0.3], ["write", f"p{number}.txt", f"{number}\n"]) for number in range(3)]
-    world.plan(*pieces)
+    items = [work_item(f"p{number}", ["sleep", 0.3], ["write", f"p{number}.txt", f"{number}\n"]) for number in range(3)]
+    world.plan(*items)
     world.work(world.a)
     world.work(world.b)
     assert (world.a.wait(), world.b.wait()) == (0, 0)
     with Decklog.open(world.target) as log:
-        world.check_whole(log, *(f"Piece p{number}" for number in range(3)))
+        world.check_whole(log, *(f"Item p{number}" for number in range(3)))
         assert log.effects.open(world.run_id) == []
         hosts = {effect.facts["host"] for effect in log.effects.find(world.run_id, tool="conductor.place", limit=200)}
         assert len(hosts) == 2
@@ -123,19 +123,19 @@ def test_a_second_machine_joins_a_run_and_both_land_pieces_on_one_target(world: 
 @pytest.mark.slow
 def test_what_another_machine_has_made_is_looked_at_for_what_does_not_merge(world: World) -> None:
     held = ["write", "setup.cfg", ""]
-    world.plan(*(piece(word, ["replace", "notes.txt", "two", word], held) for word in ("zwei", "deux")))
+    world.plan(*(work_item(word, ["replace", "notes.txt", "two", word], held) for word in ("zwei", "deux")))
     world.work(world.a)
     assert world.a.wait() == 0
     with Decklog.open(world.target) as log:
-        site = starting.resume(log, world.run_id, cwd=world.b.clone, state=world.b.state)
+        context = starting.resume(log, world.run_id, cwd=world.b.clone, state=world.b.state)
         tips = [str(task.inputs["tip"]) for task in log.tasks.find(world.run_id, role="check")]
-        assert [site.repository.has(tip) for tip in tips] == [False, False]
-        OverlapProbe(site).look()
-        assert [site.repository.has(tip) for tip in tips] == [True, True]
+        assert [context.repository.has(tip) for tip in tips] == [False, False]
+        OverlapProbe(context).look()
+        assert [context.repository.has(tip) for tip in tips] == [True, True]
         assert len(log.journal.find(world.run_id, subtype="conductor.overlap")) == 1, "the first machine has told it"
 
 
-# Where a machine loses its power, in the order in which a piece comes to it.
+# Where a machine loses its power, in the order in which an item comes to it.
 ALL_POINTS = (
     *("place:intended", "place:done", "spawn:intended", "spawn:settled"),
     *("keep:intended", "git:push:before", "git:push:after", "keep:settled", "stages:worked"),
@@ -147,8 +147,8 @@ POINTS = ALL_POINTS if IS_FULL else ("spawn:settled", "git:push:after", "keep:se
 
 
 @pytest.mark.slow
-def test_a_piece_lands_once_though_each_machine_in_turn_loses_its_power_at_every_point(world: World) -> None:
-    world.plan(PIECE)
+def test_an_item_lands_once_though_each_machine_in_turn_loses_its_power_at_every_point(world: World) -> None:
+    world.plan(ITEM)
     hosts, missed = [world.a, world.b], []
     with Decklog.open(world.target) as log:
         for number, point in enumerate(POINTS):
@@ -161,7 +161,7 @@ def test_a_piece_lands_once_though_each_machine_in_turn_loses_its_power_at_every
             world.work(host)
             assert host.wait() == 0
         assert missed == []
-        world.check_whole(log, "Piece triple")
+        world.check_whole(log, "Item triple")
         assert {task.failures for task in log.tasks.find(world.run_id)} == {0}
         assert log.effects.open(world.run_id) == []
         assert list(world.a.state.glob("places/*/run_*/*/tree")) + list(world.b.state.glob("places/*/run_*/*/tree")) == []
@@ -169,20 +169,22 @@ def test_a_piece_lands_once_though_each_machine_in_turn_loses_its_power_at_every
 
 @pytest.mark.slow
 def test_what_a_machine_kept_before_it_died_is_taken_up_by_another_without_an_agent(world: World) -> None:
-    world.plan(PIECE)
+    world.plan(ITEM)
     world.work(world.a, "keep:settled")
     assert world.a.wait() == KILLED
     # Nobody says that the machine is down: its lease runs out.
     world.work(world.b)
     assert world.b.wait() == 0
     with Decklog.open(world.target) as log:
-        world.check_whole(log, "Piece triple")
+        world.check_whole(log, "Item triple")
         assert len(log.effects.find(world.run_id, tool="conductor.spawn")) == 1, "no agent was started again"
 
 
 @pytest.mark.slow
 def test_what_a_machine_had_not_kept_when_it_died_is_kept_when_it_is_back(world: World) -> None:
-    slow = piece("slow", ["write", "made-by-the-first.txt", "of much worth\n"], ["commit"], ["write", "begun", ""], ["sleep", 60])
+    slow = work_item(
+        "slow", ["write", "made-by-the-first.txt", "of much worth\n"], ["commit"], ["write", "begun", ""], ["sleep", 60]
+    )
     world.plan(slow)
     world.work(world.a)
     wait_until(lambda: list(world.a.state.glob("places/*/run_*/*/tree/begun")))
@@ -200,7 +202,9 @@ def test_what_a_machine_had_not_kept_when_it_died_is_kept_when_it_is_back(world:
 
 @pytest.mark.slow
 def test_a_remote_that_is_away_for_a_while_costs_no_attempt_and_no_agent(world: World) -> None:
-    world.plan(piece("triple", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *steps_of(PIECE)))
+    world.plan(
+        work_item("triple", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *steps_of(ITEM))
+    )
     world.work(world.b)
     wait_until(lambda: list(world.b.state.glob("places/*/run_*/*/tree/begun")))
     away = world.remote.rename(world.remote.with_name("away.git"))
@@ -212,7 +216,7 @@ def test_a_remote_that_is_away_for_a_while_costs_no_attempt_and_no_agent(world: 
     away.rename(world.remote)
     assert world.b.wait() == 0
     with Decklog.open(world.target) as log:
-        world.check_whole(log, "Piece triple")
+        world.check_whole(log, "Item triple")
         assert len(log.effects.find(world.run_id, tool="conductor.spawn")) == 1
         assert {task.failures for task in log.tasks.find(world.run_id)} == {0}
 
@@ -224,7 +228,7 @@ def steps_of(given: dict[str, Any]) -> list[list[Any]]:
 
 @pytest.mark.slow
 def test_two_machines_that_start_at_the_same_moment_after_a_common_power_cut_do_nothing_twice(world: World) -> None:
-    world.plan(*(piece(f"p{number}", ["write", f"p{number}.txt", ""], ["sleep", 0.2]) for number in range(3)))
+    world.plan(*(work_item(f"p{number}", ["write", f"p{number}.txt", ""], ["sleep", 0.2]) for number in range(3)))
     for host in (world.a, world.b):
         world.work(host)
     wait_until(lambda: list(world.a.state.glob("places/*/run_*/*/tree")) and list(world.b.state.glob("places/*/run_*/*/tree")))
@@ -235,13 +239,13 @@ def test_two_machines_that_start_at_the_same_moment_after_a_common_power_cut_do_
         world.work(host)
     assert (world.a.wait(), world.b.wait()) == (0, 0)
     with Decklog.open(world.target) as log:
-        world.check_whole(log, *(f"Piece p{number}" for number in range(3)))
+        world.check_whole(log, *(f"Item p{number}" for number in range(3)))
 
 
 @pytest.mark.slow
 def test_a_log_in_a_file_is_not_worked_on_by_another_machine(tmp_path: Path, first_shared: Path, sqlite_target: str) -> None:
     world = World(tmp_path, first_shared, sqlite_target)
-    world.plan(PIECE)
+    world.plan(ITEM)
     said = tmp_path / "said"
 
     def join() -> None:
@@ -264,23 +268,23 @@ def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_fro
     consent(tmp_path / "clone")
     remote, clone = tmp_path / "remote.git", tmp_path / "clone"
     with Decklog.open(sqlite_target) as log:
-        work = Work(log, clone, PIECE)
-        site = work.site()
-        forked = starting.fork(log, site.run_id, cwd=clone, state=tmp_path / "state")
-        assert git(remote, "rev-parse", forked.target) == site.target_commit()
+        work = Work(log, clone, ITEM)
+        context = work.context()
+        forked = starting.fork(log, context.run_id, cwd=clone, state=tmp_path / "state")
+        assert git(remote, "rev-parse", forked.target) == context.target_commit()
         work.run()
-        assert "/tip" in git(remote, "for-each-ref", f"refs/decklog/{site.run_id}")
-        git(clone, "merge", "-q", "--ff-only", site.target)
-        log.runs.finish(site.run_id)
+        assert "/tip" in git(remote, "for-each-ref", f"refs/decklog/{context.run_id}")
+        git(clone, "merge", "-q", "--ff-only", context.target)
+        log.runs.finish(context.run_id)
         gone = Cleaner(log, clone, tmp_path / "state", days=0, is_trial=False, unlanded=False).clean().refs
-        assert (site.target in gone, git(remote, "for-each-ref", f"refs/decklog/{site.run_id}")) == (True, "")
+        assert (context.target in gone, git(remote, "for-each-ref", f"refs/decklog/{context.run_id}")) == (True, "")
         assert git(remote, "rev-parse", forked.target)
 
 
 @pytest.mark.skipif(not IS_FULL, reason="a hundred power cuts: DECKLOG_TEST_FULL=1")
 def test_machines_that_lose_their_power_at_random_end_as_if_they_had_not(world: World) -> None:
     numbers, chance, cuts = range(8), random.Random(7), 0
-    world.plan(*(piece(f"p{number}", ["sleep", 0.2], ["write", f"p{number}.txt", f"{number}\n"]) for number in numbers))
+    world.plan(*(work_item(f"p{number}", ["sleep", 0.2], ["write", f"p{number}.txt", f"{number}\n"]) for number in numbers))
     ends = {}
     with Decklog.open(world.target) as log:
         while cuts < 100 and any(task.state != "done" for task in log.tasks.find(world.run_id, limit=200)):
@@ -297,6 +301,6 @@ def test_machines_that_lose_their_power_at_random_end_as_if_they_had_not(world: 
             world.work(host)
             assert host.wait(120) == 0
         print(f"{cuts} power cuts")
-        world.check_whole(log, *(f"Piece p{number}" for number in numbers))
-        assert [landed(world.site(log), f"p{number}.txt") for number in numbers] == [str(number) for number in numbers]
+        world.check_whole(log, *(f"Item p{number}" for number in numbers))
+        assert [landed(world.context(log), f"p{number}.txt") for number in numbers] == [str(number) for number in numbers]
         assert log.effects.open(world.run_id) == []

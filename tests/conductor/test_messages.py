@@ -9,7 +9,7 @@ from pathlib import Path
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, settle, states, work_item
 from tests.conductor.scripts import COMMAND
 from tests.conductor.scripts import script as written
 from tests.conductor.test_kills import conducted
@@ -40,53 +40,53 @@ def by_protocol() -> str:
 def test_a_message_reaches_a_program_that_takes_lines_of_json_while_it_works(log: Decklog, checked: Path, tmp_path: Path) -> None:
     going = tmp_path / "go"
     settle(checked, streaming(going))
-    site = Work(log, checked, piece("it")).site()
-    thread = threading.Thread(target=Conductor(site).run)
+    context = Work(log, checked, work_item("it")).context()
+    thread = threading.Thread(target=Conductor(context).run)
     thread.start()
-    wait_until(lambda: bool(log.journal.find(site.run_id, subtype="agent.text")))
-    message = site.rounds.post(find_item(log, site.run_id, "it"), "Say more.", by="Ana")
+    wait_until(lambda: bool(log.journal.find(context.run_id, subtype="agent.text")))
+    message = context.rounds.post(find_item(log, context.run_id, "it"), "Say more.", by="Ana")
     # Delivered before its turn is over.
     wait_until(lambda: log.inbox.get(message.id).state == "seen")
     going.write_text("")
     thread.join()
-    assert landed(site, "said.txt").split("\n") == ["# Piece it", "Say more."], states(site)
+    assert landed(context, "said.txt").split("\n") == ["# Item it", "Say more."], states(context)
     told = log.inbox.get(message.id)
-    assert (told.seen_by, told.answer) == ("fake", f"landed as {site.target_commit()[:12]}")
-    assert [entry.body for entry in log.journal.find(site.run_id, subtype="agent.delivered")] == ["Say more."]
-    assert states(site) == dict.fromkeys(("it.w1", "it.c1", "it"), "done")
+    assert (told.seen_by, told.answer) == ("fake", f"landed as {context.target_commit()[:12]}")
+    assert [entry.body for entry in log.journal.find(context.run_id, subtype="agent.delivered")] == ["Say more."]
+    assert states(context) == dict.fromkeys(("it.w1", "it.c1", "it"), "done")
 
 
 def test_an_agent_of_the_protocol_gets_a_message_as_its_next_prompt(log: Decklog, checked: Path, tmp_path: Path) -> None:
     going = tmp_path / "go"
     settle(checked, by_protocol())
     script = [["append", "notes.txt", "four\n"], ["say", "I wait."], ["wait", str(going)]]
-    site = Work(log, checked, piece("it", *script)).site()
-    thread = threading.Thread(target=Conductor(site).run)
+    context = Work(log, checked, work_item("it", *script)).context()
+    thread = threading.Thread(target=Conductor(context).run)
     thread.start()
-    wait_until(lambda: bool(log.journal.find(site.run_id, subtype="agent.start")))
+    wait_until(lambda: bool(log.journal.find(context.run_id, subtype="agent.start")))
     more = f"Say more.\n{written(['append', 'notes.txt', 'five' + chr(10)])}"
-    message = site.rounds.post(find_item(log, site.run_id, "it"), more, by="Ana")
-    wait_until(lambda: any(site.folder.glob(f"*/answers/message-{message.id}.json")))
+    message = context.rounds.post(find_item(log, context.run_id, "it"), more, by="Ana")
+    wait_until(lambda: any(context.folder.glob(f"*/answers/message-{message.id}.json")))
     going.write_text("")
     thread.join()
-    assert landed(site, "notes.txt").split("\n")[-2:] == ["four", "five"], states(site)
+    assert landed(context, "notes.txt").split("\n")[-2:] == ["four", "five"], states(context)
     assert log.inbox.get(message.id).seen_by == "fake"
-    assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1
+    assert len(log.effects.find(context.run_id, tool="conductor.spawn")) == 1
 
 
 def test_a_message_of_a_brief_is_delivered_with_it_also_to_an_agent_whose_conductor_died(
     sqlite_target: str, checked: Path, tmp_path: Path
 ) -> None:
     brief = tmp_path / "brief"
-    item = piece("it", ["append", "notes.txt", "four\n"], ["copy-brief", str(brief)])
+    item = work_item("it", ["append", "notes.txt", "four\n"], ["copy-brief", str(brief)])
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, item).site()
-        message = site.rounds.post(find_item(log, site.run_id, "it"), "Add four.", by="Ana")
+        context = Work(log, checked, item).context()
+        message = context.rounds.post(find_item(log, context.run_id, "it"), "Add four.", by="Ana")
     assert conducted(sqlite_target, checked, (item,), "spawn:done") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
         assert log.inbox.get(message.id).state == "pending"
-        site = Work(log, checked, item).run()
-        assert landed_titles(site) == ["Piece it"], states(site)
+        context = Work(log, checked, item).run()
+        assert landed_titles(context) == ["Item it"], states(context)
         assert "Add four." in brief.read_text()
         assert log.inbox.get(message.id).state == "answered"
-        assert states(site) == dict.fromkeys(("it.w1", "it.c1", "it"), "done"), "it took no second round"
+        assert states(context) == dict.fromkeys(("it.w1", "it.c1", "it"), "done"), "it took no second round"

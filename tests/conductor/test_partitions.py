@@ -18,7 +18,7 @@ from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from tests.conductor.hosts import Host
-from tests.conductor.plans import piece
+from tests.conductor.plans import work_item
 from tests.conductor.test_machines import World, first_shared  # noqa: F401 - a fixture
 from tests.waiting import wait_until
 
@@ -126,7 +126,7 @@ def test_worker_that_was_cut_off_loses_its_lease_and_nothing_lands_twice(
     third = Host(tmp_path, "gamma", world.remote)
     names = [f"p{number}" for number in range(3)]
     world.plan(
-        *(piece(name, ["write", f"{name}.txt", f"{name}\n"], ["write", f"begun-{name}", ""], ["sleep", 3]) for name in names)
+        *(work_item(name, ["write", f"{name}.txt", f"{name}\n"], ["write", f"begun-{name}", ""], ["sleep", 3]) for name in names)
     )
     work(world, third, links[2])
     wait_until(lambda: list(third.state.glob("places/*/run_*/*/tree/begun-*")), seconds=60)
@@ -137,7 +137,7 @@ def test_worker_that_was_cut_off_loses_its_lease_and_nothing_lands_twice(
     links[2].mend()
     assert third.wait(120) == 0
     with Decklog.open(postgres_target) as log:
-        world.check_whole(log, *(f"Piece {name}" for name in names))
+        world.check_whole(log, *(f"Item {name}" for name in names))
         attempts = [attempt for task in log.tasks.find(world.run_id) for attempt in log.tasks.attempts(task.id)]
         lost = [attempt for attempt in attempts if attempt.outcome == "expired"]
         assert lost

@@ -237,7 +237,7 @@ def test_forty_places_are_made_at_a_time(repository: Repository) -> None:
     start = starting_commit(repository, "HEAD", cwd=repository.folder)
 
     def one(number: int) -> Workspace:
-        place = workspace(repository, "run_1", f"piece{number}.w1", 1)
+        place = workspace(repository, "run_1", f"item{number}.w1", 1)
         workspaces.make(repository, place, start, ANA)
         keep(repository, place, start, ANA, 1)
         return place

@@ -6,7 +6,7 @@ from decklog import Decklog
 from decklog.provenance.attempts import captured_between
 from decklog.provenance.blame import blame_file
 from decklog.provenance.git import GitRepository
-from tests.conductor.plans import Work, piece, target_of
+from tests.conductor.plans import Work, target_of, work_item
 from tests.conductor.repositories import git, write
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
@@ -14,14 +14,14 @@ GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 def test_lines_of_a_run_that_landed_belong_to_its_agent_and_task(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("triple", GOOD)).run()
+        context = Work(log, checked, work_item("triple", GOOD)).run()
         repo = GitRepository.find(str(checked))
         assert repo is not None
-        found = {line.text: line.origin for line in blame_file(repo, log, "calc.py", target_of(site))}
+        found = {line.text: line.origin for line in blame_file(repo, log, "calc.py", target_of(context))}
         [edit] = log.edits.find(path="calc.py")
         assert found["    return a * 3"].edits == (edit.id,)
         assert found["def add(a, b):"].kind == "unknown"
-        assert (edit.run_id, edit.task_id) == (site.run_id, f"{site.run_id}.triple.w1")
+        assert (edit.run_id, edit.task_id) == (context.run_id, f"{context.run_id}.triple.w1")
 
 
 def test_content_that_a_history_had_before_is_not_an_edit(folder: Path) -> None:

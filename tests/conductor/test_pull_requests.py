@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Program, Said
-from tests.conductor.plans import piece
+from tests.conductor.plans import work_item
 from tests.conductor.repositories import git
 from tests.conductor.test_run_command import GOOD, Person
 
@@ -41,7 +41,7 @@ def install(programs: Path, name: str) -> None:
     (programs / name).chmod(0o755)
 
 
-def worked(person: Person, *pieces: dict[str, Any], url: str | None = None) -> str:
+def worked(person: Person, *items: dict[str, Any], url: str | None = None) -> str:
     """Have a run land an item, in a clone of a bare remote; return the run."""
     folder = person.repository.parent
     git(folder, "init", "-q", "--bare", "-b", "main", "origin.git")
@@ -50,7 +50,7 @@ def worked(person: Person, *pieces: dict[str, Any], url: str | None = None) -> s
         git(person.repository, "config", f"url.{folder}/origin.git.insteadOf", url)
         git(person.repository, "remote", "set-url", "origin", url)
     git(person.repository, "push", "-q", "origin", "main")
-    done = person.call("run", "--plan", person.plan(*(pieces or (piece("triple", GOOD),))))
+    done = person.call("run", "--plan", person.plan(*(items or (work_item("triple", GOOD),))))
     assert done.code == 0, done
     return done.out.rsplit("decklog run land ", 1)[1].strip()
 
@@ -75,7 +75,7 @@ def test_a_request_with_items_checks_review_and_cost_is_opened_once(person: Pers
         *("pr", "create", "--base", "main", "--head", f"decklog/{run_id}", "--title", "Make it better", "--body-file", "-")
     ]
     body = (programs / "body").read_text()
-    for fact in (f"- Piece triple ({target[:12]})", "- tests: pass", "None is set up.", "Spent $0.00", f"Decklog-Run: {run_id}"):
+    for fact in (f"- Item triple ({target[:12]})", "- tests: pass", "None is set up.", "Spent $0.00", f"Decklog-Run: {run_id}"):
         assert fact in body, body
     assert landed(person, programs).code == 0
     assert (programs / "calls").read_text().split("\n") == ["gh pr list", "gh pr create", ""]
@@ -125,8 +125,8 @@ def test_a_repository_with_a_gate_publishes_only_what_the_gate_has_seen_as_a_who
     settings = person.repository / "decklog.toml"
     settings.write_text(settings.read_text() + "[review]\nmodel_passes = []\nneeds_tests = false\n")
     git(person.repository, "commit", "-q", "-a", "-m", "A gate")
-    pieces = [piece("triple", GOOD), piece("four", ["write", "four.py", "FOUR = 4\n"], needs=["triple"])]
-    run_id = worked(person, *pieces[:items])
+    items = [work_item("triple", GOOD), work_item("four", ["write", "four.py", "FOUR = 4\n"], needs=["triple"])]
+    run_id = worked(person, *items[:items])
     reviews = person.call("reviews", "find", run_id, "--json").data
     assert {review["verdict"] for review in reviews} <= {"pass", "comment"}, reviews
     said = landed(person, programs)

@@ -7,7 +7,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.status import run_status
 from decklog.transfer.move import Move
-from tests.conductor.plans import Work, piece
+from tests.conductor.plans import Work, work_item
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
@@ -15,16 +15,16 @@ GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 @pytest.mark.slow
 def test_a_run_that_was_moved_to_another_engine_tells_the_same(sqlite_target: str, checked: Path, postgres_target: str) -> None:
     with Decklog.open(sqlite_target) as here, Decklog.open(postgres_target) as there:
-        site = Work(here, checked, piece("triple", GOOD), piece("nothing")).run()
+        context = Work(here, checked, work_item("triple", GOOD), work_item("nothing")).run()
         Move(here, there).run()
-        assert run_status(there, site.run_id) == run_status(here, site.run_id)
+        assert run_status(there, context.run_id) == run_status(here, context.run_id)
         told = [
-            [(one.name, one.tree, one.outcome) for one in log.verdicts.find(site.run_id)]
-            + [(attempt.worker, attempt.outcome) for attempt in log.tasks.attempts(f"{site.run_id}.nothing.w1")]
+            [(one.name, one.tree, one.outcome) for one in log.verdicts.find(context.run_id)]
+            + [(attempt.worker, attempt.outcome) for attempt in log.tasks.attempts(f"{context.run_id}.nothing.w1")]
             for log in (here, there)
         ]
         assert told[0] == told[1]
-        assert [effect.tool for effect in there.effects.find(site.run_id, tool="conductor.advance")] == ["conductor.advance"]
-        assert there.journal.verify(site.run_id).ok
-        before, after = f"{site.run_id}:2", site.run_id
+        assert [effect.tool for effect in there.effects.find(context.run_id, tool="conductor.advance")] == ["conductor.advance"]
+        assert there.journal.verify(context.run_id).ok
+        before, after = f"{context.run_id}:2", context.run_id
         assert {change["table"] for change in there.runs.diff(before, after)} >= {"tasks", "verdicts", "effects", "approvals"}

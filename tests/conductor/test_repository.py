@@ -10,7 +10,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.git.repository import Person, Repository
 from decklog.core.errors import DecklogError
 from decklog.guard.shell import process_tree
-from tests.conductor.plans import Work, landed_titles, piece
+from tests.conductor.plans import Work, landed_titles, work_item
 from tests.conductor.repositories import git, write
 from tests.conductor.test_places import ANA
 
@@ -51,8 +51,8 @@ def _children() -> list[int]:
 def test_a_run_that_is_over_leaves_no_process_and_no_folder_of_a_check(sqlite_target: str, checked: Path) -> None:
     before = _children()
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, piece("it", ["write", "b.txt", "1\n"])).site()
-        Conductor(site).run()
-        assert landed_titles(site) == ["Piece it"]
-        assert list(site.checks_folder.glob("*/*")) == []
+        context = Work(log, checked, work_item("it", ["write", "b.txt", "1\n"])).context()
+        Conductor(context).run()
+        assert landed_titles(context) == ["Item it"]
+        assert list(context.checks_folder.glob("*/*")) == []
     assert _children() == before

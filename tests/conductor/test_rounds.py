@@ -11,42 +11,42 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import find_item
 from decklog.core.errors import Conflict, Invalid, NotFound
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, settle, states, work_item
 from tests.waiting import wait_until
 
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
 
 
-def post(site: RunContext, text: str, name: str = "triple", **given: Any) -> str:
-    return site.rounds.post(find_item(site.log, site.run_id, name), text, by="Ana", **given).id
+def post(context: RunContext, text: str, name: str = "triple", **given: Any) -> str:
+    return context.rounds.post(find_item(context.log, context.run_id, name), text, by="Ana", **given).id
 
 
 @pytest.mark.slow
 def test_a_comment_on_a_landed_item_is_worked_on_in_another_round_and_lands(log: Decklog, checked: Path, tmp_path: Path) -> None:
     brief = tmp_path / "brief.txt"
-    site = Work(log, checked, piece("triple", TRIPLE, again=[*AGAIN, ["copy-brief", str(brief)]])).run()
-    assert landed_titles(site) == ["Piece triple"]
-    log.runs.finish(site.run_id, summary="1 piece landed")
-    message = post(site, "Say why.", where=("calc.py", 9), quoted="def triple(a):")
-    assert log.runs.get(site.run_id).status == "active"
-    Conductor(site).run()
-    assert landed_titles(site) == ["Piece triple", "Piece triple"]
-    assert "because" in landed(site, "calc.py")
+    context = Work(log, checked, work_item("triple", TRIPLE, again=[*AGAIN, ["copy-brief", str(brief)]])).run()
+    assert landed_titles(context) == ["Item triple"]
+    log.runs.finish(context.run_id, summary="1 item landed")
+    message = post(context, "Say why.", where=("calc.py", 9), quoted="def triple(a):")
+    assert log.runs.get(context.run_id).status == "active"
+    Conductor(context).run()
+    assert landed_titles(context) == ["Item triple", "Item triple"]
+    assert "because" in landed(context, "calc.py")
     assert "calc.py:9: Say why.\n  > def triple(a):" in brief.read_text()
     told = log.inbox.get(message)
-    commit = site.target_commit()[:12]
+    commit = context.target_commit()[:12]
     assert (told.state, told.seen_by, told.answer, told.context_url) == (
         "answered",
         "fake",
         f"landed as {commit}",
         "calc.py#L9",
     )
-    assert [entry.body for entry in log.journal.find(site.run_id, subtype="conductor.comment")] == [
+    assert [entry.body for entry in log.journal.find(context.run_id, subtype="conductor.comment")] == [
         "Ana on triple: calc.py:9: Say why.\n> def triple(a):"
     ]
-    assert states(site) == dict.fromkeys(("triple.w1", "triple", "triple.c1", "triple.l2", "triple.w2", "triple.c2"), "done")
-    assert log.journal.verify(site.run_id).ok
+    assert states(context) == dict.fromkeys(("triple.w1", "triple", "triple.c1", "triple.l2", "triple.w2", "triple.c2"), "done")
+    assert log.journal.verify(context.run_id).ok
 
 
 @pytest.mark.slow
@@ -54,62 +54,62 @@ def test_a_message_to_an_agent_that_takes_none_begins_another_round_before_it_la
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:
     going = tmp_path / "go"
-    work = Work(log, checked, piece("triple", TRIPLE, ["wait", str(going)], again=AGAIN))
-    site = work.site()
-    thread = threading.Thread(target=Conductor(site).run)
+    work = Work(log, checked, work_item("triple", TRIPLE, ["wait", str(going)], again=AGAIN))
+    context = work.context()
+    thread = threading.Thread(target=Conductor(context).run)
     thread.start()
-    wait_until(lambda: bool(log.effects.find(site.run_id, tool="conductor.spawn", state="done")))
-    message = post(site, "Say why.")
+    wait_until(lambda: bool(log.effects.find(context.run_id, tool="conductor.spawn", state="done")))
+    message = post(context, "Say why.")
     going.write_text("")
     thread.join()
-    assert landed_titles(site) == ["Piece triple"], states(site)
-    assert "because" in landed(site, "calc.py")
-    assert states(site) == dict.fromkeys(("triple.w1", "triple.c1", "triple.w2", "triple.c2", "triple"), "done")
+    assert landed_titles(context) == ["Item triple"], states(context)
+    assert "because" in landed(context, "calc.py")
+    assert states(context) == dict.fromkeys(("triple.w1", "triple.c1", "triple.w2", "triple.c2", "triple"), "done")
     # The first check was not run: there was another round to wait for.
-    assert log.tasks.get(f"{site.run_id}.triple.c1").summary == "another round is asked for"
-    assert log.inbox.get(message).answer == f"landed as {site.target_commit()[:12]}"
+    assert log.tasks.get(f"{context.run_id}.triple.c1").summary == "another round is asked for"
+    assert log.inbox.get(message).answer == f"landed as {context.target_commit()[:12]}"
 
 
 @pytest.mark.slow
 def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
     bad = ["replace", "calc.py", "return a + b", "return a - b"]
-    site = Work(log, checked, piece("triple", bad, again=[bad])).run()
-    assert "blocked" in states(site).values()
-    (question,) = log.approvals.find(site.run_id, state="open")
-    message = post(site, "Leave add() alone.")
+    context = Work(log, checked, work_item("triple", bad, again=[bad])).run()
+    assert "blocked" in states(context).values()
+    (question,) = log.approvals.find(context.run_id, state="open")
+    message = post(context, "Leave add() alone.")
     assert log.approvals.get(question.id).state == "withdrawn"
-    assert "blocked" not in states(site).values()
-    Conductor(site).run()
+    assert "blocked" not in states(context).values()
+    Conductor(context).run()
     assert log.inbox.get(message).state == "seen"
 
 
 def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:
     from decklog.conductor.items.comments import located
 
-    site = Work(log, checked, piece("triple", TRIPLE)).run()
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
     with pytest.raises(NotFound, match="no file"):
-        located(site.repository, site.target_commit(), "none.py", 1)
+        located(context.repository, context.target_commit(), "none.py", 1)
     with pytest.raises(Invalid, match="lines"):
-        located(site.repository, site.target_commit(), "calc.py", 1000)
+        located(context.repository, context.target_commit(), "calc.py", 1000)
     with pytest.raises(Invalid, match="no text"):
-        post(site, " ")
+        post(context, " ")
     with pytest.raises(NotFound, match="no work item 'nothing'"):
-        post(site, "Hello", name="nothing")
-    assert list(log.inbox.find(site.run_id)) == []
+        post(context, "Hello", name="nothing")
+    assert list(log.inbox.find(context.run_id)) == []
 
 
 @pytest.mark.slow
 def test_a_message_of_a_stranger_does_not_direct_the_work_where_an_owner_is_registered(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE)).run()
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
     log.trust.bind("@boss", "email", password="correct horse battery staple")
-    post(site, "Delete everything.")
-    task = find_item(log, site.run_id, "triple").landing
-    assert site.rounds.pending(task) == []
+    post(context, "Delete everything.")
+    task = find_item(log, context.run_id, "triple").landing
+    assert context.rounds.pending(task) == []
 
 
 def test_an_item_that_was_given_up_takes_no_messages(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE)).site()
-    log.tasks.abandon(f"{site.run_id}.triple", reason="not wanted")
+    context = Work(log, checked, work_item("triple", TRIPLE)).context()
+    log.tasks.abandon(f"{context.run_id}.triple", reason="not wanted")
     with pytest.raises(Conflict, match="given up"):
-        post(site, "Hello")
+        post(context, "Hello")

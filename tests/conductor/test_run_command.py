@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Program, Said
-from tests.conductor.plans import piece
+from tests.conductor.plans import work_item
 from tests.conductor.repositories import everything, git, write
 from tests.conductor.scripts import script
 
@@ -26,9 +26,9 @@ class Person:
     def call(self, *words: str, **variables: str) -> Said:
         return self.program(*words, cwd=self.repository, **self._settings, **variables)
 
-    def plan(self, *pieces: dict[str, Any]) -> str:
+    def plan(self, *items: dict[str, Any]) -> str:
         path = self.repository.parent / "plan.json"
-        path.write_text(json.dumps({"goal": "Make it better", "pieces": pieces}), encoding="utf-8")
+        path.write_text(json.dumps({"goal": "Make it better", "items": items}), encoding="utf-8")
         return str(path)
 
 
@@ -41,9 +41,9 @@ def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
 def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: Person) -> None:
     write(person.repository, {"mine.txt": "untouched\n"})
     before = everything(person.repository)
-    done = person.call("run", "--plan", person.plan(piece("triple", GOOD)))
+    done = person.call("run", "--plan", person.plan(work_item("triple", GOOD)))
     assert (done.code, everything(person.repository)) == (0, before), done
-    assert "1 piece: 1 landed" in done.out
+    assert "1 item: 1 landed" in done.out
     run_id = done.out.rsplit("decklog run land ", 1)[1].strip()
     assert person.call("run", "land", run_id, "--dry-run").out.startswith("1 file would land on main: ")
     assert person.call("run", "land", run_id).out.startswith("1 file landed on main: ")
@@ -52,12 +52,12 @@ def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: P
     assert person.call("run", "rescue", run_id, "--json").data[0]["what"] == "target"
     assert "0 refs and 0 folders went" in person.call("run", "gc").out
     stands = person.call("run", "watch", run_id, "--no-follow", "--json").data
-    assert (stands["status"], stands["outcome"], stands["pieces"][0]["state"]) == ("completed", "landed", "landed")
+    assert (stands["status"], stands["outcome"], stands["items"][0]["state"]) == ("completed", "landed", "landed")
 
 
 @pytest.mark.slow
 def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(person: Person) -> None:
-    plan = person.plan(piece("settings", ["write", "setup.cfg", ""]), piece("nothing"))
+    plan = person.plan(work_item("settings", ["write", "setup.cfg", ""]), work_item("nothing"))
     done = person.call("run", "--plan", plan, "--json")
     assert done.code == 7
     *changes, last = [json.loads(line) for line in done.out.splitlines()]
@@ -71,8 +71,8 @@ def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(
 
 
 @pytest.mark.slow
-def test_whoever_watches_is_told_why_a_piece_is_worked_on_again(person: Person) -> None:
-    plan = person.plan(piece("add", ["replace", "calc.py", "return a + b", "return a - b"]))
+def test_whoever_watches_is_told_why_an_item_is_worked_on_again(person: Person) -> None:
+    plan = person.plan(work_item("add", ["replace", "calc.py", "return a + b", "return a - b"]))
     killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="place:intended#2", LC_ALL="C.UTF-8")
     assert killed.code != 0
     said = person.call("run", "watch", "--no-follow").out
@@ -81,7 +81,7 @@ def test_whoever_watches_is_told_why_a_piece_is_worked_on_again(person: Person) 
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> None:
-    plan = person.plan(piece("triple", GOOD))
+    plan = person.plan(work_item("triple", GOOD))
     killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="stages:worked", LC_ALL="C.UTF-8")
     assert killed.code != 0
     (run,) = person.call("runs", "find", "--json").data
@@ -97,12 +97,12 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
     assert (done.code, f"goes on with run {run['id']}" in done.err) == (0, True), done
     # The same from where it was stopped, beside it.
     forked = person.call("run", "fork", run["id"], "--at", str(stopped["seq"]), "--as", "again", "--budget", "5")
-    assert (forked.code, "run again goes on from" in forked.err, "1 piece: 1 landed" in forked.out) == (0, True, True), forked
+    assert (forked.code, "run again goes on from" in forked.err, "1 item: 1 landed" in forked.out) == (0, True, True), forked
 
 
 @pytest.mark.slow
 def test_a_completed_plan_is_not_worked_again_unless_that_is_asked_for(person: Person) -> None:
-    plan = person.plan(piece("triple", GOOD))
+    plan = person.plan(work_item("triple", GOOD))
     assert person.call("run", "--plan", plan).code == 0
     (run,) = person.call("runs", "find", "--json").data
     refused = person.call("run", "--plan", plan)
@@ -129,7 +129,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
 @pytest.mark.parametrize("kind", BAD)
 def test_a_call_that_is_wrong_says_what_to_do_and_writes_nothing(person: Person, kind: str) -> None:
     words, code, message = BAD[kind]
-    plan = person.plan(piece("it", GOOD))
+    plan = person.plan(work_item("it", GOOD))
     said = person.call(*(word.replace("{plan}", plan) for word in words))
     assert (said.code, message in said.err) == (code, True), said
     assert git(person.repository, "for-each-ref", "refs/decklog") == ""
@@ -158,7 +158,7 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
     assert "remote nowhere can't be reached" in person.call("run", "--check").out
     assert person.call("run", "--check", "--commit", "nowhere").code == 1
     assert not (person.repository.parent / "state").exists()
-    refused = person.call("run", "--plan", person.plan(piece("it", GOOD)))
+    refused = person.call("run", "--plan", person.plan(work_item("it", GOOD)))
     assert (refused.code, "no such program" in refused.err) == (1, True), refused
 
 
@@ -170,15 +170,15 @@ def test_known_agents_are_listed(person: Person) -> None:
 
 @pytest.mark.slow
 def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
-    plan = json.dumps({"pieces": [piece("triple", GOOD)]})
+    plan = json.dumps({"items": [work_item("triple", GOOD)]})
     goal = "Make it better\n" + script(["write", "decklog-plan.json", plan])
     asked = person.call("run", goal)
     assert asked.code == 7
-    assert "  triple           Piece triple" in asked.out
+    assert "  triple           Item triple" in asked.out
     approval = asked.out.split("decklog approvals decide ")[1].split()[0]
     assert person.call("approvals", "decide", approval, "granted", "--by", "ana").code == 0
     done = person.call("run", goal)
-    assert (done.code, "1 piece: 1 landed" in done.out) == (0, True), done
+    assert (done.code, "1 item: 1 landed" in done.out) == (0, True), done
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_landing_a_run_whose_first_commit_was_red_names_that(person: Person) -> 
     write(person.repository, {"tests/test_red.py": "def test_red():\n    assert False\n"})
     git(person.repository, "add", "-A")
     git(person.repository, "commit", "-q", "-m", "Red")
-    assert person.call("run", "--plan", person.plan(piece("triple", GOOD))).code != 0
+    assert person.call("run", "--plan", person.plan(work_item("triple", GOOD))).code != 0
     refused = person.call("run", "land")
     assert "has nothing to land, since it did not start: " in refused.err, refused
     assert "--from-red" in refused.err
@@ -199,7 +199,7 @@ def test_the_error_that_an_agent_wrote_is_in_the_reason_in_now_and_in_the_questi
     settings.write_text(settings.read_text() + "[roles]\nstrategist = []\n")
     git(person.repository, "commit", "-q", "-a", "-m", "No strategist")
     done = person.call(
-        "run", "--plan", person.plan(piece("bad", ["run", ["sh", "-c", "echo unknown option --flag >&2"]], ["exit", 2]))
+        "run", "--plan", person.plan(work_item("bad", ["run", ["sh", "-c", "echo unknown option --flag >&2"]], ["exit", 2]))
     )
     assert "unknown option --flag" in done.out, done
     run_id = person.call("runs", "find", "--json").data[0]["id"]

@@ -332,10 +332,10 @@ def test_a_line_with_several_blocks_is_several_events() -> None:
     assert [event.taken.get("call") for event in events[2:]] == ["t1", "t2"]
 
 
-def test_a_text_that_comes_in_pieces_is_one_event() -> None:
-    pieces = [{"type": "message", "role": "assistant", "content": text, "delta": True} for text in ("I ", "look.")]
+def test_a_text_that_comes_in_items_is_one_event() -> None:
+    items = [{"type": "message", "role": "assistant", "content": text, "delta": True} for text in ("I ", "look.")]
     use = {"type": "tool_use", "tool_id": "1", "tool_name": "ls", "parameters": {}}
-    events = read_lines("gemini", *pieces, use, pieces[0])
+    events = read_lines("gemini", *items, use, items[0])
     assert [(event.kind, event.taken.get("text")) for event in events] == [("text", "I look."), ("tool", None), ("text", "I ")]
 
 

@@ -12,19 +12,19 @@ from decklog.conductor.items import takeover
 from decklog.conductor.items.item import Item, find_item, patch_of
 from decklog.conductor.recovery import Recovery
 from decklog.core.errors import Conflict
-from tests.conductor.plans import Work, landed, landed_titles, piece, states, task_of
+from tests.conductor.plans import Work, landed, landed_titles, states, task_of, work_item
 from tests.conductor.repositories import git
 from tests.waiting import wait_until
 
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
-def item(site: RunContext) -> Item:
-    return find_item(site.log, site.run_id, "triple")
+def item(context: RunContext) -> Item:
+    return find_item(context.log, context.run_id, "triple")
 
 
-def opened(site: RunContext) -> Path:
-    return Path(takeover.open_item(site, item(site), by="Ana").folder)
+def opened(context: RunContext) -> Path:
+    return Path(takeover.open_item(context, item(context), by="Ana").folder)
 
 
 def append(folder: Path, text: str) -> None:
@@ -32,92 +32,92 @@ def append(folder: Path, text: str) -> None:
         file.write(text)
 
 
-def given_back(site: RunContext) -> int:
-    return takeover.continue_item(site, item(site), by="Ana")
+def given_back(context: RunContext) -> int:
+    return takeover.continue_item(context, item(context), by="Ana")
 
 
 @pytest.mark.slow
 def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agent_did(
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE, ["wait", str(tmp_path / "never")])).site()
-    conductor = Conductor(site)
+    context = Work(log, checked, work_item("triple", TRIPLE, ["wait", str(tmp_path / "never")])).context()
+    conductor = Conductor(context)
     thread = threading.Thread(target=conductor.run)
     thread.start()
-    wait_until(lambda: "triple" in patch_of(site, item(site)))
-    folder = opened(site)
+    wait_until(lambda: "triple" in patch_of(context, item(context)))
+    folder = opened(context)
     thread.join()
-    assert states(site)["triple.w1"] == "paused"
+    assert states(context)["triple.w1"] == "paused"
     # A second conductor leaves the workspace alone.
-    Conductor(site).run()
+    Conductor(context).run()
     append(folder, "\n\nFOUR = 4\n")
-    assert given_back(site) == 1
-    Conductor(site).run()
-    assert landed_titles(site) == ["Piece triple"], states(site)
-    assert "def triple" in landed(site, "calc.py")
-    assert "FOUR = 4" in landed(site, "calc.py")
+    assert given_back(context) == 1
+    Conductor(context).run()
+    assert landed_titles(context) == ["Item triple"], states(context)
+    assert "def triple" in landed(context, "calc.py")
+    assert "FOUR = 4" in landed(context, "calc.py")
     assert not folder.exists()
-    assert task_of(site, "triple.c1").inputs["agent"] == "by hand: Ana"
-    bodies = [entry.body for entry in log.journal.find(site.run_id, subtype=takeover.SUBTYPE, oldest_first=True)]
+    assert task_of(context, "triple.c1").inputs["agent"] == "by hand: Ana"
+    bodies = [entry.body for entry in log.journal.find(context.run_id, subtype=takeover.SUBTYPE, oldest_first=True)]
     assert bodies == ["Ana takes triple over by hand", "Ana changed 1 files of triple by hand"]
-    assert log.effects.open(site.run_id) == []
+    assert log.effects.open(context.run_id) == []
 
 
 @pytest.mark.slow
 def test_a_person_works_on_an_item_that_has_landed_and_commits_it_themselves(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE)).run()
-    folder = opened(site)
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
+    folder = opened(context)
     assert "def triple" in (folder / "calc.py").read_text()
     append(folder, "\n\nFOUR = 4\n")
     git(folder, "commit", "-q", "-a", "-m", "Mine")
-    assert given_back(site) == 1
-    Conductor(site).run()
-    assert landed_titles(site) == ["Piece triple", "Piece triple"]
-    assert "FOUR = 4" in landed(site, "calc.py")
+    assert given_back(context) == 1
+    Conductor(context).run()
+    assert landed_titles(context) == ["Item triple", "Item triple"]
+    assert "FOUR = 4" in landed(context, "calc.py")
 
 
 @pytest.mark.slow
 def test_what_a_person_breaks_goes_back_to_an_agent_that_starts_from_it(log: Decklog, checked: Path) -> None:
     fix = [["replace", "calc.py", "return a - b", "return a + b"]]
-    more = [piece("triple", TRIPLE, again=fix)]
+    more = [work_item("triple", TRIPLE, again=fix)]
     more[0]["objective"] += "\nSCRIPT-3 " + '[["replace", "calc.py", "return a - b", "return a + b"]]'
-    site = Work(log, checked, *more).run()
-    folder = opened(site)
+    context = Work(log, checked, *more).run()
+    folder = opened(context)
     text = (folder / "calc.py").read_text()
     (folder / "calc.py").write_text(text.replace("return a + b", "return a - b") + "\n\nFOUR = 4\n")
-    given_back(site)
-    Conductor(site).run()
-    assert "FOUR = 4" in landed(site, "calc.py"), states(site)
-    assert "return a + b" in landed(site, "calc.py")
+    given_back(context)
+    Conductor(context).run()
+    assert "FOUR = 4" in landed(context, "calc.py"), states(context)
+    assert "return a + b" in landed(context, "calc.py")
 
 
 @pytest.mark.slow
 def test_a_person_may_change_what_the_item_does_not_allow_its_agents(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE, paths=["calc.py"])).run()
-    folder = opened(site)
+    context = Work(log, checked, work_item("triple", TRIPLE, paths=["calc.py"])).run()
+    folder = opened(context)
     (folder / "notes.txt").write_text("mine\n")
-    given_back(site)
-    Conductor(site).run()
-    assert landed(site, "notes.txt") == "mine"
-    assert item(site).landing.allowed_paths == ["calc.py", "/notes.txt"]
+    given_back(context)
+    Conductor(context).run()
+    assert landed(context, "notes.txt") == "mine"
+    assert item(context).landing.allowed_paths == ["calc.py", "/notes.txt"]
 
 
 @pytest.mark.slow
 def test_giving_back_without_a_change_lets_an_agent_go_on(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE)).site()
-    opened(site)
-    assert given_back(site) == 0
-    Conductor(site).run()
-    assert landed_titles(site) == ["Piece triple"]
+    context = Work(log, checked, work_item("triple", TRIPLE)).context()
+    opened(context)
+    assert given_back(context) == 0
+    Conductor(context).run()
+    assert landed_titles(context) == ["Item triple"]
 
 
 def test_opening_twice_is_the_same_workspace_and_what_is_unfit_is_refused(log: Decklog, checked: Path) -> None:
-    site = Work(log, checked, piece("triple", TRIPLE)).site()
-    folder = opened(site)
-    assert opened(site) == folder
+    context = Work(log, checked, work_item("triple", TRIPLE)).context()
+    folder = opened(context)
+    assert opened(context) == folder
     (folder / "out").symlink_to("/etc/passwd")
     with pytest.raises(Conflict, match="link leads out"):
-        given_back(site)
+        given_back(context)
     assert folder.exists()
-    Recovery(site).clean_up()
+    Recovery(context).clean_up()
     assert folder.exists(), "a workspace of a person is not cleaned up"

@@ -9,7 +9,7 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
 from decklog.conductor.items.watching import ItemWatch, WatchedStep
-from tests.conductor.plans import Work, piece
+from tests.conductor.plans import Work, work_item
 
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
@@ -19,13 +19,13 @@ def test_what_an_agent_does_is_seen_while_it_does_it_and_the_watch_ends_with_the
     log: Decklog, checked: Path, tmp_path: Path
 ) -> None:
     going = tmp_path / "go"
-    site = Work(
-        log, checked, piece("triple", ["print", "I add it."], TRIPLE, ["wait", str(going)]), piece("other", TRIPLE)
-    ).site()
-    thread = threading.Thread(target=Conductor(site).run)
+    context = Work(
+        log, checked, work_item("triple", ["print", "I add it."], TRIPLE, ["wait", str(going)]), work_item("other", TRIPLE)
+    ).context()
+    thread = threading.Thread(target=Conductor(context).run)
     thread.start()
     seen: list[WatchedStep] = []
-    for one in ItemWatch(site, find_item(log, site.run_id, "triple")).follow():
+    for one in ItemWatch(context, find_item(log, context.run_id, "triple")).follow():
         seen.append(one)
         if (one.kind, one.text) == ("diff", "calc.py +4 -0"):
             # Only somebody who sees the change of a working agent lets it go on.

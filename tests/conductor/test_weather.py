@@ -15,7 +15,7 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.escalation import climb, trouble_of
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.outages import RETRY_SECONDS, Outages, gate_name
-from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, piece, settle, states, task_of
+from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, settle, states, task_of, work_item
 
 LIMITS = """
 stream = "jsonl"
@@ -69,35 +69,37 @@ def agent(**given: Any) -> Description:
 
 
 @pytest.fixture
-def site(log: Decklog, run_id: str, repository: Repository) -> RunContext:
+def context(log: Decklog, run_id: str, repository: Repository) -> RunContext:
     configuration = settings.parse(SETTINGS.encode())
     return RunContext(log=log, run_id=run_id, repository=repository, configuration=configuration, person=repository.person())
 
 
-def met(site: RunContext, kind: str, who: Description, **given: Any) -> None:
-    Outages(site).met(who, SessionOutcome(error_class=kind, **given), site.log.clock.now())
+def met(context: RunContext, kind: str, who: Description, **given: Any) -> None:
+    Outages(context).met(who, SessionOutcome(error_class=kind, **given), context.log.clock.now())
 
 
-def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: RunContext, clock: ManualClock) -> None:
+def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(context: RunContext, clock: ManualClock) -> None:
     began = clock.now()
     clock.advance(seconds=1)
     who, other = agent(), agent(account="other")
     for _ in range(4):
-        Outages(site).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
-    weather = Outages(site)
+        Outages(context).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
+    weather = Outages(context)
     assert (weather.are_all_shut([who]), weather.are_all_shut([who, other])) == (True, False)
     assert (weather.chosen([who]), weather.chosen([who, other])) == (None, other)
-    assert len(site.log.inbox.find()) == 1
+    assert len(context.log.inbox.find()) == 1
     clock.advance(minutes=5)
     assert (weather.chosen([who]), weather.chosen([who])) == (who, None), "one tries, the others wait for what it finds"
     weather.answered(who)
     assert [weather.chosen([who]) for _ in range(2)] == [who, who]
 
 
-def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: RunContext, clock: ManualClock, tmp_path: Path) -> None:
+def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(
+    context: RunContext, clock: ManualClock, tmp_path: Path
+) -> None:
     who = agent(probe=["test", "-e", str(tmp_path / "logged-in")])
-    met(site, "login", who)
-    weather = Outages(site)
+    met(context, "login", who)
+    weather = Outages(context)
     for is_in in (False, True):
         assert weather.chosen([who]) is None
         if is_in:
@@ -106,25 +108,27 @@ def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: RunConte
         assert weather.chosen([who]) is None, "an agent is not what finds it out"
         weather.probe([who])
     assert weather.chosen([who]) == who
-    (message,) = site.log.inbox.find()
+    (message,) = context.log.inbox.find()
     assert "no longer logged in" in message.body
 
 
-def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: RunContext, clock: ManualClock) -> None:
-    met(site, "login", agent(), until=clock.now() + timedelta(seconds=1))
-    weather = Outages(site)
+def test_a_lost_login_that_no_program_can_see_waits_for_a_person(context: RunContext, clock: ManualClock) -> None:
+    met(context, "login", agent(), until=clock.now() + timedelta(seconds=1))
+    weather = Outages(context)
     clock.advance(days=3)
     assert (weather.is_hopeless([agent()], weather.closed()), weather.chosen([agent()])) == (True, None)
     weather.person_came([agent()])
     clock.advance(seconds=1)
     assert weather.chosen([agent()]) is not None
-    assert site.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
+    assert context.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
 
 
-def test_a_full_disk_is_seen_before_anything_is_begun(site: RunContext) -> None:
-    assert not Outages(site).is_disk_full()
+def test_a_full_disk_is_seen_before_anything_is_begun(context: RunContext) -> None:
+    assert not Outages(context).is_disk_full()
     full = settings.parse(SETTINGS.replace("agents = 2", "agents = 2\nfree_mb = 1000000000").encode())
-    there = RunContext(log=site.log, run_id=site.run_id, repository=site.repository, configuration=full, person=site.person)
+    there = RunContext(
+        log=context.log, run_id=context.run_id, repository=context.repository, configuration=full, person=context.person
+    )
     assert Outages(there).is_disk_full()
 
 
@@ -140,19 +144,19 @@ def test_what_meets_a_quota_or_a_lost_login_uses_no_attempt_and_lands_later(
     quota, login = limit("429: try again in 1 seconds", tmp_path / "quota"), limit("401", tmp_path / "login")
     # By a clock that goes on.
     with Decklog.open(sqlite_target) as log:
-        work = Work(log, checked, piece("it", quota, login, GOOD))
-        site = work.run()
-        assert states(site)["it.w1"] == "pending"
-        assert task_of(site, "it.w1").failures == 0
+        work = Work(log, checked, work_item("it", quota, login, GOOD))
+        context = work.run()
+        assert states(context)["it.w1"] == "pending"
+        assert task_of(context, "it.w1").failures == 0
         assert [gate.reason for gate in log.gates.find()] == ["login"]
         assert sorted(message.severity for message in log.inbox.find()) == ["info", "question"]
-        later, first = log.effects.find(site.run_id, tool="conductor.spawn")[:2]
+        later, first = log.effects.find(context.run_id, tool="conductor.spawn")[:2]
         waited = abs((later.intended_at - first.intended_at).total_seconds())
         assert 1 <= waited < 1 + 5, "tried within five seconds after its time"
         # A person has logged in and starts it by hand.
-        assert landed_titles(work.run()) == ["Piece it"]
+        assert landed_titles(work.run()) == ["Item it"]
         assert [gate.state for gate in log.gates.find()] == ["open"]
-        assert task_of(site, "it.w1").failures == 0
+        assert task_of(context, "it.w1").failures == 0
 
 
 # The ladder
@@ -173,21 +177,21 @@ def test_the_same_trouble_twice_is_a_rung_and_other_trouble_is_none() -> None:
 @pytest.mark.slow
 def test_the_same_trouble_goes_to_the_next_agent_and_then_once_to_a_person(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS.replace("rounds = 2", "rounds = 3").replace("agents = 2", "agents = 3") + STRONG)
-    lazy = piece("lazy", strong=[["write", "lazy.txt", "1\n"]])
-    wrong = piece("wrong", BAD, again=[["append", "notes.txt", "x\n"]], strong=[MENDED])
-    nobody = piece("nobody", strong=[])
+    lazy = work_item("lazy", strong=[["write", "lazy.txt", "1\n"]])
+    wrong = work_item("wrong", BAD, again=[["append", "notes.txt", "x\n"]], strong=[MENDED])
+    nobody = work_item("nobody", strong=[])
     work = Work(log, checked, lazy, wrong, nobody)
-    site = work.run()
-    assert sorted(landed_titles(site)) == ["Piece lazy", "Piece wrong"]
-    assert (task_of(site, "lazy.w1").attempts, task_of(site, "wrong.w3").state) == (3, "done")
-    stuck = task_of(site, "nobody.w1")
+    context = work.run()
+    assert sorted(landed_titles(context)) == ["Item lazy", "Item wrong"]
+    assert (task_of(context, "lazy.w1").attempts, task_of(context, "wrong.w3").state) == (3, "done")
+    stuck = task_of(context, "nobody.w1")
     assert (stuck.state, stuck.blocker, stuck.attempts) == ("blocked", "no-change", 4)
-    (question,) = log.approvals.find(site.run_id)
+    (question,) = log.approvals.find(context.run_id)
     assert "nobody is stuck: no-change" in str(question.question)
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
     work.run()
-    assert task_of(site, "nobody.w1").attempts == 8
-    again, _ = log.approvals.find(site.run_id)
+    assert task_of(context, "nobody.w1").attempts == 8
+    again, _ = log.approvals.find(context.run_id)
     log.approvals.decide(again.id, "denied", by="ana", rationale="drop it")  # type: ignore[arg-type]
     work.run()
-    assert states(site)["nobody.w1"] == "abandoned"
+    assert states(context)["nobody.w1"] == "abandoned"

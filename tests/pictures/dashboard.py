@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from decklog import Decklog, ManualClock
 from tests.browser.conftest import CHROMIUM, MISSING
-from tests.conductor.plans import make_checked_repository, piece
+from tests.conductor.plans import make_checked_repository, work_item
 from tests.pictures import sample_log, sample_parts
 from tests.web.conducted import conduct
 from tests.web.serving import free_port
@@ -26,7 +26,7 @@ SCREENS = {
     "runs": "/runs",
     "spend": "/spend?days=7",
     "past": "/runs/commas/overview?at=38",
-    "lanes": f"/runs/{sample_parts.PIECES}/lanes",
+    "lanes": f"/runs/{sample_parts.ITEMS}/lanes",
     "plan": "/runs/commas/plan",
     "graph": "/runs/commas/graph",
     "palette": "/runs/commas/overview",
@@ -129,7 +129,7 @@ def _conducted(log: Decklog, folder: Path) -> str:
     added = ["append", "calc.py", "\n\ndef triple(a):\n    return add(a, double(a))\n"]
     tested = ["append", "tests/test_calc.py", "\n\ndef test_triple():\n    assert calc.triple(2) == 6\n"]
     said = ["print", "I wrote triple() with a test, and gave add() a docstring."]
-    return conduct(log, make_checked_repository(folder / "calc"), piece("triple", documented, added, tested, said)).run_id
+    return conduct(log, make_checked_repository(folder / "calc"), work_item("triple", documented, added, tested, said)).run_id
 
 
 def _more(log: Any, clock: ManualClock) -> None:

@@ -1,11 +1,11 @@
-"""What else a run may have, beside the week of `sample_log`: a plan, documents, files, checks, pieces that land, and a fork."""
+"""What else a run may have, beside the week of `sample_log`: a plan, documents, files, checks, items that land, and a fork."""
 
 from typing import Any
 
 from decklog import Decklog, ManualClock
 from tests.pictures import sample_log
 
-PIECES = "lexer-split"
+ITEMS = "lexer-split"
 PAGE = b"<!doctype html><script>fetch('/now')</script>"
 PATCH = "--- a/lexer.py\n+++ b/lexer.py\n@@ -1 +1 @@\n-COMMA = None\n+COMMA = ','\n"
 
@@ -13,7 +13,7 @@ PATCH = "--- a/lexer.py\n+++ b/lexer.py\n@@ -1 +1 @@\n-COMMA = None\n+COMMA = ',
 def write(log: Decklog, clock: ManualClock) -> None:
     """Write it into a log that has the week."""
     _documents(log, clock)
-    _pieces(log, clock)
+    _items(log, clock)
     log.runs.fork(sample_log.RUN, at="30", new_run_id="commas-again", goal="Try it without a new token")
 
 
@@ -32,31 +32,31 @@ def _documents(log: Any, clock: ManualClock) -> None:
     log.artifacts.add(run, "log", "build/pytest.log")
 
 
-def _pieces(log: Any, clock: ManualClock) -> None:
-    """Write what a conductor's run looks like: one piece has landed, one is red, one waits for its turn."""
-    log.runs.start("Split the lexer into a package of its own", run_id=PIECES, repo="parser")
+def _items(log: Any, clock: ManualClock) -> None:
+    """Write what a conductor's run looks like: one item has landed, one is red, one waits for its turn."""
+    log.runs.start("Split the lexer into a package of its own", run_id=ITEMS, repo="parser")
     for name in ("tokens", "errors", "tables"):
-        tags = [f"piece:{name}"]
-        log.tasks.add(PIECES, f"Work: {name}", task_id=f"{name}.w1", role="work", tags=tags)
-        log.tasks.add(PIECES, f"Land: {name}", task_id=name, role="land", tags=tags, depends_on=[f"{name}.w1"])
+        tags = [f"item:{name}"]
+        log.tasks.add(ITEMS, f"Work: {name}", task_id=f"{name}.w1", role="work", tags=tags)
+        log.tasks.add(ITEMS, f"Land: {name}", task_id=name, role="land", tags=tags, depends_on=[f"{name}.w1"])
     for name, outcome in (("tokens", "pass"), ("errors", "fail"), ("tables", "pass")):
         _finish(log, clock, f"{name}.w1", "dev-1", 11)
-        log.tasks.add(PIECES, f"Check: {name}", task_id=f"{name}.c1", role="check", tags=[f"piece:{name}"])
+        log.tasks.add(ITEMS, f"Check: {name}", task_id=f"{name}.c1", role="check", tags=[f"item:{name}"])
         log.tasks.depend(name, f"{name}.c1")
         findings = [{"kind": "test", "text": f"test_{name} fails"}] if outcome == "fail" else []
         tree = {"tree": name.encode().hex() * 3, "definition": "d" * 64, "environment": "e" * 64}
-        log.verdicts.record(PIECES, "tests", outcome, task_id=f"{name}.c1", findings=findings, duration_ms=8_400, **tree)
+        log.verdicts.record(ITEMS, "tests", outcome, task_id=f"{name}.c1", findings=findings, duration_ms=8_400, **tree)
         if outcome == "pass":
             _finish(log, clock, f"{name}.c1", "checks", 2)
     _review(log)
     _finish(log, clock, "tokens", "lane", 1)
     clock.advance(hours=5)
-    log.tasks.claim(PIECES, worker="checks", role="check", lease_seconds=3600)
+    log.tasks.claim(ITEMS, worker="checks", role="check", lease_seconds=3600)
     clock.advance(minutes=4)
 
 
 def _review(log: Any) -> None:
-    """Write what the gate said of the piece that is red."""
+    """Write what the gate said of the item that is red."""
     place = {"file": "src/lexer/errors.py", "line": 41, "remedy": "Count the line before the token is read."}
     found = [
         {"severity": "blocking", "kind": "behaviour", "text": "An error in the last line has no place: it says line 0.", **place},
@@ -71,11 +71,11 @@ def _review(log: Any) -> None:
     told = [{"pass": 2, **one} for one in found]
     reasons = ["pass 2 (functional) has a blocking finding"]
     log.reviews.record(
-        PIECES, "block", task_id="errors.c1", confidence=35, reasons=reasons, passes=results, findings=told, **digests
+        ITEMS, "block", task_id="errors.c1", confidence=35, reasons=reasons, passes=results, findings=told, **digests
     )
 
 
 def _finish(log: Any, clock: ManualClock, task_id: str, worker: str, minutes: int) -> None:
-    claim = log.tasks.claim(PIECES, worker=worker, task_id=task_id, lease_seconds=3600)
+    claim = log.tasks.claim(ITEMS, worker=worker, task_id=task_id, lease_seconds=3600)
     clock.advance(minutes=minutes)
     claim.finish("It is there")

@@ -64,15 +64,15 @@ def site_of(prompt: Prompt) -> str:
     return next(part.name for part in prompt.parts if part.name.startswith("instructions")).removeprefix("instructions ")
 
 
-def good(site: str, _: Prompt) -> str:
-    return json.dumps(ANSWERS[site])
+def good(context: str, _: Prompt) -> str:
+    return json.dumps(ANSWERS[context])
 
 
 def answering(**answers: Any) -> Script:
     """Return other answers to some calls: review_6=… with JSON, a text, or a reply."""
 
-    def script(site: str, prompt: Prompt) -> "str | ModelReply":
-        said = answers.get(site.replace(".", "_"), ANSWERS[site])
+    def script(context: str, prompt: Prompt) -> "str | ModelReply":
+        said = answers.get(context.replace(".", "_"), ANSWERS[context])
         return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
 
     return script

@@ -75,7 +75,7 @@ def test_below_60_is_dropped_from_80_is_told_and_what_is_between_is_kept_for_the
     assert [one.call_site for one in desk.log.ledger.find("run_1")] == ["critique"]
 
 
-def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_piece(desk: Desk) -> None:
+def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_item(desk: Desk) -> None:
     desk.log.runs.start("Multiply by three", run_id="run_1")
     for task, text in (("P.w1", "mine: do not"), ("Q.w1", "another's: do not")):
         desk.log.tasks.add("run_1", "work", task_id=task)

@@ -86,8 +86,8 @@ def test_a_change_does_not_define_its_own_examination(desk: Desk) -> None:
 def test_a_gate_that_was_killed_goes_on_and_pays_for_nothing_twice(desk: Desk) -> None:
     change = desk.commit(GOOD)
 
-    def dies(site: str, _: object) -> str:
-        if site == "review.6":
+    def dies(context: str, _: object) -> str:
+        if context == "review.6":
             raise KeyboardInterrupt
         return '{"verdict": "pass", "findings": []}'
 

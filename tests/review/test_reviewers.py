@@ -135,9 +135,9 @@ def test_sixty_orders_in_changes_move_no_verdict_and_stand_within_marks(desk: De
     seen: list[Prompt] = []
     refused = {"findings": [{**FINDING, "severity": "significant"}], "score": 40, "reasoning": "It is wrong."}
 
-    def script(site: str, prompt: Prompt) -> str:
+    def script(context: str, prompt: Prompt) -> str:
         seen.append(prompt)
-        return json.dumps(refused if site == "review.6" else ANSWERS[site])
+        return json.dumps(refused if context == "review.6" else ANSWERS[context])
 
     ask = ask_by(script)
     for order in ORDERS:

@@ -20,7 +20,7 @@ PLACES = (
     *("/now", "/runs", "/runs?as=family"),
     *("/inbox", "/spend", "/spend?by=run", "/search?q=text*", "/search?q=comma*", "/tasks?state=blocked"),
     *("/tasks/docs", "/tasks/lexer", "/tasks/release", "/memory", "/memory?q=lexer", "/memory?topic=parser", "/memory?health=1"),
-    *(f"/runs/{sample_parts.PIECES}/{tab}" for tab in ("checks", "lanes")),
+    *(f"/runs/{sample_parts.ITEMS}/{tab}" for tab in ("checks", "lanes")),
     *("/workflow", "/trust", "/system", "/more", "/compare?a=commas:20&b=commas", "/compare?a=commas&b=fast-tests"),
     *(f"/runs/commas/entries/{seq}" for seq in (5, 20, 40)),
     *(f"/runs/commas/{tab}" for tab in (*TABS, "tasks?as=table", "overview?at=30", "states?name=grammar&version=2")),
@@ -45,7 +45,7 @@ def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled:
     turns = TURNS if FULL else 1 if is_server else 2
     chunks = [chunk.replace("\0", "") for chunk in CHUNKS] if is_server else CHUNKS
     done = poison(log, ["text of somebody"], 0)
-    places = [*PLACES, *(f"/reviews/{review.id}" for review in log.reviews.find(sample_parts.PIECES))]
+    places = [*PLACES, *(f"/reviews/{review.id}" for review in log.reviews.find(sample_parts.ITEMS))]
     known = set().union(*(shape(browser.get(place).text) for place in places)) | _ALSO
     for turn in range(turns):
         done |= poison(log, chunks, turn)

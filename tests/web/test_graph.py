@@ -56,7 +56,7 @@ def test_a_circle_is_drawn_and_does_not_hang() -> None:
 
 def test_all_tasks_of_a_work_item_are_one_node() -> None:
     tasks = [
-        {"id": f"{name}.{role}", "title": role, "state": state, "worker": None, "role": role, "tags": f'["piece:{name}"]'}
+        {"id": f"{name}.{role}", "title": role, "state": state, "worker": None, "role": role, "tags": f'["item:{name}"]'}
         for name, states in (("one", ("done", "done", "done")), ("two", ("done", "blocked", "pending")))
         for role, state in zip(("work", "check", "land"), states, strict=True)
     ]

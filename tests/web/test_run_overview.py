@@ -67,11 +67,11 @@ def test_run_of_the_conductor_shows_its_work_items_in_a_table_red_first(
 ) -> None:
     sample_log.write(log, clock)
     sample_parts.write(log, clock)
-    text = browser.get(f"/runs/{sample_parts.PIECES}/overview").text
-    assert re.findall(r'<tr id="piece-(\w+)"', text) == ["errors", "tables", "tokens"]
-    assert re.findall(r'<tr id="piece-(\w+)" class="red"', text) == ["errors"]
+    text = browser.get(f"/runs/{sample_parts.ITEMS}/overview").text
+    assert re.findall(r'<tr id="item-(\w+)"', text) == ["errors", "tables", "tokens"]
+    assert re.findall(r'<tr id="item-(\w+)" class="red"', text) == ["errors"]
     assert "tests: test_errors fails" in Read(text).text
-    assert text.index('id="piece-errors"') < text.index('id="tail"')
+    assert text.index('id="item-errors"') < text.index('id="tail"')
 
 
 def test_milestones_lead_to_their_entries_and_come_before_the_journal(log: Decklog, browser: Browser, clock: ManualClock) -> None:

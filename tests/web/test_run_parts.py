@@ -51,7 +51,7 @@ def test_every_tab_shows_what_the_run_has_and_what_it_had(filled: Browser) -> No
 @pytest.mark.slow
 @on_both
 def test_every_tab_takes_eight_statements_at_most(log: Decklog, filled: Browser) -> None:
-    places = [f"/runs/{run}/{tab}{at}" for run in ("commas", sample_parts.PIECES) for tab in TABS for at in ("", "?at=9")]
+    places = [f"/runs/{run}/{tab}{at}" for run in ("commas", sample_parts.ITEMS) for tab in TABS for at in ("", "?at=9")]
     places += ["/runs/commas/states?name=grammar&version=2"]
     for place in places:
         filled.get(place)
@@ -79,8 +79,8 @@ def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
 
 
 @on_both
-def test_the_lane_of_the_conductor_is_told_piece_by_piece(filled: Browser) -> None:
-    shown = read(filled, f"/runs/{sample_parts.PIECES}/checks")
+def test_the_lane_of_the_conductor_is_told_item_by_item(filled: Browser) -> None:
+    shown = read(filled, f"/runs/{sample_parts.ITEMS}/checks")
     assert "tokens done done landed 1" in shown
     assert "errors done running pending 1" in shown
     assert "tables done done next to land 1" in shown
@@ -117,7 +117,7 @@ def test_whatever_a_file_is_called_its_answer_is_an_attachment(log: Decklog, fil
 
 
 def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: Browser) -> None:
-    lanes = log.runs.lanes(sample_parts.PIECES)
+    lanes = log.runs.lanes(sample_parts.ITEMS)
     drawn = gantt_of(lanes, log.clock.now())
     bars = [bar for lane in drawn.lanes for bar in lane.bars]
     assert len(bars) == len(lanes["attempts"])
@@ -139,8 +139,8 @@ def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> Non
 
 
 def test_a_review_says_what_was_found_where_and_what_mends_it(log: Decklog, filled: Browser) -> None:
-    (review,) = log.reviews.find(sample_parts.PIECES)
-    said = read(filled, f"/runs/{sample_parts.PIECES}/checks")
+    (review,) = log.reviews.find(sample_parts.ITEMS)
+    said = read(filled, f"/runs/{sample_parts.ITEMS}/checks")
     assert "block Check: errors 2 findings: An error in the last line" in said
     with statements(log) as seen:
         page = read(filled, f"/reviews/{review.id}")

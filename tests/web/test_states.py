@@ -49,7 +49,7 @@ SCREENS = {
 
 def addresses(log: Decklog) -> list[str]:
     assert SCREENS.keys() == PAGES.keys()
-    (approval, *_), (review, *_) = log.approvals.find(state="open"), log.reviews.find(sample_parts.PIECES)  # type: ignore[arg-type]
+    (approval, *_), (review, *_) = log.approvals.find(state="open"), log.reviews.find(sample_parts.ITEMS)  # type: ignore[arg-type]
     named = [url.format(approval=approval.id, review=review.id) for url in SCREENS.values() if url]
     return [*named, *RUN_TABS]
 

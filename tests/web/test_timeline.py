@@ -82,9 +82,9 @@ def test_the_scale_leads_from_a_place_back_to_its_time() -> None:
 def test_the_page_has_an_axis_groups_and_links_that_zoom(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     sample_log.write(log, clock)
     sample_parts.write(log, clock)
-    page = f"/runs/{sample_parts.PIECES}/lanes"
+    page = f"/runs/{sample_parts.ITEMS}/lanes"
     text = browser.get(page).text
-    assert f'<li class="lane-group"><a href="/runs/{sample_parts.PIECES}/items/tokens">tokens</a></li>' in text
+    assert f'<li class="lane-group"><a href="/runs/{sample_parts.ITEMS}/items/tokens">tokens</a></li>' in text
     assert '<text x="5" y="14">dev-1</text>' in text
     (first, *_) = re.findall(rf'href="({page}\?from=[^"]*)"', text)
     zoomed = browser.get(first.replace("&amp;", "&")).text

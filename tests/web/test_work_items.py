@@ -13,7 +13,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.web.actions.forms import token_of
 from tests.conductor.conftest import first_checked as first_checked
-from tests.conductor.plans import landed, piece
+from tests.conductor.plans import landed, work_item
 from tests.conductor.repositories import copied, git
 from tests.web.asking import PASSWORD, Answer, Browser, made
 from tests.web.conducted import conduct, two_items
@@ -39,7 +39,7 @@ def log(empty_log_file: Path, tmp_path: Path) -> Iterator[Decklog]:
 @pytest.fixture
 def site(log: Decklog, folder: Path) -> RunContext:
     """A run whose one item has landed, and has something to do in a second round."""
-    return conduct(log, folder, piece("triple", ["print", "I add it."], GOOD, again=AGAIN))
+    return conduct(log, folder, work_item("triple", ["print", "I add it."], GOOD, again=AGAIN))
 
 
 def page(site: RunContext, name: str = "triple") -> str:
@@ -158,7 +158,7 @@ def test_a_log_that_may_only_be_read_shows_an_item_without_forms(site: RunContex
 def test_a_blocked_item_is_tried_again_and_given_up(log: Decklog, browser: Browser, folder: Path) -> None:
     site = conduct(log, folder, *two_items())
     assert "Retry…" in browser.get(page(site, "wrong")).text
-    waiting = conduct(log, folder, piece("first", ["sleep", 0]), piece("later", GOOD, needs=["first"]), is_worked=False)
+    waiting = conduct(log, folder, work_item("first", ["sleep", 0]), work_item("later", GOOD, needs=["first"]), is_worked=False)
     assert "Nothing has changed yet." in browser.get(page(waiting, "later")).text
     subject = f"{site.run_id}.wrong"
     assert send(browser, "retry-item", subject).status == 303
@@ -176,9 +176,11 @@ def test_what_an_agent_writes_into_files_is_text_on_the_page(log: Decklog, brows
     names = ["a<img src=x onerror=alert(1)>.py", 'b" onmouseover="alert(1).py', "c\u202egnp.py", "d?x=1&on=e#f.py"]
     texts = [text for text in PAYLOADS if "\n" not in text]
     steps = [["write", name, "\n".join(texts) + "\n"] for name in names]
-    plain = conduct(log, folder, piece("triple", *[["write", f"p{n}.py", "text\n"] for n in range(4)], ["print", "text " * 200]))
+    plain = conduct(
+        log, folder, work_item("triple", *[["write", f"p{n}.py", "text\n"] for n in range(4)], ["print", "text " * 200])
+    )
     known = shape(browser.get(page(plain)).text) | shape(browser.get(f"{page(plain)}?on=p0.py:1").text)
-    hostile = conduct(log, folder, piece("triple", *steps, ["print", " ".join(texts[:20])]), piece("more", GOOD))
+    hostile = conduct(log, folder, work_item("triple", *steps, ["print", " ".join(texts[:20])]), work_item("more", GOOD))
     for view in ("", "?view=split", f"?on={names[0]}:3"):
         text = browser.get(f"{page(hostile)}{view}").text
         assert shape(text) <= known | {("colgroup", ""), ("col", "class")}, shape(text) - known

@@ -45,28 +45,28 @@ class WorkAttempt:
 
     def __init__(
         self,
-        site: RunContext,
+        context: RunContext,
         claim: "Claim",
         wanted_end: WantedEnd,
         *,
         agent: Description | None = None,
         fence: int | None = None,
     ) -> None:
-        self._site = site
+        self._context = context
         self._claim = claim
         self._task = claim.task
-        self._attempt = site.attempt(self._task.id, claim.task.fence if fence is None else fence)
+        self._attempt = context.attempt(self._task.id, claim.task.fence if fence is None else fence)
         self._place = self._attempt.place
         self._folder = self._attempt.agent_folder
         self._brief_file = self._place.folder / "brief.md"
         self._wanted_end = wanted_end
-        self._outages = Outages(site)
+        self._outages = Outages(context)
         self._facts: dict[str, Any] = self._attempt.facts() or {}
         self._agent = agent or self._agent_of_workspace()
 
     def _agent_of_workspace(self) -> Description:
         """Return the agent that was started in the workspace."""
-        configuration = self._site.configuration
+        configuration = self._context.configuration
         name = str(self._facts.get("agent", configuration.workers[0]))
         # The plan may set another model.
         agents = {agent.name: agent for agent in configuration.agents_for(self._task)}
@@ -84,30 +84,32 @@ class WorkAttempt:
 
     def _record_edits(self, outcome: SessionOutcome, start: str, changed: str) -> None:
         """Record the agent's edits. The workspace is its own, so all changes are. A failure here fails no attempt."""
-        site, task, mark = self._site, self._task, self._attempt.mark
-        repo = GitRepository.find(str(site.repository.folder))
-        if repo is None or changed == start or not site.configuration.captures_edits:
+        context, task, mark = self._context, self._task, self._attempt.mark
+        repo = GitRepository.find(str(context.repository.folder))
+        if repo is None or changed == start or not context.configuration.captures_edits:
             return
         session = f"{self._agent.name}:{outcome.session or mark}"
         try:
             captured = captured_between(repo, start, changed)
-            record_captured(site.log, captured, kind="shell", session=session, run_id=site.run_id, task_id=task.id, call_id=mark)
+            record_captured(
+                context.log, captured, kind="shell", session=session, run_id=context.run_id, task_id=task.id, call_id=mark
+            )
             keep_objects(session, [captured])
         except GitFailed as problem:
             text = f"edits could not be captured: {problem}"
-            site.log.journal.append(site.run_id, text, kind="event", subtype="capture", task_id=task.id, key=mark)
+            context.log.journal.append(context.run_id, text, kind="event", subtype="capture", task_id=task.id, key=mark)
 
     def go_on_from(self, left: "UnreportedAttempt") -> None:
         """Hand over what an attempt left whose conductor died after keeping it."""
-        self._site.tips.fetch_missing([left.kept[name] for name in ("tip", "changed", "folder")])
+        self._context.tips.fetch_missing([left.kept[name] for name in ("tip", "changed", "folder")])
         self._hand_over(left.outcome, dict(left.kept))
-        if self._facts["host"] == self._site.host.id and self._place.folder.exists():
+        if self._facts["host"] == self._context.host.id and self._place.folder.exists():
             self._attempt.remove()
 
     def _make_workspace(self) -> None:
-        target, inputs = self._site.target_commit(), self._task.inputs
+        target, inputs = self._context.target_commit(), self._task.inputs
         base, start = str(inputs.get("base") or target), str(inputs.get("start") or target)
-        self._site.tips.fetch_missing([base, start, inputs.get("earlier")])
+        self._context.tips.fetch_missing([base, start, inputs.get("earlier")])
         self._facts = self._attempt.make(base, start, self._agent.name)
 
     # The agent
@@ -118,15 +120,15 @@ class WorkAttempt:
         if running is None:
             raise Unavailable(f"the agent of {self._task.id} left no trace of itself", hint=f"Look into {self._folder}.")
         terms = Terms(
-            run_id=self._site.run_id,
+            run_id=self._context.run_id,
             task_id=self._task.id,
             worker=self._task.worker,
             folder=str(self._place.tree),
-            budget_microdollars=self._site.configuration.piece_microdollars,
+            budget_microdollars=self._context.configuration.item_microdollars,
             reservation_id=self._task.reservation_id,
         )
         session = AgentSession(
-            self._site.log, self._agent, terms, running, lambda: self._outages.answered(self._agent), self._messages()
+            self._context.log, self._agent, terms, running, lambda: self._outages.answered(self._agent), self._messages()
         )
         try:
             return session.watch(self._wanted_end)
@@ -138,7 +140,7 @@ class WorkAttempt:
 
     def _messages(self) -> SessionMessages:
         """Return the messages of people to the running agent. Those in its brief are delivered."""
-        rounds, agent = self._site.rounds, self._agent
+        rounds, agent = self._context.rounds, self._agent
         for message_id in json.loads((self._place.folder / _IN_BRIEF).read_text(encoding="utf-8")):
             rounds.delivered(message_id, agent.name)
         return SessionMessages(
@@ -170,31 +172,31 @@ class WorkAttempt:
     @cached_property
     def _wishes(self) -> "list[Message]":
         """The unanswered messages of people to the work item, for its brief."""
-        return self._site.rounds.unanswered(self._task)
+        return self._context.rounds.unanswered(self._task)
 
     def _brief(self) -> str:
-        site, piece = self._site, str(self._task.inputs["piece"])
-        found = overlaps.known(site.log, site.run_id)
+        context, item = self._context, str(self._task.inputs["item"])
+        found = overlaps.known(context.log, context.run_id)
         # The policy allows scratch files in both; a sandbox can write only to the second.
         temporary = "/tmp" if self._sandbox_kind is SandboxKind.NONE else '"$TMPDIR"'
         return brief(
             self._task,
-            goal=site.log.runs.get(site.run_id).goal,
-            checks=site.configuration.checks,
+            goal=context.log.runs.get(context.run_id).goal,
+            checks=context.configuration.checks,
             report=f"{temporary}/report.xml",
             commits=self._agent.commits == "agent",
-            meets=overlaps.met_by(found, piece, site.stages.names(is_open=True)) if found else [],
+            meets=overlaps.met_by(found, item, context.stages.names(is_open=True)) if found else [],
             wishes=[message.body for message in self._wishes],
         )
 
     @property
     def _sandbox_kind(self) -> SandboxKind:
         """The kind of sandbox that works here, of those that the settings allow."""
-        return Sandbox(kind=self._site.configuration.sandbox).settled().kind
+        return Sandbox(kind=self._context.configuration.sandbox).settled().kind
 
     def _command(self, text: str) -> Command:
         agent, kind = self._agent, self._sandbox_kind
-        money = self._site.configuration.piece_microdollars
+        money = self._context.configuration.item_microdollars
         values = {
             "prompt": text,
             "prompt_file": self._brief_file,
@@ -213,23 +215,23 @@ class WorkAttempt:
             agent,
             argv,
             kind=kind,
-            readable=(str(self._site.repository.objects), str(self._brief_file), *readable),
+            readable=(str(self._context.repository.objects), str(self._brief_file), *readable),
             mark=self._attempt.mark,
             root=self._place.tree,
             folder=self._folder,
-            log_file=self._site.log_file,
+            log_file=self._context.log_file,
             # Bytecode next to modules would count as work.
             env={"PYTHONDONTWRITEBYTECODE": "1", **agent.env},
             input=self._brief_file if agent.prompt == "stdin" else None,
             timeout_seconds=agent.minutes * 60,
-            grace_seconds=self._site.configuration.orphan_seconds,
+            grace_seconds=self._context.configuration.orphan_seconds,
         )
 
     # The hand-over
 
     def _hand_over(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         if outcome.ended_for == escalation.OUTRUN:
-            self._site.stages.outrun(self._claim)
+            self._context.stages.outrun(self._claim)
             return
         if outcome.is_outage:
             self._wait_for_outage(outcome)
@@ -241,7 +243,7 @@ class WorkAttempt:
             self._outages.answered(self._agent)
         blocker, summary = _why_ended(outcome)
         if blocker is not None:
-            self._site.stages.unfinished(self._claim, blocker, summary)
+            self._context.stages.unfinished(self._claim, blocker, summary)
         else:
             self._judge(outcome, kept)
 
@@ -251,19 +253,19 @@ class WorkAttempt:
         request = self._request(outcome, blocker)
         if blocker is not None:
             at_once = request is not None and request.is_for_stronger
-            self._site.stages.unfinished(self._claim, blocker, summary, at_once=at_once)
+            self._context.stages.unfinished(self._claim, blocker, summary, at_once=at_once)
             return
         result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
-        self._site.stages.worked(self._claim, result)
+        self._context.stages.worked(self._claim, result)
 
     def _request(self, outcome: SessionOutcome, blocker: str | None) -> "StatusRequest | None":
         """Record the request in the agent's last status word. Only facts decide whether the work is done."""
-        log, task = self._site.log, self._task
+        log, task = self._context.log, self._task
         request = status_request(log, outcome.text, escalation.level_of(task.inputs))
         if request is not None:
             facts = blocker or "done"
             log.journal.append(
-                self._site.run_id,
+                self._context.run_id,
                 f"{self._agent.name} ends with {request.status}, which asks for {request.next_agent}; by the facts it is {facts}",
                 kind="event",
                 subtype="conductor.wish",
@@ -276,7 +278,7 @@ class WorkAttempt:
 
     def _wait_for_person(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         """Suspend the task until a person has answered; the next attempt goes on from the work of this one."""
-        log = self._site.log
+        log = self._context.log
         with log.transaction():
             self._claim.park(f"waits for approval {outcome.approval}: what {self._agent.name} may do")
             if kept["changed"] != self._facts["start"]:
@@ -286,12 +288,12 @@ class WorkAttempt:
     def _wait_for_outage(self, outcome: SessionOutcome) -> None:
         """Give the task back with no attempt used, until an agent for it can be started."""
         if outcome.killed is not None and outcome.reason == "exited" and outcome.error_class is None:
-            self._site.stages.interrupted(self._claim, f"{self._agent.name} was {outcome.killed}")
+            self._context.stages.interrupted(self._claim, f"{self._agent.name} was {outcome.killed}")
             return
         later = None
         if outcome.error_class in OUTAGES:
             self._outages.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
-            later = self._outages.opening(self._site.configuration.agents_for(self._task))
+            later = self._outages.opening(self._context.configuration.agents_for(self._task))
         why = outcome.error_class or outcome.ended_for or outcome.reason
         # An agent that the conductor ended knows no reason.
         words = _last_words(outcome) if outcome.error_class is not None or outcome.stderr else ""
@@ -307,7 +309,7 @@ class WorkAttempt:
             return "no-branch", "the branch that was checked out is gone, or is not complete"
         if not kept["is_clean"] and self._agent.commits == "agent":
             return "uncommitted", f"work was left uncommitted; it is kept in {self._place.refs}/changed"
-        repository, facts = self._site.repository, self._facts
+        repository, facts = self._context.repository, self._facts
         found = faults(repository, facts["base"], facts["start"], self._tip(kept), self._task.allowed_paths)
         if found:
             paths = ", ".join(found[0].paths[:10])
@@ -373,19 +375,19 @@ class UnreportedAttempt:
     kept: Mapping[str, Any]
 
 
-def find_unreported(site: RunContext, task: "Task") -> UnreportedAttempt | None:
+def find_unreported(context: RunContext, task: "Task") -> UnreportedAttempt | None:
     """Find the last attempt at a task if its work was kept but not handed over; None after an outage."""
     if task.attempts < 2:
         return None
-    effects = site.log.effects.find(site.run_id, tool="conductor.keep", task_id=task.id, limit=1)
+    effects = context.log.effects.find(context.run_id, tool="conductor.keep", task_id=task.id, limit=1)
     if not effects or effects[0].state != "done" or "outcome" not in effects[0].facts:
         return None
     # Lists leave out long results.
-    keep = site.log.effects.get(effects[0].id)
+    keep = context.log.effects.get(effects[0].id)
     fence = int(keep.step.rpartition(":")[2])
     if keep.step != f"keep:{task.id}:{fence}":
         return None  # a fork's copy of another run's step
-    later = [one for one in site.log.tasks.attempts(task.id) if fence <= one.fence < task.fence]
+    later = [one for one in context.log.tasks.attempts(task.id) if fence <= one.fence < task.fence]
     if not later or any(one.outcome not in ("expired", "released") for one in later):
         return None
     facts, kept = keep.facts["outcome"], keep.result
@@ -407,32 +409,32 @@ class PlanningAttempt(WorkAttempt):
         return []
 
     def _brief(self) -> str:
-        site, task = self._site, self._task
-        listed = site.repository.on_objects("ls-tree", "-r", "-z", "--name-only", str(self._facts["start"])).out
+        context, task = self._context, self._task
+        listed = context.repository.on_objects("ls-tree", "-r", "-z", "--name-only", str(self._facts["start"])).out
         files = [name.decode(errors="replace") for name in listed.split(b"\0") if name]
-        checks = [f"{check.name} ({' '.join(check.command)})" for check in site.configuration.gates]
-        refused = site.stages.was_denied(task) or (task.reason if task.failures else None)
-        goal = site.log.runs.get(site.run_id).goal
+        checks = [f"{check.name} ({' '.join(check.command)})" for check in context.configuration.gates]
+        refused = context.stages.was_denied(task) or (task.reason if task.failures else None)
+        goal = context.log.runs.get(context.run_id).goal
         what = planning.of_a_stuck_item(task, goal) if is_cut_anew(task) else planning.of_a_goal(task.objective)
         return planning.brief(what, files, checks, refused=refused)
 
     def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
-        content = self._site.repository.read(str(kept["folder"]), planning.FILE)
+        content = self._context.repository.read(str(kept["folder"]), planning.FILE)
         try:
             goal = self._task.title if is_cut_anew(self._task) else self._task.objective
-            proposed = planning.read(content, outcome.text, goal, self._site.stages.names())
-            self._site.configuration.check_plan(proposed)
+            proposed = planning.read(content, outcome.text, goal, self._context.stages.names())
+            self._context.configuration.check_plan(proposed)
         except DecklogError as problem:
             words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
-            self._site.stages.unfinished(self._claim, "bad-plan", words)
+            self._context.stages.unfinished(self._claim, "bad-plan", words)
             return
-        self._site.stages.proposed(self._claim, planning.as_json(proposed))
+        self._context.stages.proposed(self._claim, planning.as_json(proposed))
 
 
-def work_granted_plan(site: RunContext, claim: "Claim") -> bool:
+def work_granted_plan(context: RunContext, claim: "Claim") -> bool:
     """Work a plan that a person approved; return whether there was one."""
     kept = claim.task.inputs.get("plan")
-    if kept is None or not site.stages.was_granted(claim.task):
+    if kept is None or not context.stages.was_granted(claim.task):
         return False
-    site.stages.planned(claim, read_back(kept))
+    context.stages.planned(claim, read_back(kept))
     return True

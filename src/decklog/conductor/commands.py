@@ -76,13 +76,13 @@ def start(command: Command) -> None:
     """Start a program that this process and later ones find again by its folder."""
     require_linux()
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    settled, site = command.sandbox.settled(), _site(command)
+    settled, context = command.sandbox.settled(), _context(command)
     private = PrivateHome(env=_passed(command.home.variables))
     if settled.kind is not SandboxKind.NONE:
-        private = prepare_home(command.home, site.home, os.environ)
+        private = prepare_home(command.home, context.home, os.environ)
         readable, writable = (*settled.readable, *private.readable), (*settled.writable, *private.writable)
         settled = replace(settled, readable=readable, writable=writable)
-    held = sandbox.hold(settled, command.argv, site, str(command.root))
+    held = sandbox.hold(settled, command.argv, context, str(command.root))
     passed = {**_passed(command.pass_env), **private.env}
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
     cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -126,7 +126,7 @@ def _passed(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _site(command: Command) -> CommandContext:
+def _context(command: Command) -> CommandContext:
     return CommandContext(str(command.root), command.folder, dict(_usual(tuple(os.environ.items()))), command.log_file)
 
 

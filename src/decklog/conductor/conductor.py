@@ -33,25 +33,25 @@ CHECKS_AT_ONCE = 2
 class Conductor:
     """Works on one run in this process. `stop` lets agents finish; `stop_now` ends them, and keeps what they left."""
 
-    def __init__(self, site: RunContext, on_change: Callable[[], object] = lambda: None) -> None:
-        if site.configuration.is_reviewed and site.reviewer is None:
+    def __init__(self, context: RunContext, on_change: Callable[[], object] = lambda: None) -> None:
+        if context.configuration.is_reviewed and context.reviewer is None:
             raise Invalid("the settings ask for a review, and nobody was given who reviews", hint="Start it by: decklog run")
-        self._site = site
+        self._context = context
         self._on_change = on_change
-        self._log = site.log
+        self._log = context.log
         self._stopping = threading.Event()
         self._ending = threading.Event()
         self._wanted_stop = False
         # Set when a stage has ended: for the claims of the next stages, and for the search for overlaps.
         self._changed, self._handed_on = threading.Event(), threading.Event()
-        self._slots = {LAND: 1, CHECK: CHECKS_AT_ONCE, PLAN: 1, WORK: site.configuration.agents_at_once}
+        self._slots = {LAND: 1, CHECK: CHECKS_AT_ONCE, PLAN: 1, WORK: context.configuration.agents_at_once}
         self._busy: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._has_money = True
         # When all tasks were last looked at: there may be thousands, and many changes in a second.
         self._looked_at = -WAIT_SECONDS
-        self._outages = Outages(site)
-        self._overlaps = OverlapProbe(site)
+        self._outages = Outages(context)
+        self._overlaps = OverlapProbe(context)
         self.trouble: str | None = None
 
     @property
@@ -81,7 +81,7 @@ class Conductor:
     def run(self) -> None:
         """Work until nothing is left to claim, or until it is stopped."""
         self._outages.person_came(self._everybody)
-        recovery = Recovery(self._site)
+        recovery = Recovery(self._context)
         adopted = recovery.take_over()
         with ThreadPoolExecutor(len(adopted) + sum(self._slots.values()) + 1, thread_name_prefix="conductor") as pool:
             begun = [pool.submit(self._housekeep, recovery)]
@@ -106,7 +106,7 @@ class Conductor:
                 self._handed_on.clear()
                 self._overlaps.look_again(is_changed=is_changed)
                 self._outages.probe(self._everybody)
-                if recovery.has_left and not self._site.tips.is_away():
+                if recovery.has_left and not self._context.tips.is_away():
                     recovery.clean_up()
         finally:
             self._end()
@@ -117,8 +117,8 @@ class Conductor:
         """Claim what there is to do, as far as there are free slots, and begin it."""
         begun: list[Future[None]] = []
         handlers = {LAND: self._land, CHECK: self._check, PLAN: self._plan, WORK: self._work}
-        if self._site.tips.is_away():
-            self.trouble = self._site.tips.trouble
+        if self._context.tips.is_away():
+            self.trouble = self._context.tips.trouble
             return begun
         for role, handle in handlers.items():
             while self._busy[role] < self._slots[role] and not self._stopping.is_set():
@@ -133,11 +133,11 @@ class Conductor:
             if is_paid and self._is_outage(role):
                 return None
             return self._log.tasks.claim(
-                self._site.run_id,
-                worker=self._site.holder,
+                self._context.run_id,
+                worker=self._context.holder,
                 role=role,
-                lease_seconds=self._site.configuration.lease_seconds,
-                reserve_microdollars=self._site.configuration.piece_microdollars if is_paid else None,
+                lease_seconds=self._context.configuration.lease_seconds,
+                reserve_microdollars=self._context.configuration.item_microdollars if is_paid else None,
             )
         except BudgetExceeded as problem:
             self.trouble = problem.message
@@ -149,18 +149,18 @@ class Conductor:
     def _is_outage(self, role: str) -> bool:
         """Return whether no agent can be started now."""
         if self._outages.is_disk_full():
-            self.trouble = f"the disk of {self._site.repository.state} is full: nothing new is begun"
+            self.trouble = f"the disk of {self._context.repository.state} is full: nothing new is begun"
             return True
         return self._outages.are_all_shut(self._strategists if role == PLAN else self._everybody)
 
     @property
     def _everybody(self) -> "list[Description]":
         """All agents: a plan may name any that is described."""
-        return list(self._site.configuration.agents.values())
+        return list(self._context.configuration.agents.values())
 
     @property
     def _strategists(self) -> "list[Description]":
-        return [self._site.configuration.agents[name] for name in self._site.configuration.strategists]
+        return [self._context.configuration.agents[name] for name in self._context.configuration.strategists]
 
     # Stages
 
@@ -200,17 +200,17 @@ class Conductor:
         if claim.is_over:
             return
         if isinstance(problem, Interrupted):
-            self._site.stages.interrupted(claim, self.trouble)
+            self._context.stages.interrupted(claim, self.trouble)
         elif isinstance(problem, (Unavailable, OSError)):
             # Nothing is claimed during an outage of the remote, so no further wait is needed.
-            is_away = self._site.tips.is_away()
+            is_away = self._context.tips.is_away()
             later = None if is_away else self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
             claim.release(self.trouble, not_before=later)
         else:
-            self._site.stages.unfinished(claim, problem.code, self.trouble)
+            self._context.stages.unfinished(claim, problem.code, self.trouble)
 
     def _ender(self, claim: "Claim") -> WantedEnd:
-        race = escalation.RaceWatch(self._log, self._site.stages.landing_of, claim.task)
+        race = escalation.RaceWatch(self._log, self._context.stages.landing_of, claim.task)
 
         def wanted_end() -> str | None:
             if claim.lost is not None:
@@ -223,16 +223,16 @@ class Conductor:
 
     def _attempt(self, claim: "Claim", **given: "Any") -> WorkAttempt:
         kind = PlanningAttempt if claim.task.role == PLAN else WorkAttempt
-        return kind(self._site, claim, self._ender(claim), **given)
+        return kind(self._context, claim, self._ender(claim), **given)
 
     def _adopted(self, fence: int) -> "Callable[[Claim], None]":
         return lambda claim: self._attempt(claim, fence=fence).work()
 
     def _work(self, claim: "Claim") -> None:
-        if (left := find_unreported(self._site, claim.task)) is not None:
+        if (left := find_unreported(self._context, claim.task)) is not None:
             self._attempt(claim, fence=left.fence).go_on_from(left)
             return
-        agents = self._site.configuration.agents_for(claim.task)
+        agents = self._context.configuration.agents_for(claim.task)
         agent = self._outages.chosen(agents)
         if agent is None:
             later = self._outages.opening(agents) or self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
@@ -241,48 +241,48 @@ class Conductor:
             self._attempt(claim, agent=agent).work()
 
     def _plan(self, claim: "Claim") -> None:
-        if not work_granted_plan(self._site, claim):
+        if not work_granted_plan(self._context, claim):
             self._work(claim)
 
     def _check(self, claim: "Claim") -> None:
-        task, site, ender = claim.task, self._site, self._ender(claim)
+        task, context, ender = claim.task, self._context, self._ender(claim)
         if ender() == escalation.OUTRUN:
-            site.stages.outrun(claim)
+            context.stages.outrun(claim)
             return
-        if site.rounds.has_another(claim):
+        if context.rounds.has_another(claim):
             return
         base, tip = str(task.inputs["base"]), str(task.inputs["tip"])
-        site.tips.fetch_missing([base, tip])
-        found = site.examined(task, base, tip, ender)
+        context.tips.fetch_missing([base, tip])
+        found = context.examined(task, base, tip, ender)
         if ender() == escalation.OUTRUN:
-            site.stages.outrun(claim)
+            context.stages.outrun(claim)
         elif ender() is not None:
             claim.release("the conductor was stopped while it was being checked")
         elif found.is_green:
-            site.stages.passed(claim, found.findings)
+            context.stages.passed(claim, found.findings)
         elif found.about is None:
-            site.stages.failed(claim, found.findings)
-        elif (denied := site.stages.was_denied(task)) is None:
-            site.stages.asked(claim, found.about, found.findings)
+            context.stages.failed(claim, found.findings)
+        elif (denied := context.stages.was_denied(task)) is None:
+            context.stages.asked(claim, found.about, found.findings)
         else:
-            site.stages.failed(claim, [*found.findings, {"kind": "denied", "text": denied}])
+            context.stages.failed(claim, [*found.findings, {"kind": "denied", "text": denied}])
 
     def _land(self, claim: "Claim") -> None:
-        MergeQueue(self._site, self._ender(claim)).land(claim)
+        MergeQueue(self._context, self._ender(claim)).land(claim)
 
     # The end
 
     def _is_over(self) -> bool:
         """Return whether all tasks are done, blocked, or wait for a person."""
-        is_running = bool(self._log.tasks.find(self._site.run_id, state="running", limit=1))
+        is_running = bool(self._log.tasks.find(self._context.run_id, state="running", limit=1))
         if is_running and time.monotonic() < self._looked_at + WAIT_SECONDS:
             return False
         self._looked_at = time.monotonic()
-        self._site.stages.resume_answered()
-        if self._log.runs.get(self._site.run_id).status.value != "active":
+        self._context.stages.resume_answered()
+        if self._log.runs.get(self._context.run_id).status.value != "active":
             return True
         closed = self._outages.closed()
-        return not is_running and not any(self._can_go_on(task, closed) for task in all_tasks(self._log, self._site.run_id))
+        return not is_running and not any(self._can_go_on(task, closed) for task in all_tasks(self._log, self._context.run_id))
 
     def _can_go_on(self, task: "Task", closed: "dict[str, Gate]") -> bool:
         if task.state != "pending" or task.open_dependencies > 0:
@@ -290,4 +290,4 @@ class Conductor:
         # Without money nothing new is begun; what is begun is still checked and landed.
         if task.role not in (PLAN, WORK):
             return task.role in (CHECK, LAND)
-        return self._has_money and not self._outages.is_hopeless(self._site.configuration.agents_for(task), closed)
+        return self._has_money and not self._outages.is_hopeless(self._context.configuration.agents_for(task), closed)

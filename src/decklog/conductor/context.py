@@ -88,7 +88,7 @@ class Host:
 class ChangeReviewer(Protocol):
     """Reviews changes that passed the checks. The conductor calls no model itself."""
 
-    def __call__(self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: WantedEnd) -> Examination: ...
+    def __call__(self, context: "RunContext", task: "Task", base: str, tip: str, wanted_end: WantedEnd) -> Examination: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +183,13 @@ class RunContext:
 class AttemptWorkspace:
     """The workspace of the attempt at a task under a fencing token; it is made, kept and removed once."""
 
-    site: RunContext
+    context: RunContext
     task_id: str
     fence: int
 
     @cached_property
     def place(self) -> Workspace:
-        return workspaces.workspace(self.site.repository, self.site.run_id, self.task_id, self.fence)
+        return workspaces.workspace(self.context.repository, self.context.run_id, self.task_id, self.fence)
 
     @property
     def agent_folder(self) -> Path:
@@ -198,31 +198,33 @@ class AttemptWorkspace:
     @property
     def mark(self) -> str:
         """The mark of the attempt's processes, which their environment has."""
-        site = self.site
-        return hashlib.sha256(f"{site.repository.common}:{site.run_id}:{self.task_id}:{self.fence}".encode()).hexdigest()[:32]
+        context = self.context
+        return hashlib.sha256(f"{context.repository.common}:{context.run_id}:{self.task_id}:{self.fence}".encode()).hexdigest()[
+            :32
+        ]
 
     def facts(self) -> dict[str, Any] | None:
         """Return the facts of the attempt: commits, time, agent and host; None if no workspace was recorded."""
-        known = self.site.log.effects.known(self.site.run_id, f"place:{self.task_id}:{self.fence}")
+        known = self.context.log.effects.known(self.context.run_id, f"place:{self.task_id}:{self.fence}")
         return None if known is None else dict(known.facts)
 
     @property
     def is_removed(self) -> bool:
-        known = self.site.log.effects.known(self.site.run_id, f"clean:{self.task_id}:{self.fence}")
+        known = self.context.log.effects.known(self.context.run_id, f"clean:{self.task_id}:{self.fence}")
         return known is not None and known.is_settled
 
     def perform(self, name: str, act: Callable[[], Any], look: Callable[[Any], EffectCheck], **facts: object) -> Any:
         """Perform one step of the attempt once."""
         step = f"{name}:{self.task_id}:{self.fence}"
-        return self.site.effects.perform(step, act, look, task_id=self.task_id, facts=facts)
+        return self.context.effects.perform(step, act, look, task_id=self.task_id, facts=facts)
 
     def make(self, base: str, start: str, agent: str) -> dict[str, Any]:
         """Make the workspace from the files of a commit; return the facts of the attempt."""
-        site, at = self.site, int(self.site.log.clock.now().timestamp())
-        facts = self.facts() or {"base": base, "start": start, "at": at, "agent": agent, "host": site.host.id}
+        context, at = self.context, int(self.context.log.clock.now().timestamp())
+        facts = self.facts() or {"base": base, "start": start, "at": at, "agent": agent, "host": context.host.id}
         self.perform(
             "place",
-            lambda: workspaces.make(site.repository, self.place, str(facts["start"]), site.person),
+            lambda: workspaces.make(context.repository, self.place, str(facts["start"]), context.person),
             lambda _: EffectCheck(self.place.is_made),
             **facts,
         )
@@ -230,7 +232,7 @@ class AttemptWorkspace:
 
     def keep(self, facts: dict[str, Any]) -> workspaces.KeptAttempt:
         """Save by refs all that the attempt left."""
-        return workspaces.keep(self.site.repository, self.place, str(facts["start"]), self.site.person, int(facts["at"]))
+        return workspaces.keep(self.context.repository, self.place, str(facts["start"]), self.context.person, int(facts["at"]))
 
     def keep_and_publish(self, facts: dict[str, Any], wanted_end: WantedEnd, **more: object) -> dict[str, Any]:
         """Save all that the attempt left, here and at the remote; return it as it is recorded."""
@@ -238,7 +240,7 @@ class AttemptWorkspace:
         def keep() -> dict[str, object]:
             kept = self.keep(facts)
             # Before it is recorded: readers of the log must be able to fetch it.
-            self.site.tips.publish(self.place.refs, wanted_end)
+            self.context.tips.publish(self.place.refs, wanted_end)
             return kept.as_dict()
 
         # Keeping again gives the same refs, so there is nothing to look for.
@@ -257,5 +259,5 @@ class AttemptWorkspace:
 
     def snapshot(self, facts: dict[str, Any], **given: str) -> str:
         """Create a commit of the workspace's files as they are now; no ref holds it."""
-        site = self.site
-        return workspaces.snapshot(site.repository, self.place, facts["start"], site.person, facts["at"], **given)
+        context = self.context
+        return workspaces.snapshot(context.repository, self.place, facts["start"], context.person, facts["at"], **given)

@@ -15,7 +15,7 @@ from decklog.log import Decklog
 AGENT = """
 import pathlib, re, sys, time
 brief = sys.stdin.read()
-name = re.search("piece ([a-z]+)", brief)[1]
+name = re.search("item ([a-z]+)", brief)[1]
 again = "Round 1" not in brief
 time.sleep(1.0)
 shop = pathlib.Path("shop.py")
@@ -55,26 +55,26 @@ paths = ["/nothing"]
 PLAN = """
 goal = "Open the shop"
 
-[[pieces]]
+[[items]]
 name = "price"
 title = "Tax in prices"
-objective = "This is piece price."
+objective = "This is item price."
 
-[[pieces]]
+[[items]]
 name = "shipping"
 title = "Shipping by weight"
-objective = "This is piece shipping."
+objective = "This is item shipping."
 
-[[pieces]]
+[[items]]
 name = "total"
 title = "The total of an order"
-objective = "This is piece total."
+objective = "This is item total."
 needs = ["price", "shipping"]
 
-[[pieces]]
+[[items]]
 name = "readme"
 title = "Say what it is"
-objective = "This is piece readme."
+objective = "This is item readme."
 """
 # Lines of the first conductor that are shown before it is killed.
 _LINES_BEFORE_THE_KILL = 4

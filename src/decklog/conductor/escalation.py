@@ -66,7 +66,7 @@ def racing_with(log: "Decklog", task: "Task") -> "list[Task]":
     racer = task.inputs.get(RACER)
     if racer is None:
         return []
-    tag = next(tag for tag in task.tags if tag.startswith("piece:"))
+    tag = next(tag for tag in task.tags if tag.startswith("item:"))
     found = log.tasks.find(task.run_id, tag=tag, limit=_PAGE)
     return [
         one for one in found if one.inputs.get(RACER) not in (None, racer) and one.role != "land" and one.state.value in _IN_RACE

@@ -27,9 +27,9 @@ PROBE_SECONDS = 30.0
 class Outages:
     """Decides which agents of a run can be started now, by gates in the log that all runs share."""
 
-    def __init__(self, site: "RunContext") -> None:
-        self._site = site
-        self._gates = site.log.gates
+    def __init__(self, context: "RunContext") -> None:
+        self._context = context
+        self._gates = context.log.gates
 
     def closed(self) -> "dict[str, Gate]":
         """Return the gates that are closed now, by their names."""
@@ -40,7 +40,7 @@ class Outages:
 
     def are_all_shut(self, agents: Sequence[Description]) -> bool:
         """Return whether none of these agents may be started now."""
-        closed, now = self.closed(), self._site.log.clock.now()
+        closed, now = self.closed(), self._context.log.clock.now()
         return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
 
     def chosen(self, agents: Sequence[Description]) -> Description | None:
@@ -58,7 +58,7 @@ class Outages:
         """Return when the first of these agents may be tried again; None when a person decides."""
         closed = self.closed()
         gates = [closed.get(gate_name(agent)) for agent in agents]
-        times = [self._site.log.clock.now() if gate is None else gate.opens_at for gate in gates]
+        times = [self._context.log.clock.now() if gate is None else gate.opens_at for gate in gates]
         return min((time for time in times if time is not None), default=None)
 
     def is_hopeless(self, agents: Sequence[Description], closed: "Mapping[str, Gate]") -> bool:
@@ -78,7 +78,7 @@ class Outages:
         retry = None if kind == "login" and not agent.probe else RETRY_SECONDS[kind]
         # A stated time does not end a lost login.
         until = None if kind == "login" else outcome.until
-        with self._site.log.transaction():
+        with self._context.log.transaction():
             gate = self._gates.close(name, kind, until=until, retry_seconds=retry, began_at=began_at)
             if gate.closed_at is not None and kind in ("quota", "login"):
                 self._inform(agent, gate, outcome.stderr)
@@ -88,11 +88,11 @@ class Outages:
         ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on then."
         what = {"login": "is no longer logged in", "quota": "has met its quota"}[gate.reason]
         words = f"\n{stderr}" if stderr else ""
-        self._site.log.inbox.post(
+        self._context.log.inbox.post(
             "conductor",
             f"Agent {agent.name} {what} ({gate.name}). No attempt is used. {ways}{words}",
             severity="question" if gate.reason == "login" else "info",
-            run_id=self._site.run_id,
+            run_id=self._context.run_id,
             key=f"gate:{gate.name}:{gate.reason}:{gate.closed_at}",
         )
 
@@ -126,8 +126,8 @@ class Outages:
 
     def is_disk_full(self) -> bool:
         """Return whether the disk has less room than a run needs."""
-        needed = self._site.configuration.free_megabytes
-        return shutil.disk_usage(self._site.repository.state).free < needed * 1024 * 1024
+        needed = self._context.configuration.free_megabytes
+        return shutil.disk_usage(self._context.repository.state).free < needed * 1024 * 1024
 
 
 def gate_name(agent: Description) -> str:

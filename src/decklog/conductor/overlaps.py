@@ -32,18 +32,18 @@ _OPEN = ("pending", "running", "waiting")
 class Overlap:
     """Two work items that do not merge as they are, and the paths."""
 
-    pieces: tuple[str, str]
+    items: tuple[str, str]
     paths: tuple[str, ...]
 
-    def other(self, piece: str) -> str | None:
+    def other(self, item: str) -> str | None:
         """Return the other one of the two; None if the item is neither."""
-        if piece not in self.pieces:
+        if item not in self.items:
             return None
-        return self.pieces[1] if piece == self.pieces[0] else self.pieces[0]
+        return self.items[1] if item == self.items[0] else self.items[0]
 
-    def described_to(self, piece: str) -> str:
+    def described_to(self, item: str) -> str:
         """Describe the overlap to one of the two."""
-        return f"{self.other(piece)} in {', '.join(self.paths)}"
+        return f"{self.other(item)} in {', '.join(self.paths)}"
 
 
 def known(log: "Decklog", run_id: str) -> list[Overlap]:
@@ -51,14 +51,14 @@ def known(log: "Decklog", run_id: str) -> list[Overlap]:
     found: dict[tuple[str, str], Overlap] = {}
     for entry in log.journal.find(run_id, subtype=SUBTYPE, limit=_PAGE):
         payload: Any = entry.payload
-        pieces = (str(payload["pieces"][0]), str(payload["pieces"][1]))
-        found.setdefault(pieces, Overlap(pieces, tuple(payload["paths"])))
+        items = (str(payload["items"][0]), str(payload["items"][1]))
+        found.setdefault(items, Overlap(items, tuple(payload["paths"])))
     return list(found.values())
 
 
-def met_by(overlaps: Sequence[Overlap], piece: str, is_open: set[str]) -> list[str]:
+def met_by(overlaps: Sequence[Overlap], item: str, is_open: set[str]) -> list[str]:
     """Describe the overlaps of a work item with others that are still open."""
-    return [one.described_to(piece) for one in overlaps if one.other(piece) in is_open]
+    return [one.described_to(item) for one in overlaps if one.other(item) in is_open]
 
 
 # The search
@@ -68,7 +68,7 @@ def met_by(overlaps: Sequence[Overlap], piece: str, is_open: set[str]) -> list[s
 class _Live:
     """The change of one work item so far."""
 
-    piece: str
+    item: str
     task_id: str
     base: str
     tip: str
@@ -77,9 +77,9 @@ class _Live:
 class OverlapProbe:
     """Looks for overlaps between the work items of one run."""
 
-    def __init__(self, site: "RunContext") -> None:
-        self._site = site
-        self._repository = site.repository
+    def __init__(self, context: "RunContext") -> None:
+        self._context = context
+        self._repository = context.repository
         self._paths: dict[tuple[str, str], frozenset[str]] = {}
         self._merged: set[tuple[str, str]] = set()
         self._looked_at = self._looked_into_workspaces = time.monotonic()
@@ -99,7 +99,7 @@ class OverlapProbe:
         """Merge every two open changes that have a path in common, without touching a file; report what does not merge."""
         found = list(self._open(with_workspaces=with_workspaces))
         self._fetch(found)
-        live = sorted((one for one in found if self._is_here(one)), key=lambda one: one.piece)
+        live = sorted((one for one in found if self._is_here(one)), key=lambda one: one.item)
         pairs = [(one, other) for one, other in combinations(live, 2) if self._may_meet(one, other)]
         self._is_due = self._is_due or len(pairs) > MOST_MERGES
         overlaps = []
@@ -107,7 +107,7 @@ class OverlapProbe:
             self._merged.add((one.tip, other.tip))
             conflicts = self._repository.merge(one.tip, other.tip).conflicts
             if conflicts:
-                overlaps.append((Overlap((one.piece, other.piece), conflicts[:_SHOWN]), one, other))
+                overlaps.append((Overlap((one.item, other.item), conflicts[:_SHOWN]), one, other))
         if overlaps:
             self._report(overlaps)
 
@@ -118,7 +118,7 @@ class OverlapProbe:
     # What is open
 
     def _open(self, *, with_workspaces: bool) -> Iterator[_Live]:
-        for task in all_tasks(self._site.log, self._site.run_id):
+        for task in all_tasks(self._context.log, self._context.run_id):
             if task.state.value not in _OPEN or task.role not in (WORK, CHECK, LAND):
                 continue
             found = self._in_workspace(task) if task.role == WORK and task.state == "running" and with_workspaces else _left(task)
@@ -127,7 +127,7 @@ class OverlapProbe:
 
     def _fetch(self, found: Sequence[_Live]) -> None:
         """Fetch the changes of other hosts, if the remote is in reach."""
-        tips = self._site.tips
+        tips = self._context.tips
         if not tips.is_shared or tips.is_away():
             return
         try:
@@ -139,7 +139,7 @@ class OverlapProbe:
 
     def _in_workspace(self, task: "Task") -> _Live | None:
         """Return what an agent that still works has changed so far."""
-        attempt = self._site.attempt(task.id, task.fence)
+        attempt = self._context.attempt(task.id, task.fence)
         facts = attempt.facts()
         if facts is None or not attempt.place.is_made:
             return None
@@ -165,20 +165,20 @@ class OverlapProbe:
 
     def _report(self, found: Sequence[tuple[Overlap, _Live, _Live]]) -> None:
         """Record new overlaps, and report them in one message to each work item."""
-        log, run_id = self._site.log, self._site.run_id
+        log, run_id = self._context.log, self._context.run_id
         reports: dict[_Live, list[str]] = {}
         with log.transaction():
             for overlap, one, other in found:
-                body = f"{' and '.join(overlap.pieces)} do not merge as they are: {', '.join(overlap.paths)}"
-                payload = {"pieces": list(overlap.pieces), "paths": list(overlap.paths), "commits": [one.tip, other.tip]}
-                key = hashlib.sha256(to_json([overlap.pieces, overlap.paths]).encode()).hexdigest()
+                body = f"{' and '.join(overlap.items)} do not merge as they are: {', '.join(overlap.paths)}"
+                payload = {"items": list(overlap.items), "paths": list(overlap.paths), "commits": [one.tip, other.tip]}
+                key = hashlib.sha256(to_json([overlap.items, overlap.paths]).encode()).hexdigest()
                 entry = log.journal.append(run_id, body, kind="event", subtype=SUBTYPE, payload=payload, key=key)
                 if not entry.already:
-                    reports.setdefault(one, []).append(overlap.described_to(one.piece))
-                    reports.setdefault(other, []).append(overlap.described_to(other.piece))
+                    reports.setdefault(one, []).append(overlap.described_to(one.item))
+                    reports.setdefault(other, []).append(overlap.described_to(other.item))
             for live, words in reports.items():
-                text = f"{live.piece} meets others that are not landed yet: {'; '.join(words)}. Later ones are worked on again."
-                key = f"{run_id}:{live.piece}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+                text = f"{live.item} meets others that are not landed yet: {'; '.join(words)}. Later ones are worked on again."
+                key = f"{run_id}:{live.item}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
                 log.inbox.post("conductor", text, run_id=run_id, task_id=live.task_id, key=f"overlap:{key}")
 
 

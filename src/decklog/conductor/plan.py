@@ -11,7 +11,7 @@ from decklog.agents.texts import storable
 from decklog.core.errors import Invalid
 from decklog.stores.tasks.task import in_order
 
-MOST_PIECES = 500
+MOST_ITEMS = 500
 MOST_PRIORITY = 100
 LONGEST_GOAL = 10_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
@@ -53,7 +53,7 @@ class WorkPlan:
     """The goal and the work items of a run."""
 
     goal: str
-    pieces: tuple[WorkItem, ...]
+    items: tuple[WorkItem, ...]
 
 
 def parse(content: bytes, *, is_json: bool) -> WorkPlan:
@@ -63,13 +63,13 @@ def parse(content: bytes, *, is_json: bool) -> WorkPlan:
         table = json.loads(text) if is_json else tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         raise Invalid(f"the plan is not {'JSON' if is_json else 'TOML'}: {problem}", hint="Fix it.") from problem
-    if not isinstance(table, dict) or set(table) - {"goal", "pieces"}:
-        raise Invalid("a plan has a goal and pieces, and nothing else", hint='goal = "…" and [[pieces]]', field="plan")
+    if not isinstance(table, dict) or set(table) - {"goal", "items"}:
+        raise Invalid("a plan has a goal and items, and nothing else", hint='goal = "…" and [[items]]', field="plan")
     # JSON may have lone surrogates, which no log can store.
-    pieces = storable(table.get("pieces"))
-    if not isinstance(pieces, list) or not 0 < len(pieces) <= MOST_PIECES:
-        raise Invalid(f"a plan has 1 to {MOST_PIECES} pieces", hint="Write each as [[pieces]].", field="pieces")
-    plan = WorkPlan(checked_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
+    items = storable(table.get("items"))
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
+        raise Invalid(f"a plan has 1 to {MOST_ITEMS} items", hint="Write each as [[items]].", field="items")
+    plan = WorkPlan(checked_goal(table.get("goal")), tuple(_item(number, one) for number, one in enumerate(items, 1)))
     _check_needs(plan)
     return plan
 
@@ -92,39 +92,39 @@ def _is_control(letter: str) -> bool:
     return (ord(letter) < 32 and letter not in "\n\t") or 0xD800 <= ord(letter) <= 0xDFFF
 
 
-def _piece(number: int, table: Any) -> WorkItem:
+def _item(number: int, table: Any) -> WorkItem:
     if not isinstance(table, dict):
-        raise Invalid(f"piece {number} is no table", field="pieces")
+        raise Invalid(f"item {number} is no table", field="items")
     unknown = sorted(set(table) - set(_KEYS))
     if unknown:
-        raise Invalid(f"piece {number} has no {unknown[0]!r}", hint=f"There are {', '.join(_KEYS)}.", field=unknown[0])
+        raise Invalid(f"item {number} has no {unknown[0]!r}", hint=f"There are {', '.join(_KEYS)}.", field=unknown[0])
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise Invalid(f"piece {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
+        raise Invalid(f"item {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
     for key in ("paths", "needs", "acceptance", "race"):
         if not isinstance(table.get(key, []), list) or not all(isinstance(one, str) for one in table.get(key, [])):
-            raise Invalid(f"{key} of piece {name} is a list of texts", field=key)
+            raise Invalid(f"{key} of item {name} is a list of texts", field=key)
     for key in ("title", "objective", "agent", "model"):
         if not isinstance(table.get(key, ""), str):
-            raise Invalid(f"{key} of piece {name} is a text", field=key)
+            raise Invalid(f"{key} of item {name} is a text", field=key)
     if type(table.get("priority", 50)) is not int or not 0 <= table.get("priority", 50) <= MOST_PRIORITY:
-        raise Invalid(f"priority of piece {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
+        raise Invalid(f"priority of item {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
     if table.get("race") and (table.get("agent") or table.get("model") or len(set(table["race"])) < 2):
-        raise Invalid(f"race of piece {name} names two agents or more, and excludes agent and model", field="race")
+        raise Invalid(f"race of item {name} names two agents or more, and excludes agent and model", field="race")
     for path in table.get("paths", []):
         if path.startswith("/..") or ".." in path.split("/"):
-            raise Invalid(f"piece {name} names a path outside of the repository: {path}", field="paths")
+            raise Invalid(f"item {name} names a path outside of the repository: {path}", field="paths")
     given: Mapping[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     return WorkItem(**{"title": name, **given})
 
 
 def _check_needs(plan: WorkPlan) -> None:
-    names = [piece.name for piece in plan.pieces]
+    names = [item.name for item in plan.items]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise Invalid(f"two pieces are called {twice[0]}", hint="Give each its own name.", field="name")
-    for piece in plan.pieces:
-        for needed in piece.needs:
+        raise Invalid(f"two items are called {twice[0]}", hint="Give each its own name.", field="name")
+    for item in plan.items:
+        for needed in item.needs:
             if needed not in names:
-                raise Invalid(f"piece {piece.name} needs {needed}, which is no piece of the plan", field="needs")
-    in_order([{"task_id": piece.name, "depends_on": list(piece.needs)} for piece in plan.pieces])
+                raise Invalid(f"item {item.name} needs {needed}, which is no item of the plan", field="needs")
+    in_order([{"task_id": item.name, "depends_on": list(item.needs)} for item in plan.items])

@@ -146,8 +146,8 @@ class Trials:
         if self._kind is SandboxKind.NONE:
             return []
         env = commands.environment_of((), {})
-        site = sandbox.CommandContext(str(self.folder), self.folder / "ground", env)
-        ground = sandbox.ground_of(Sandbox(kind=self._kind, readable=commands.expanded(readable)), site)
+        context = sandbox.CommandContext(str(self.folder), self.folder / "ground", env)
+        ground = sandbox.ground_of(Sandbox(kind=self._kind, readable=commands.expanded(readable)), context)
         known = [os.path.realpath(path) for path in (*ground.readable, *ground.writable)]
         homes = [_installed_in(path) for path in _programs_of(program)]
         return [home for home in dict.fromkeys(homes) if not any(_is_below(os.path.expanduser(home), path) for path in known)]

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class Recovery:
     """Takes over from conductors of this host that have ended."""
 
-    def __init__(self, site: RunContext) -> None:
-        self._site = site
-        self._log = site.log
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._log = context.log
         # Whether something waits for the end of an outage of the remote.
         self.has_left = False
 
     def take_over(self) -> list[tuple["Claim", int]]:
         """Adopt agents that run or ended unseen, each with the fencing token of its workspace; give back everything else."""
         adopted = []
-        running = self._log.tasks.find(self._site.run_id, state="running", limit=200)
-        for task in [one for one in running if self._site.host.is_dead(one.worker)]:
+        running = self._log.tasks.find(self._context.run_id, state="running", limit=200)
+        for task in [one for one in running if self._context.host.is_dead(one.worker)]:
             attempt = self._with_agent(task) if task.role in (PLAN, WORK) else None
             claim = self._release(task, attempt)
             if attempt is not None and claim is not None:
@@ -41,7 +41,7 @@ class Recovery:
 
     def _with_agent(self, task: "Task") -> AttemptWorkspace | None:
         """Return the attempt at a task in which an agent was started and whose workspace is still there."""
-        attempts = (self._site.attempt(task.id, _fence_of(effect)) for effect in self._effects("conductor.spawn", task.id))
+        attempts = (self._context.attempt(task.id, _fence_of(effect)) for effect in self._effects("conductor.spawn", task.id))
         return next((one for one in attempts if not one.is_removed and Running.find(one.mark, one.agent_folder)), None)
 
     def _release(self, task: "Task", attempt: AttemptWorkspace | None) -> "Claim | None":
@@ -55,11 +55,11 @@ class Recovery:
                 if attempt is None:
                     return None
                 return self._log.tasks.claim(
-                    self._site.run_id,
-                    worker=self._site.holder,
+                    self._context.run_id,
+                    worker=self._context.holder,
                     task_id=task.id,
-                    lease_seconds=self._site.configuration.lease_seconds,
-                    reserve_microdollars=self._site.configuration.piece_microdollars,
+                    lease_seconds=self._context.configuration.lease_seconds,
+                    reserve_microdollars=self._context.configuration.item_microdollars,
                 )
         except Conflict:
             return None  # another conductor was faster
@@ -76,21 +76,21 @@ class Recovery:
         self.has_left = False
         for effect in made:
             # Only the host of a workspace can look into it.
-            if effect.facts.get("host") == self._site.host.id:
+            if effect.facts.get("host") == self._context.host.id:
                 self._clean_up(effect, newest)
         for tool, state in product(("place", "spawn"), ("intended", "unknown")):
             for effect in self._effects(f"conductor.{tool}", state=state):
                 if not self._is_in_use(effect, newest):
-                    self._site.effects.abandon(effect)
+                    self._context.effects.abandon(effect)
         # Folders of checks that died with their conductor: the checks run again under the next claim.
-        for folder in self._site.checks_folder.glob("*"):
-            if self._site.host.is_dead(folder.name):
+        for folder in self._context.checks_folder.glob("*"):
+            if self._context.host.is_dead(folder.name):
                 for check in folder.iterdir():
                     commands.end(check.name)
                 workspaces.remove_folder(folder)
 
     def _clean_up(self, effect: "Effect", newest: dict[str, int]) -> None:
-        attempt = self._site.attempt(str(effect.task_id), _fence_of(effect))
+        attempt = self._context.attempt(str(effect.task_id), _fence_of(effect))
         if attempt.is_removed or self._is_in_use(effect, newest):
             return
         try:
@@ -101,7 +101,7 @@ class Recovery:
         except Conflict:
             return  # another conductor of this host does it
         except Unavailable:
-            if not self._site.tips.is_away():
+            if not self._context.tips.is_away():
                 raise
             self.has_left = True
 
@@ -117,7 +117,7 @@ class Recovery:
         return _fence_of(effect) >= newest.get(task.id, 0) and task.state == "running"
 
     def _effects(self, tool: str, task_id: str | None = None, state: Any = None) -> Iterator["Effect"]:
-        found = every_page(self._log.effects.find, self._site.run_id, tool=tool, task_id=task_id, state=state)
+        found = every_page(self._log.effects.find, self._context.run_id, tool=tool, task_id=task_id, state=state)
         # A fork has copies of another run's steps, which name the tasks of that run.
         return (effect for effect in found if effect.step.partition(":")[2].startswith(f"{effect.task_id}:"))
 

@@ -41,7 +41,7 @@ PROTECTED = (
 TESTS = ("/tests/", "/test/", "test_*.py", "*_test.py", "*.test.ts", "*.test.js", "*_test.go")
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox", "free_mb", "plan", "remote", "lease_seconds"),
-    "budget": ("run_usd", "piece_usd"),
+    "budget": ("run_usd", "item_usd"),
     "roles": ("worker", "strategist"),
     "tests": ("paths",),
     "protect": ("paths",),
@@ -248,7 +248,7 @@ class Configuration:
     remote: str | None = None
     lease_seconds: float = 60.0
     run_microdollars: int | None = None
-    piece_microdollars: int | None = None
+    item_microdollars: int | None = None
     agents: Mapping[str, Description] = field(default_factory=dict)
     workers: tuple[str, ...] = ()
     strategists: tuple[str, ...] = ()
@@ -282,11 +282,11 @@ class Configuration:
 
     def check_plan(self, plan: "WorkPlan") -> None:
         """Raise Invalid for a plan that names agents that are not described."""
-        for piece in plan.pieces:
-            for name in piece.agents:
+        for item in plan.items:
+            for name in item.agents:
                 if name not in self.agents:
                     raise Invalid(
-                        f"piece {piece.name} names the agent {name!r}, which is not described",
+                        f"item {item.name} names the agent {name!r}, which is not described",
                         hint=f"There are {', '.join(self.agents)}. Describe it in {NAME}: [agents.{name}]",
                         field="agent",
                     )
@@ -368,7 +368,7 @@ def sandbox_kind(word: object) -> SandboxKind:
 
 def _money(table: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, int | None] = {}
-    for name in ("run", "piece"):
+    for name in ("run", "item"):
         value = table.get(f"{name}_usd")
         if value is not None and (not isinstance(value, (int, float)) or value < 0):
             raise Invalid(f"{name}_usd is {value!r}; it is an amount of dollars", field=f"{name}_usd")

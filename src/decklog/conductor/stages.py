@@ -52,26 +52,26 @@ class Stages:
     def plan(self, plan: WorkPlan, *, part_of: str | None = None) -> None:
         """Add a plan as tasks, unless they exist. `part_of` names the work item that it replaces."""
         tasks: list[dict[str, object]] = []
-        for piece in plan.pieces:
+        for item in plan.items:
             common: dict[str, Any] = {
-                "priority": piece.priority,
-                "objective": piece.objective,
-                "acceptance": list(piece.acceptance),
-                "allowed_paths": list(piece.paths),
+                "priority": item.priority,
+                "objective": item.objective,
+                "acceptance": list(item.acceptance),
+                "allowed_paths": list(item.paths),
                 "max_attempts": self._attempts,
             }
-            tag, works = f"piece:{piece.name}", []
-            for inputs in _first_inputs(piece):
-                works.append(self._name(piece.name, WORK, 1, str(inputs.get("racer", ""))))
-                work = {"task_id": works[-1], "title": piece.title, "role": WORK, "tags": [tag], "inputs": inputs}
-                tasks.append({**common, **work, "depends_on": [self._name(needed) for needed in piece.needs]})
-            tags = [tag, *(f"{kind}{of}" for kind, of in ((_SOURCE, piece.source), (_PART_OF, part_of)) if of)]
-            landing = {"task_id": self._name(piece.name), "title": f"Land: {piece.title}", "role": LAND, "tags": tags}
+            tag, works = f"item:{item.name}", []
+            for inputs in _first_inputs(item):
+                works.append(self._name(item.name, WORK, 1, str(inputs.get("racer", ""))))
+                work = {"task_id": works[-1], "title": item.title, "role": WORK, "tags": [tag], "inputs": inputs}
+                tasks.append({**common, **work, "depends_on": [self._name(needed) for needed in item.needs]})
+            tags = [tag, *(f"{kind}{of}" for kind, of in ((_SOURCE, item.source), (_PART_OF, part_of)) if of)]
+            landing = {"task_id": self._name(item.name), "title": f"Land: {item.title}", "role": LAND, "tags": tags}
             tasks.append({**common, **landing, "depends_on": works})
         self._log.tasks.add_many(self._run_id, tasks)
 
-    def _name(self, piece: str, stage: str | None = None, number: int = 1, racer: str = "") -> str:
-        whole = f"{self._run_id}.{piece}"
+    def _name(self, item: str, stage: str | None = None, number: int = 1, racer: str = "") -> str:
+        whole = f"{self._run_id}.{item}"
         return whole if stage is None else f"{whole}.{_SHORT[stage]}{number}{f'-{racer}' if racer else ''}"
 
     def landing_of(self, task: "Task") -> "Task":
@@ -80,7 +80,7 @@ class Stages:
 
     def landings_of(self, task: "Task") -> "list[Task]":
         """List the tasks that land the work item of a task: one, and one more for each round after it landed."""
-        tag = piece_tag(task)
+        tag = item_tag(task)
         found = self._log.tasks.find(self._run_id, role=LAND, tag=tag)
         if not found:
             raise NotFound(f"run {self._run_id} has no task that lands {tag}", task_id=task.id)
@@ -98,7 +98,7 @@ class Stages:
             role=PLAN,
             objective=goal,
             max_attempts=2,
-            inputs={"round": 1, "piece": "plan", "is_asked": is_asked},
+            inputs={"round": 1, "item": "plan", "is_asked": is_asked},
         )
 
     def proposed(self, claim: "Claim", proposed: dict[str, Any]) -> None:
@@ -109,9 +109,9 @@ class Stages:
             if not task.inputs["is_asked"]:
                 self.planned(claim, read_back(proposed))
                 return
-            count, piece = len(proposed["pieces"]), task.inputs["piece"]
-            instead = f" in place of {piece}, which is stuck" if is_cut_anew(task) else ""
-            question = f"Work this plan of {count} piece{'s' if count != 1 else ''}{instead}?"
+            count, item = len(proposed["items"]), task.inputs["item"]
+            instead = f" in place of {item}, which is stuck" if is_cut_anew(task) else ""
+            question = f"Work this plan of {count} item{'s' if count != 1 else ''}{instead}?"
             cause = {"rule": "plan", "reason": "a plan of an agent needs approval"}
             self._suspend(claim, question, proposed, "the plan", source="conductor.plan", cause=cause)
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
@@ -120,12 +120,12 @@ class Stages:
     def planned(self, claim: "Claim", plan: WorkPlan) -> None:
         """Replace the task of planning by the work items of the plan."""
         with self._log.transaction():
-            claim.finish(f"{len(plan.pieces)} pieces")
+            claim.finish(f"{len(plan.items)} items")
             if is_cut_anew(claim.task):
                 self._put_in_place(claim.task, plan)
             else:
                 self.plan(plan)
-            self._log.plans.record(self._run_id, plan.goal, plan.goal, [piece.title for piece in plan.pieces])
+            self._log.plans.record(self._run_id, plan.goal, plan.goal, [item.title for item in plan.items])
             kill_points.reached("stages:planned")
 
     def was_granted(self, task: "Task") -> bool:
@@ -196,7 +196,7 @@ class Stages:
             self._is_stuck(task, signature, findings)
             return None
         kept = escalation.level_inputs(task.inputs)
-        return {**kept, **climbed, "piece": task.inputs["piece"], "round": number + 1, "findings": findings}
+        return {**kept, **climbed, "item": task.inputs["item"], "round": number + 1, "findings": findings}
 
     def _work_again(self, landing: "Task", inputs: dict[str, object]) -> None:
         """Add the work of a round that the landing waits for."""
@@ -207,7 +207,7 @@ class Stages:
         """Ask a person about exactly this change, and suspend the task until there is an answer."""
         words = ", ".join(dict.fromkeys(str(one["kind"]) for one in findings))
         with self._log.transaction():
-            question = f"Let {claim.task.inputs['piece']} pass? It has {words}."
+            question = f"Let {claim.task.inputs['item']} pass? It has {words}."
             cause = {"rule": words, "reason": "; ".join(dict.fromkeys(str(one["text"]) for one in findings if one.get("text")))}
             self._suspend(claim, question, about, words, source="conductor", cause=cause)
 
@@ -291,7 +291,7 @@ class Stages:
         """Have a strategist plan a stuck work item anew, once; then a person decides."""
         if task.role == PLAN and is_cut_anew(task):
             # There is no better plan, so a person decides about the work item.
-            self._log.tasks.abandon(task.id, reason=f"no other plan for {task.inputs['piece']}: {blocker}")
+            self._log.tasks.abandon(task.id, reason=f"no other plan for {task.inputs['item']}: {blocker}")
             for stuck in self._stuck_of(task):
                 self._ask_whether_to_go_on(stuck, str(stuck.blocker))
         elif task.role == PLAN or not self._has_strategist or self._was_cut(task):
@@ -302,21 +302,21 @@ class Stages:
     def _was_cut(self, task: "Task") -> bool:
         """Return whether a work item replaces a stuck one, or was planned anew itself."""
         is_part = any(tag.startswith(_PART_OF) for tag in self.landing_of(task).tags)
-        return is_part or bool(self._log.tasks.find(self._run_id, role=PLAN, tag=piece_tag(task)))
+        return is_part or bool(self._log.tasks.find(self._run_id, role=PLAN, tag=item_tag(task)))
 
     def _cut_anew(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:
         landing = self.landing_of(task)
-        piece = str(task.inputs["piece"])
+        item = str(task.inputs["item"])
         plans = [one for one in self._log.tasks.find(self._run_id, role=PLAN, limit=_PAGE) if not is_cut_anew(one)]
         is_asked = plans[0].inputs["is_asked"] if plans else self._is_plan_asked
         earlier = task.inputs.get("tip") or task.inputs.get("start")
-        inputs = {"round": 1, "piece": piece, "is_asked": is_asked, "blocker": blocker, "findings": findings, "earlier": earlier}
+        inputs = {"round": 1, "item": item, "is_asked": is_asked, "blocker": blocker, "findings": findings, "earlier": earlier}
         self._log.tasks.add(
             self._run_id,
             f"Plan anew: {landing.title.removeprefix('Land: ')}",
-            task_id=f"{self._name(piece)}.@plan",
+            task_id=f"{self._name(item)}.@plan",
             role=PLAN,
-            tags=[piece_tag(task)],
+            tags=[item_tag(task)],
             priority=landing.priority,
             objective=landing.objective,
             acceptance=landing.acceptance,
@@ -333,20 +333,20 @@ class Stages:
         if landing.state == "blocked":
             landing = self._log.tasks.resume(landing.id)
         bounds, priority = tuple(landing.allowed_paths), landing.priority
-        parts = tuple(replace(part, paths=bounds or part.paths, priority=priority) for part in plan.pieces)
-        self.plan(replace(plan, pieces=parts), part_of=str(task.inputs["piece"]))
+        parts = tuple(replace(part, paths=bounds or part.paths, priority=priority) for part in plan.items)
+        self.plan(replace(plan, items=parts), part_of=str(task.inputs["item"]))
         for part in parts:
             self._log.tasks.depend(landing.id, self._name(part.name))
         for one in stuck:
             if one.id != landing.id:
                 self._log.tasks.undepend(landing.id, one.id)
-                self._log.tasks.abandon(one.id, reason="other pieces are in its place")
-        inputs: dict[str, object] = {"piece": task.inputs["piece"], "parts": [part.name for part in parts]}
-        self._log.tasks.edit(landing.id, reason="other pieces are in its place", inputs=inputs)
+                self._log.tasks.abandon(one.id, reason="other items are in its place")
+        inputs: dict[str, object] = {"item": task.inputs["item"], "parts": [part.name for part in parts]}
+        self._log.tasks.edit(landing.id, reason="other items are in its place", inputs=inputs)
 
     def _stuck_of(self, task: "Task") -> "list[Task]":
         """List the blocked tasks of the same work item."""
-        found = self._log.tasks.find(self._run_id, tag=piece_tag(task), state="blocked", limit=_PAGE)
+        found = self._log.tasks.find(self._run_id, tag=item_tag(task), state="blocked", limit=_PAGE)
         return [one for one in found if one.id != task.id]
 
     def names(self, *, is_open: bool = False) -> set[str]:
@@ -356,14 +356,14 @@ class Stages:
 
     def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
         """Ask a person, once, about a work item for which everything was tried."""
-        piece, yeses = str(task.inputs.get("piece", "it")), task.inputs.get("yeses", 0)
+        item, yeses = str(task.inputs.get("item", "it")), task.inputs.get("yeses", 0)
         reason = self._log.tasks.get(task.id).reason
-        question = f"{piece} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up."
+        question = f"{item} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up."
         self._log.approvals.ask(
             self._run_id,
             f"{question} The reason: {' '.join(reason.split())[-_LONGEST_REASON:]}" if reason else question,
             by="conductor",
-            about={"piece": piece, "task": task.id, "blocker": blocker, "yeses": yeses},
+            about={"item": item, "task": task.id, "blocker": blocker, "yeses": yeses},
             task_id=task.id,
             source=STUCK,
             payload={"rule": "stuck", "reason": blocker},
@@ -376,19 +376,19 @@ class Stages:
         A work item that is being planned anew needs no answer.
         """
         for task in [one for one in all_tasks(self._log, self._run_id) if one.state == "blocked"]:
-            plans = self._log.tasks.find(self._run_id, role=PLAN, tag=piece_tag(task)) if task.tags else []
+            plans = self._log.tasks.find(self._run_id, role=PLAN, tag=item_tag(task)) if task.tags else []
             if not any(plan.state in ("pending", "running", "waiting") for plan in plans):
                 self._ask_whether_to_go_on(task, str(task.blocker))
 
     def add(self, like: "Task", stage: str, number: int, inputs: dict[str, object], title: str) -> "Task":
         """Add the task of a stage, described as another task of the same work item."""
-        piece = str(inputs["piece"])
+        item = str(inputs["item"])
         return self._log.tasks.add(
             self._run_id,
             title,
-            task_id=self._name(piece, stage, number, "" if stage == LAND else str(inputs.get("racer", ""))),
+            task_id=self._name(item, stage, number, "" if stage == LAND else str(inputs.get("racer", ""))),
             role=stage,
-            tags=[piece_tag(like)],
+            tags=[item_tag(like)],
             priority=like.priority,
             objective=like.objective,
             acceptance=like.acceptance,
@@ -465,12 +465,12 @@ class Stages:
         return question.rationale or "a person said no"
 
 
-def _first_inputs(piece: WorkItem) -> list[dict[str, object]]:
+def _first_inputs(item: WorkItem) -> list[dict[str, object]]:
     """Return the inputs of the first round of a work item: one, or one for each agent of a race."""
-    common: dict[str, object] = {"piece": piece.name, "round": 1}
-    if piece.race:
-        return [{**common, "wanted_agent": name, "racer": name} for name in piece.race]
-    wanted = {"wanted_agent": piece.agent, "wanted_model": piece.model}
+    common: dict[str, object] = {"item": item.name, "round": 1}
+    if item.race:
+        return [{**common, "wanted_agent": name, "racer": name} for name in item.race]
+    wanted = {"wanted_agent": item.agent, "wanted_model": item.model}
     return [{**common, **{name: value for name, value in wanted.items() if value}}]
 
 
@@ -499,14 +499,14 @@ def is_cut_anew(task: "Task") -> bool:
     return task.role == PLAN and bool(task.tags)
 
 
-def piece_tag(task: "Task") -> str:
+def item_tag(task: "Task") -> str:
     """Return the tag that names the work item of a task."""
-    return next(tag for tag in task.tags if tag.startswith("piece:"))
+    return next(tag for tag in task.tags if tag.startswith("item:"))
 
 
 def item_name(task: "Task") -> str:
     """Return the name of the work item of a task."""
-    return piece_tag(task).removeprefix("piece:")
+    return item_tag(task).removeprefix("item:")
 
 
 def _fresh(inputs: Mapping[str, object]) -> dict[str, object]:

@@ -55,8 +55,8 @@ def begin(
     earlier = _of_plan(log, key)
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
-        site = resume(log, run.id, cwd=cwd, state=state)
-        return _prepared(site, wanted, first_commit(run), say) if run.status.value == "planning" else site
+        context = resume(log, run.id, cwd=cwd, state=state)
+        return _prepared(context, wanted, first_commit(run), say) if run.status.value == "planning" else context
     _refuse_completed(earlier, is_again=wanted.is_again)
     first = starting_commit(repository, commit, cwd=cwd)
     configuration = replace(settings.read(repository, first), known_red=frozenset(wanted.known_red))
@@ -81,8 +81,8 @@ def begin(
             }
         },
     )
-    site = _context(log, run.id, repository, configuration, configuration.remote)
-    return _prepared(site, wanted, first, say)
+    context = _context(log, run.id, repository, configuration, configuration.remote)
+    return _prepared(context, wanted, first, say)
 
 
 def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
@@ -96,51 +96,51 @@ def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
         )
 
 
-def _prepared(site: RunContext, wanted: RunRequest, first: str, say: Callable[[str], None]) -> RunContext:
+def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable[[str], None]) -> RunContext:
     """Check that the first commit passes, then record the plan and begin."""
-    say(f"run {site.run_id} starts from {first[:12]}; its checks are run on that first")
+    say(f"run {context.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
-        refuse_red_base(base_findings(site, first), first)
-        _refuse_green(site, first)
+        refuse_red_base(base_findings(context, first), first)
+        _refuse_green(context, first)
     except Conflict as problem:
-        site.log.runs.finish(site.run_id, status="failed", summary=problem.message)
+        context.log.runs.finish(context.run_id, status="failed", summary=problem.message)
         raise
-    site.tips.begin(first)
-    with site.log.transaction():
-        if site.configuration.run_microdollars is not None:
-            limit = site.configuration.run_microdollars
-            site.log.budgets.set("run", scope_id=site.run_id, limit_microdollars=limit)
+    context.tips.begin(first)
+    with context.log.transaction():
+        if context.configuration.run_microdollars is not None:
+            limit = context.configuration.run_microdollars
+            context.log.budgets.set("run", scope_id=context.run_id, limit_microdollars=limit)
         if wanted.plan is not None:
-            site.stages.plan(wanted.plan)
+            context.stages.plan(wanted.plan)
         else:
-            is_asked = site.configuration.is_plan_asked if wanted.is_plan_asked is None else wanted.is_plan_asked
-            site.stages.plan_by_agent(wanted.goal, is_asked=is_asked)
-        site.log.runs.update(site.run_id, status="active")
-    return site
+            is_asked = context.configuration.is_plan_asked if wanted.is_plan_asked is None else wanted.is_plan_asked
+            context.stages.plan_by_agent(wanted.goal, is_asked=is_asked)
+        context.log.runs.update(context.run_id, status="active")
+    return context
 
 
-def base_findings(site: RunContext, commit: str) -> list[dict[str, object]]:
+def base_findings(context: RunContext, commit: str) -> list[dict[str, object]]:
     """Return the gates that a commit does not pass."""
-    return _examiner(site).base_findings(commit)
+    return _examiner(context).base_findings(commit)
 
 
-def _examiner(site: RunContext) -> Examiner:
-    return Examiner(site.log, site.run_id, site.configuration, site.runner(lambda: None), task_id=None)
+def _examiner(context: RunContext) -> Examiner:
+    return Examiner(context.log, context.run_id, context.configuration, context.runner(lambda: None), task_id=None)
 
 
-def _refuse_green(site: RunContext, commit: str) -> None:
+def _refuse_green(context: RunContext, commit: str) -> None:
     """Raise Conflict for an allowed failing test that passes: a change might break it unseen."""
-    known = site.configuration.known_red
-    if known and (green := sorted(known - _examiner(site).red_tests(commit))):
+    known = context.configuration.known_red
+    if known and (green := sorted(known - _examiner(context).red_tests(commit))):
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
 def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or join one of another clone, and resume it if it was paused."""
-    site = found(log, run_id, cwd=cwd, state=state, remote=remote)
+    context = found(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
         log.runs.update(run_id, status="active")
-    return site
+    return context
 
 
 def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
@@ -233,7 +233,7 @@ def _of_plan(log: "Decklog", key: str) -> "list[Run]":
 
 def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None:
     """Raise Unavailable if the program of an agent is missing, those that a plan names included."""
-    named = () if given is None else [name for piece in given.pieces for name in piece.agents]
+    named = () if given is None else [name for item in given.items for name in item.agents]
     if given is not None:
         settings.check_plan(given)
     for agent in (settings.agents[name] for name in dict.fromkeys((*settings.workers, *settings.strategists, *named))):
@@ -261,17 +261,17 @@ def fork(
         if known.parent_run_id != run_id:
             raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
         return resume(log, new_run_id, cwd=cwd, state=state)
-    site = found(log, run_id, cwd=cwd, state=state)
-    limit = budget_microdollars if budget_microdollars is not None else site.configuration.run_microdollars
+    context = found(log, run_id, cwd=cwd, state=state)
+    limit = budget_microdollars if budget_microdollars is not None else context.configuration.run_microdollars
     with log.transaction():
         made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
         _refuse_useless(log, made, run_id)
-        replace(site, run_id=made.id).stages.ask_about_blocked()
+        replace(context, run_id=made.id).stages.ask_about_blocked()
         if limit is not None:
             log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)
         # Inside of the transaction: a recorded fork has its commits.
-        site.repository.set_refs(_refs(log, made, site))
-        run_refs(site.repository, made.id, site.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
+        context.repository.set_refs(_refs(log, made, context))
+        run_refs(context.repository, made.id, context.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
     return resume(log, made.id, cwd=cwd, state=state)
 
 
@@ -294,14 +294,14 @@ def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
         )
 
 
-def _refs(log: "Decklog", made: "Run", site: "RunContext") -> dict[str, str]:
+def _refs(log: "Decklog", made: "Run", context: "RunContext") -> dict[str, str]:
     """Return the refs of a fork: its target, and the commits of its open tasks, so that the parent's may be removed."""
     tasks = list(all_tasks(log, made.id))
     landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]
     still_open = [task.inputs for task in tasks if task.state not in ("done", "abandoned")]
     named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _NAMED if inputs.get(name))
-    repository = site.repository
-    site.tips.fetch_missing((*landed, *named))
+    repository = context.repository
+    context.tips.fetch_missing((*landed, *named))
     for commit in (*landed, *named):
         if repository.resolve(commit) is None:
             raise NotFound(

@@ -53,7 +53,7 @@ class ConductorStatus:
     run_id: str
     goal: str
     status: str
-    pieces: tuple[ItemStatus, ...]
+    items: tuple[ItemStatus, ...]
     spent_microdollars: int
     # Attempts of agents that reported no price.
     unpriced_calls: int = 0
@@ -61,7 +61,7 @@ class ConductorStatus:
     @property
     def outcome(self) -> str:
         """The outcome: `landed`, `needs attention`, `blocked`, or `open` while something can go on."""
-        states = {piece.state for piece in self.pieces}
+        states = {item.state for item in self.items}
         if states <= {"landed"}:
             return "landed"
         if states & {"work", "check", "landing", "queued", "plan", "ready"}:
@@ -70,8 +70,8 @@ class ConductorStatus:
 
     def counts(self) -> str:
         """Count the work items by state."""
-        found = [(state, sum(piece.state == state for piece in self.pieces)) for state in STATES]
-        return f"{len(self.pieces)} piece{'s' if len(self.pieces) != 1 else ''}: " + ", ".join(
+        found = [(state, sum(item.state == state for item in self.items)) for state in STATES]
+        return f"{len(self.items)} item{'s' if len(self.items) != 1 else ''}: " + ", ".join(
             f"{count} {state}" for state, count in found if count
         )
 
@@ -82,35 +82,33 @@ class ConductorStatus:
         return f"spent {dollars(self.spent_microdollars)}{unknown}"
 
     def as_dict(self) -> dict[str, object]:
-        pieces = [dict(vars(piece)) for piece in self.pieces]
-        return {**vars(self), "pieces": pieces, "outcome": self.outcome}
+        items = [dict(vars(item)) for item in self.items]
+        return {**vars(self), "items": items, "outcome": self.outcome}
 
 
 def run_status(log: "Decklog", run_id: str) -> ConductorStatus:
     """Return the status of a run."""
     run = log.runs.get(run_id)
-    pieces: dict[str, list[Task]] = {}
+    tasks_by_item: dict[str, list[Task]] = {}
     planning: list[ItemStatus] = []
     for task in all_tasks(log, run_id):
-        if any(tag.startswith("piece:") for tag in task.tags):
-            pieces.setdefault(item_name(task), []).append(task)
+        if any(tag.startswith("item:") for tag in task.tags):
+            tasks_by_item.setdefault(item_name(task), []).append(task)
         elif task.role == PLAN and task.state != "done":
             planning.append(_planning(task))
     total = log.ledger.summary(run_id)["total"]
-    items = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
+    items = _with_overlaps(log, run_id, [_item(name, tasks) for name, tasks in tasks_by_item.items()])
     spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
     return ConductorStatus(run.id, run.goal, run.status.value, (*planning, *items), spent, unknown)
 
 
-def _with_overlaps(log: "Decklog", run_id: str, pieces: list[ItemStatus]) -> list[ItemStatus]:
+def _with_overlaps(log: "Decklog", run_id: str, items: list[ItemStatus]) -> list[ItemStatus]:
     """Add to each open work item its overlaps with other open ones."""
-    is_open = {one.name for one in pieces if one.state not in ("landed", "given up")}
+    is_open = {one.name for one in items if one.state not in ("landed", "given up")}
     found = overlaps.known(log, run_id) if len(is_open) > 1 else []
     if not found:
-        return pieces
-    return [
-        replace(one, meets=tuple(overlaps.met_by(found, one.name, is_open))) if one.name in is_open else one for one in pieces
-    ]
+        return items
+    return [replace(one, meets=tuple(overlaps.met_by(found, one.name, is_open))) if one.name in is_open else one for one in items]
 
 
 def _planning(task: "Task") -> ItemStatus:
@@ -120,7 +118,7 @@ def _planning(task: "Task") -> ItemStatus:
     return ItemStatus("plan", state, "" if state == "work" else detail, 1, task.attempts)
 
 
-def _piece(name: str, tasks: "list[Task]") -> ItemStatus:
+def _item(name: str, tasks: "list[Task]") -> ItemStatus:
     state, detail = _state(tasks)
     rounds = sum(task.role == WORK for task in tasks)
     attempts = sum(task.attempts for task in tasks if task.role == WORK)
@@ -160,5 +158,5 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
     if not ready and (task := by_state.get("abandoned")) is not None:
         return "given up", str(task.reason or "")
     if not ready:
-        return "waits", "for another piece"
+        return "waits", "for another item"
     return "ready", str(ready[0].reason or ("to be checked" if ready[0].role == CHECK else ""))

@@ -39,7 +39,7 @@ NAME = "proof"
 # These depend on the machine, not on the fix, so they are tried again.
 _TRIED_AGAIN = (Refusal.NOT_RUN, Refusal.HANGS)
 _MOST_COMMITS = 500
-_PIECE = "mend"
+_ITEM = "mend"
 _ACCEPTANCE = (
     "what was said no longer happens",
     "a test fails without the change, by an assertion that is about what was said",
@@ -297,53 +297,55 @@ def given_up(context: FixContext, reason: str) -> None:
 
 
 def _by_agent(context: FixContext) -> Mend:
-    site = _site(context)
-    context = replace(context, mend=_noted(context, site))
-    stands = run_status(context.log, site.run_id)
+    run_context = _run_context(context)
+    context = replace(context, mend=_noted(context, run_context))
+    stands = run_status(context.log, run_context.run_id)
     if stands.outcome != "landed":
-        Conductor(site).run()
-        stands = run_status(context.log, site.run_id)
+        Conductor(run_context).run()
+        stands = run_status(context.log, run_context.run_id)
     log, mend = context.log, context.mend
     if stands.outcome == "landed":
-        head = committed(context, site.target_commit(), str(mend.plan["task"]))
+        head = committed(context, run_context.target_commit(), str(mend.plan["task"]))
         with log.transaction():
             # The fix has all that landed there, so that run is over.
-            log.runs.finish(site.run_id, summary=f"fixed as {head[:12]}")
+            log.runs.finish(run_context.run_id, summary=f"fixed as {head[:12]}")
             return log.mends.move(mend, MendState.FIXED, head=head)
-    details = "; ".join(piece.described() for piece in stands.pieces)
+    details = "; ".join(item.described() for item in stands.items)
     waits = {"needs attention": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
-    asked = [one.id for one in log.approvals.find(site.run_id, state="open")]
+    asked = [one.id for one in log.approvals.find(run_context.run_id, state="open")]
     triage = {**mend.triage, "approval": asked[0]} if asked else mend.triage
-    return log.mends.move(mend, waits_for=waits, reason=f"run {site.run_id} is {stands.outcome}: {details}"[:1000], triage=triage)
+    return log.mends.move(
+        mend, waits_for=waits, reason=f"run {run_context.run_id} is {stands.outcome}: {details}"[:1000], triage=triage
+    )
 
 
-def _site(context: FixContext) -> "RunContext":
+def _run_context(context: FixContext) -> "RunContext":
     """Find the run of this round, or begin it; the proof replaces its review."""
     log, mend = context.log, context.mend
     given: dict[str, Any] = {"cwd": context.cwd, "state": context.state}
     if mend.fix_run_id is not None:
-        site = starting.found(log, mend.fix_run_id, **given)
+        run_context = starting.found(log, mend.fix_run_id, **given)
     else:
         wanted = starting.RunRequest(f"Mend: {mend.plan['task']}", f"{mend.id}:{mend.rounds}".encode(), _plan(context))
-        site = starting.begin(log, wanted, commit=context.base, say=lambda text: _say(context, text), **given)
+        run_context = starting.begin(log, wanted, commit=context.base, say=lambda text: _say(context, text), **given)
     # A fix is not planned anew: a person decides about a stuck one.
-    configuration = replace(site.configuration, strategists=(), is_reviewed=True)
-    return replace(site, configuration=configuration, reviewer=_Proofs(context))
+    configuration = replace(run_context.configuration, strategists=(), is_reviewed=True)
+    return replace(run_context, configuration=configuration, reviewer=_Proofs(context))
 
 
 def _say(context: FixContext, text: str) -> None:
     context.say(text)
 
 
-def _noted(context: FixContext, site: "RunContext") -> Mend:
+def _noted(context: FixContext, run_context: "RunContext") -> Mend:
     mend = context.mend
-    return mend if mend.fix_run_id == site.run_id else context.log.mends.move(mend, fix_run_id=site.run_id)
+    return mend if mend.fix_run_id == run_context.run_id else context.log.mends.move(mend, fix_run_id=run_context.run_id)
 
 
 def _plan(context: FixContext) -> WorkPlan:
     mend = context.mend
-    piece = WorkItem(name=_PIECE, title=f"Mend: {mend.plan['task']}", objective=brief(context), acceptance=_ACCEPTANCE)
-    return WorkPlan(f"Mend: {mend.plan['task']}", (piece,))
+    item = WorkItem(name=_ITEM, title=f"Mend: {mend.plan['task']}", objective=brief(context), acceptance=_ACCEPTANCE)
+    return WorkPlan(f"Mend: {mend.plan['task']}", (item,))
 
 
 def brief(context: FixContext) -> str:
@@ -371,11 +373,11 @@ class _Proofs:
         self._context = context
 
     def __call__(
-        self, site: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None]
+        self, context: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None]
     ) -> Examination:
         del task, wanted_end
         try:
-            proof = proof_of(self._context, Change(site.repository, base, tip))
+            proof = proof_of(self._context, Change(context.repository, base, tip))
         except DecklogError as problem:
             raise Unavailable(f"the proof of the fix can't be tried: {problem.message}") from problem
         if proof.is_given:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def review_attempt(
-    site: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
+    context: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
 ) -> Examination:
     """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
-    change = Change(site.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
-    settings = _settings(site)
-    known = _known(site, change, settings)
+    change = Change(context.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
+    settings = _settings(context)
+    known = _known(context, change, settings)
     if known is None:
-        known = _review(site, task, change, settings, wanted_end, **given)
+        known = _review(context, task, change, settings, wanted_end, **given)
     findings = _findings(known)
     if known.verdict is ReviewVerdict.UNPROVEN and had_outage(known):
         # A transient failure uses no attempt.
@@ -41,53 +41,53 @@ def review_attempt(
     if known.verdict is ReviewVerdict.BLOCK:
         return Examination("red", findings)
     about = to_json({"base": change.base, "tree": change.tree, "patch": change.patch, "review": known.id}).encode()
-    is_granted = site.log.approvals.granted_for(site.run_id, hashlib.sha256(about).hexdigest()) is not None
+    is_granted = context.log.approvals.granted_for(context.run_id, hashlib.sha256(about).hexdigest()) is not None
     return Examination("green" if is_granted else "held", findings, about)
 
 
-def _settings(site: "RunContext") -> "ReviewSettings":
+def _settings(context: "RunContext") -> "ReviewSettings":
     """Return the settings of the commit that the run started from."""
-    facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
-    return review_settings.read(site.repository.read(str(facts["commit"]), NAME))
+    facts: Any = context.log.runs.get(context.run_id).metadata["conductor"]
+    return review_settings.read(context.repository.read(str(facts["commit"]), NAME))
 
 
-def _known(site: "RunContext", change: Change, settings: "ReviewSettings") -> Review | None:
+def _known(context: "RunContext", change: Change, settings: "ReviewSettings") -> Review | None:
     """Return the review of the same patch in this run; a merge does not change its lines."""
-    found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
+    found = context.log.reviews.find(context.run_id, patch=change.patch, limit=1)
     if not found or found[0].settings != settings.digest or had_outage(found[0]):
         return None
-    if not found[0].verdict.holds and not site.log.reviews.lets_pass(found[0].id):
+    if not found[0].verdict.holds and not context.log.reviews.lets_pass(found[0].id):
         return None
     if found[0].tree == change.tree and found[0].base == change.base:
         return found[0]
     # For another tree only a pass counts, and only for the same lines: git's patch id ignores white space.
-    is_same = not found[0].verdict.holds and _lines(site, found[0]) == change.lines
+    is_same = not found[0].verdict.holds and _lines(context, found[0]) == change.lines
     return found[0] if is_same else None
 
 
-def _lines(site: "RunContext", review: Review) -> str | None:
+def _lines(context: "RunContext", review: Review) -> str | None:
     try:
-        return Change(site.repository, review.base, review.head).lines
+        return Change(context.repository, review.base, review.head).lines
     except Unavailable:
         return None  # git has removed its objects
 
 
 def _review(
-    site: "RunContext",
+    context: "RunContext",
     task: "Task",
     change: Change,
     settings: "ReviewSettings",
     wanted_end: Callable[[], str | None],
     **given: Any,
 ) -> Review:
-    folder = site.checks_folder / site.holder / f"review-{ref_part(task.id)}-{task.fence}"
+    folder = context.checks_folder / context.holder / f"review-{ref_part(task.id)}-{task.fence}"
     try:
         gate = build_gate(
-            site.log,
+            context.log,
             change,
             settings,
             folder,
-            run_id=site.run_id,
+            run_id=context.run_id,
             task_id=task.id,
             fence=task.fence,
             wanted_end=wanted_end,

@@ -80,7 +80,7 @@ def _secret(text: str, path: str, number: int, *, is_test: bool) -> Finding | No
 def _is_harmless(value: str, path: str, text: str, *, is_named: bool, is_test: bool) -> bool:
     """Return whether a value that is only named like a secret is plainly none."""
     suffix = suffix_of(path)
-    if suffix == ".py" and (_is_quoted(value, text) or (is_test and _is_piece(value, text))):
+    if suffix == ".py" and (_is_quoted(value, text) or (is_test and _is_item(value, text))):
         return True
     if looks_random(value):
         return False
@@ -106,7 +106,7 @@ def _is_in_ticks(value: str, text: str) -> bool:
     return text[:start].count("`") % 2 == 1 and "`" in text[start + len(value) :]
 
 
-def _is_piece(value: str, text: str) -> bool:
+def _is_item(value: str, text: str) -> bool:
     """Return whether a literal is joined to another, so the whole is written nowhere: "a" + "b" * 9."""
     literal = rf"""["']{re.escape(value)}["']"""
     return re.search(rf"""["']\s*\+\s*{literal}|{literal}\s*(?:\+\s*["']|\*\s*\d)""", text) is not None

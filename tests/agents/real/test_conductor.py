@@ -24,9 +24,9 @@ from tests.conductor.plans import RUNNER, Work, landed, landed_titles, make_chec
 from tests.conductor.test_kills import check_whole, conducted, conducting, ended, site_of
 
 TEXT = "def triple(a):\n    return a * 3\n"
-PIECE: dict[str, Any] = {"name": "triple", "title": "Piece triple", "objective": "lane=work go", "paths": ["triple.py"]}
-SLOW = {**PIECE, "objective": "lane=slow go"}
-TESTED: dict[str, Any] = {**PIECE, "objective": "lane=tested go", "paths": ["triple.py", "tests/"], "acceptance": ["3 gives 9"]}
+ITEM: dict[str, Any] = {"name": "triple", "title": "Item triple", "objective": "lane=work go", "paths": ["triple.py"]}
+SLOW = {**ITEM, "objective": "lane=slow go"}
+TESTED: dict[str, Any] = {**ITEM, "objective": "lane=tested go", "paths": ["triple.py", "tests/"], "acceptance": ["3 gives 9"]}
 WRONG = "def triple(a):\n    return a * 2\n"
 TRIPLE_TEST = "import triple\n\n\ndef test_triple():\n    assert triple.triple(3) == 9\n"
 # As most people have it: nothing that is said of a sandbox, and checks by a program of the system.
@@ -59,28 +59,28 @@ class Ground:
     # How its model has it run a command.
     run: Callable[[str], Use]
 
-    def work(self, piece: dict[str, Any] = PIECE) -> RunContext:
+    def work(self, item: dict[str, Any] = ITEM) -> RunContext:
         with Decklog.open(self.target) as log:
-            return Work(log, self.folder, piece).run()
+            return Work(log, self.folder, item).run()
 
     def asked(self) -> str:
         """All that the model was asked, results of tools among it."""
         return json.dumps([body for _, body in self.model.requests])
 
-    def check_landed(self, site: RunContext) -> None:
+    def check_landed(self, context: RunContext) -> None:
         with Decklog.open(self.target) as log:
             there = RunContext(
                 log=log,
-                run_id=site.run_id,
-                repository=site.repository,
-                configuration=site.configuration,
-                person=site.person,
+                run_id=context.run_id,
+                repository=context.repository,
+                configuration=context.configuration,
+                person=context.person,
             )
-            assert landed_titles(there) == ["Piece triple"], (states(there), task_of(there, "triple.w1").reason)
+            assert landed_titles(there) == ["Item triple"], (states(there), task_of(there, "triple.w1").reason)
             assert landed(there, "triple.py") == TEXT.strip()
             assert task_of(there, "triple.w1").failures == 0
-            assert log.journal.verify(site.run_id).ok
-            charged = sum(charge.output_tokens for charge in log.ledger.find(site.run_id, limit=200))
+            assert log.journal.verify(context.run_id).ok
+            charged = sum(charge.output_tokens for charge in log.ledger.find(context.run_id, limit=200))
             assert charged > 0
 
 
@@ -241,7 +241,7 @@ def prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield Ground(folder, model, str(tmp_path / "decklog.db"), use, 2 if name in REFUSED_TWICE else 1, run)
 
 
-def test_a_piece_lands(ground: Ground) -> None:
+def test_an_item_lands(ground: Ground) -> None:
     ground.check_landed(ground.work())
 
 
@@ -255,12 +255,12 @@ def test_an_agent_runs_the_check_of_its_brief_fixes_what_it_shows_and_lands(grou
         Step("And now?", (ground.run(f"{check} && echo all 4'2' passed"),)),
         Step("It works."),
     ]
-    site = ground.work(TESTED)
+    context = ground.work(TESTED)
     assert "none of 42 passed" in ground.asked(), ground.asked()[-6000:]
     assert "all 42 passed" in ground.asked(), ground.asked()[-6000:]
-    ground.check_landed(site)
+    ground.check_landed(context)
     told = json.loads(json.dumps(ground.asked()))
-    for fact in ("Make it better", "Piece triple", "3 gives 9", json.dumps(check)[1:-1]):
+    for fact in ("Make it better", "Item triple", "3 gives 9", json.dumps(check)[1:-1]):
         assert fact in told or json.dumps(fact)[1:-1] in told, fact
 
 
@@ -281,10 +281,10 @@ def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
     settings = (ground.folder / "decklog.toml").read_text()
     settle(ground.folder, settings.replace("[agents.real]\n", "[agents.real]\nprobe = []\n"))
     ground.model.troubles += [401] * 8
-    site = ground.work()
+    context = ground.work()
     with Decklog.open(ground.target) as log:
         assert [gate.reason for gate in log.gates.find(state="closed")] == ["login"]  # type: ignore[arg-type]
-        assert log.tasks.get(f"{site.run_id}.triple.w1").failures == 0
+        assert log.tasks.get(f"{context.run_id}.triple.w1").failures == 0
     ground.model.troubles.clear()
     ground.check_landed(ground.work())
 
@@ -293,18 +293,18 @@ def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
 def test_a_program_outlives_its_conductor_and_is_adopted(ground: Ground) -> None:
     assert conducted(ground.target, ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
     with Decklog.open(ground.target) as log:
-        site = Work(log, ground.folder, SLOW).run()
-        assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "it was not started again"
-    ground.check_landed(site)
+        context = Work(log, ground.folder, SLOW).run()
+        assert len(log.effects.find(context.run_id, tool="conductor.spawn")) == 1, "it was not started again"
+    ground.check_landed(context)
 
 
 # While the models of so many programs take their time, conductors are killed so often.
-KILLS, PIECES = 5, 6
+KILLS, ITEMS = 5, 6
 
 
-def _killed_at_work(ground: Ground, pieces: tuple[dict[str, Any], ...], chance: random.Random) -> bool:
+def _killed_at_work(ground: Ground, items: tuple[dict[str, Any], ...], chance: random.Random) -> bool:
     """Kill a conductor while one of its programs waits for its model; say no when there was nothing left to work on."""
-    asked, child = len(ground.model.requests), conducting(ground.target, ground.folder, pieces)
+    asked, child = len(ground.model.requests), conducting(ground.target, ground.folder, items)
     end = time.monotonic() + 120
     while len(ground.model.requests) == asked and time.monotonic() < end and os.waitpid(child, os.WNOHANG)[0] == 0:
         time.sleep(0.01)
@@ -322,39 +322,39 @@ def _kill_supervisors(folder: Path) -> None:
 
 @pytest.mark.parametrize("with_supervisors", [False, True])
 @pytest.mark.parametrize("ground", [of_program(name) for name in ("claude", "codex")], indirect=True)
-def test_programs_whose_conductor_is_killed_while_they_work_land_each_piece_once(ground: Ground, with_supervisors: bool) -> None:
+def test_programs_whose_conductor_is_killed_while_they_work_land_each_item_once(ground: Ground, with_supervisors: bool) -> None:
     chance = random.Random(5)
-    pieces = []
-    for number in range(PIECES):
+    items = []
+    for number in range(ITEMS):
         name = f"p{number}"
-        pieces.append({"name": name, "title": f"Piece {name}", "objective": f"lane={name} go", "paths": [f"{name}.py"]})
+        items.append({"name": name, "title": f"Item {name}", "objective": f"lane={name} go", "paths": [f"{name}.py"]})
         write = ground.use(f"{name}.py", f"value = {number}\n")
         ground.model.script[name] = [Step("I write it.", (write,), seconds=1.0), Step("It is written.", seconds=1.5)]
     with Decklog.open(ground.target) as log:
-        site = Work(log, ground.folder, *pieces).site()
+        context = Work(log, ground.folder, *items).context()
     kills = 0
-    while kills < KILLS and _killed_at_work(ground, tuple(pieces), chance):
+    while kills < KILLS and _killed_at_work(ground, tuple(items), chance):
         kills += 1
         if with_supervisors:
-            _kill_supervisors(site.folder)
+            _kill_supervisors(context.folder)
     assert kills == KILLS
-    assert conducted(ground.target, ground.folder, tuple(pieces), None, seconds=240) == 0
+    assert conducted(ground.target, ground.folder, tuple(items), None, seconds=240) == 0
     with Decklog.open(ground.target) as log:
-        site = site_of(log, ground.folder, tuple(pieces))
-        assert sorted(landed_titles(site)) == [f"Piece p{number}" for number in range(PIECES)]
-        assert [landed(site, f"p{number}.py") for number in range(PIECES)] == [f"value = {number}" for number in range(PIECES)]
-        assert {task.failures for task in log.tasks.find(site.run_id, limit=200)} == {0}
-        check_whole(log, site, ground.folder)
-        _check_charged(log, site, ground, with_supervisors=with_supervisors)
+        context = site_of(log, ground.folder, tuple(items))
+        assert sorted(landed_titles(context)) == [f"Item p{number}" for number in range(ITEMS)]
+        assert [landed(context, f"p{number}.py") for number in range(ITEMS)] == [f"value = {number}" for number in range(ITEMS)]
+        assert {task.failures for task in log.tasks.find(context.run_id, limit=200)} == {0}
+        check_whole(log, context, ground.folder)
+        _check_charged(log, context, ground, with_supervisors=with_supervisors)
 
 
-def _check_charged(log: Decklog, site: RunContext, ground: Ground, *, with_supervisors: bool) -> None:
+def _check_charged(log: Decklog, context: RunContext, ground: Ground, *, with_supervisors: bool) -> None:
     """Hold what was charged against what the model gave: all of it, or at least that of the attempts that came to their end."""
-    charged = sum(charge.output_tokens for charge in log.ledger.find(site.run_id, limit=200))
+    charged = sum(charge.output_tokens for charge in log.ledger.find(context.run_id, limit=200))
     given = sum(one.step.output_tokens for one in ground.model.given)
     if with_supervisors:
-        assert PIECES * 2 * Step().output_tokens <= charged <= given
+        assert ITEMS * 2 * Step().output_tokens <= charged <= given
     else:
         assert charged == given
-        started = log.effects.find(site.run_id, tool="conductor.spawn", state="done", limit=200)  # type: ignore[arg-type]
-        assert len(started) == PIECES, "none was started again"
+        started = log.effects.find(context.run_id, tool="conductor.spawn", state="done", limit=200)  # type: ignore[arg-type]
+        assert len(started) == ITEMS, "none was started again"

@@ -61,15 +61,15 @@ class Shop:
     model: FakeModel
     log: Decklog = field(init=False)
 
-    def work(self, *pieces: dict[str, Any]) -> RunContext:
-        return Work(self.log, self.folder, *pieces).run()
+    def work(self, *items: dict[str, Any]) -> RunContext:
+        return Work(self.log, self.folder, *items).run()
 
-    def begin(self, *pieces: dict[str, Any]) -> tuple[RunContext, threading.Thread]:
+    def begin(self, *items: dict[str, Any]) -> tuple[RunContext, threading.Thread]:
         """Start a run, and work on it in another thread."""
-        site = Work(self.log, self.folder, *pieces).site()
-        thread = threading.Thread(target=Conductor(site).run)
+        context = Work(self.log, self.folder, *items).context()
+        thread = threading.Thread(target=Conductor(context).run)
         thread.start()
-        return site, thread
+        return context, thread
 
     def command(self, *words: str) -> str:
         done = call(list(words), cwd=self.folder, variables={"HOME": str(self.home), "DECKLOG_DB": self.target}, timeout=120)
@@ -119,8 +119,8 @@ def kept_transcripts(shop: Shop) -> Iterator[None]:
         thread.join()
 
 
-def piece(name: str, agent: str) -> dict[str, Any]:
-    return {"name": name, "title": f"Piece {name}", "objective": f"lane={name} go", "agent": agent}
+def work_item(name: str, agent: str) -> dict[str, Any]:
+    return {"name": name, "title": f"Item {name}", "objective": f"lane={name} go", "agent": agent}
 
 
 def one_of(name: str) -> Any:
@@ -163,18 +163,18 @@ def test_three_items_of_which_one_is_red_at_first_and_two_conflict_land(
     }
     with opened(tmp_path, monkeypatch, names, script) as shop:
         with kept_transcripts(shop):
-            site = shop.work(piece("price", first), piece("left", first), piece("right", last))
-        assert sorted(landed_titles(site)) == ["Piece left", "Piece price", "Piece right"], states(site)
-        assert "return amount + 0" in landed(site, "shop.py")
-        assert sorted(landed(site, "notes.txt").split()) == ["left", "right", "title"]
-        findings: Any = [task.inputs.get("findings") or () for task in shop.log.tasks.find(site.run_id, role="work", limit=50)]
+            context = shop.work(work_item("price", first), work_item("left", first), work_item("right", last))
+        assert sorted(landed_titles(context)) == ["Item left", "Item price", "Item right"], states(context)
+        assert "return amount + 0" in landed(context, "shop.py")
+        assert sorted(landed(context, "notes.txt").split()) == ["left", "right", "title"]
+        findings: Any = [task.inputs.get("findings") or () for task in shop.log.tasks.find(context.run_id, role="work", limit=50)]
         assert {one["kind"] for found in findings for one in found} == {"fail", "conflict"}
-        workers = {task.inputs["agent"] for task in shop.log.tasks.find(site.run_id, role="check", limit=50)}
+        workers = {task.inputs["agent"] for task in shop.log.tasks.find(context.run_id, role="check", limit=50)}
         assert workers == set(names)
-        assert {task.failures for task in shop.log.tasks.find(site.run_id, limit=50)} == {0}
+        assert {task.failures for task in shop.log.tasks.find(context.run_id, limit=50)} == {0}
         before = shop.log.ledger.summary()["total"]
         given = sum(one.step.output_tokens for one in shop.model.given)
-        assert sum(charge.output_tokens for charge in shop.log.ledger.find(site.run_id, limit=200)) == given
+        assert sum(charge.output_tokens for charge in shop.log.ledger.find(context.run_id, limit=200)) == given
         for name in names:
             shop.command("import", name, "--all")
             assert list(shop.home.glob(f".{name}/**/*.jsonl")), "there was something to import"
@@ -186,35 +186,35 @@ def test_three_items_of_which_one_is_red_at_first_and_two_conflict_land(
 
 
 def test_a_comment_on_a_diff_is_worked_on_and_landed(agent: str, shop: Shop) -> None:
-    site = shop.work(piece("quick", agent))
-    assert "+FOUR = 4" in shop.command("run", "diff", f"{site.run_id}.quick")
-    posted = json.loads(shop.command("run", "comment", f"{site.run_id}.quick", "four.py:1", "lane=more go", "--json"))["data"]
-    Conductor(site).run()
-    assert landed(site, "four.py").split("\n") == ["FOUR = 4", "SIX = 6"], states(site)
+    context = shop.work(work_item("quick", agent))
+    assert "+FOUR = 4" in shop.command("run", "diff", f"{context.run_id}.quick")
+    posted = json.loads(shop.command("run", "comment", f"{context.run_id}.quick", "four.py:1", "lane=more go", "--json"))["data"]
+    Conductor(context).run()
+    assert landed(context, "four.py").split("\n") == ["FOUR = 4", "SIX = 6"], states(context)
     told = shop.log.inbox.get(posted["id"])
-    assert (told.state, told.seen_by, told.answer) == ("answered", agent, f"landed as {site.target_commit()[:12]}")
+    assert (told.state, told.seen_by, told.answer) == ("answered", agent, f"landed as {context.target_commit()[:12]}")
 
 
 def test_a_message_reaches_a_running_agent_and_what_it_asks_for_lands(agent: str, shop: Shop) -> None:
-    site, thread = shop.begin(piece("slow", agent))
+    context, thread = shop.begin(work_item("slow", agent))
     wait_until(lambda: len(shop.model.given) == 2, seconds=60)
-    posted = json.loads(shop.command("run", "message", f"{site.run_id}.slow", "lane=more go", "--json"))["data"]
+    posted = json.loads(shop.command("run", "message", f"{context.run_id}.slow", "lane=more go", "--json"))["data"]
     thread.join()
-    assert landed(site, "four.py").split("\n") == ["FOUR = 4", "SIX = 6"], states(site)
+    assert landed(context, "four.py").split("\n") == ["FOUR = 4", "SIX = 6"], states(context)
     told = shop.log.inbox.get(posted["id"])
     assert (told.state, told.seen_by) == ("answered", agent)
     assert told.seen_at is not None
-    sessions = len(shop.log.effects.find(site.run_id, tool="conductor.spawn"))
+    sessions = len(shop.log.effects.find(context.run_id, tool="conductor.spawn"))
     # Claude Code takes messages while it works; Codex gets them in its next round.
     assert sessions == {"claude": 1, "codex": 2}[agent]
-    delivered = shop.log.journal.find(site.run_id, subtype="agent.delivered")
+    delivered = shop.log.journal.find(context.run_id, subtype="agent.delivered")
     assert [entry.body for entry in delivered] == {"claude": ["lane=more go"], "codex": []}[agent]
 
 
 def test_a_person_takes_over_and_what_they_change_lands_with_what_the_agent_did(agent: str, shop: Shop) -> None:
-    site, thread = shop.begin(piece("slow", agent))
-    wait_until(lambda: "FOUR" in patch_of(site, find_item(shop.log, site.run_id, "slow")), seconds=60)
-    opened = takeover.open_item(site, find_item(shop.log, site.run_id, "slow"), by="Ana")
+    context, thread = shop.begin(work_item("slow", agent))
+    wait_until(lambda: "FOUR" in patch_of(context, find_item(shop.log, context.run_id, "slow")), seconds=60)
+    opened = takeover.open_item(context, find_item(shop.log, context.run_id, "slow"), by="Ana")
     thread.join()
     folder = Path(opened.folder)
     assert (folder / "four.py").read_text() == "FOUR = 4\n"
@@ -227,18 +227,18 @@ def test_a_person_takes_over_and_what_they_change_lands_with_what_the_agent_did(
         assert "That is done." in said.stdout, said
     with (folder / "four.py").open("a") as file:
         file.write("FIVE = 5\n")
-    takeover.continue_item(site, find_item(shop.log, site.run_id, "slow"), by="Ana")
-    Conductor(site).run()
-    assert {"FOUR = 4", "FIVE = 5"} <= set(landed(site, "four.py").split("\n")), states(site)
-    assert task_of(site, "slow.c1").inputs["agent"] == "by hand: Ana"
+    takeover.continue_item(context, find_item(shop.log, context.run_id, "slow"), by="Ana")
+    Conductor(context).run()
+    assert {"FOUR = 4", "FIVE = 5"} <= set(landed(context, "four.py").split("\n")), states(context)
+    assert task_of(context, "slow.c1").inputs["agent"] == "by hand: Ana"
 
 
 # What is nobody's fault
 
 
-def reasons(site: RunContext, name: str) -> list[str]:
+def reasons(context: RunContext, name: str) -> list[str]:
     """List why a task was given back, by its history."""
-    history = site.log.journal.history("tasks", f"{site.run_id}.{name}", limit=50)
+    history = context.log.journal.history("tasks", f"{context.run_id}.{name}", limit=50)
     return [str(entry.body) for entry in history]
 
 
@@ -246,27 +246,27 @@ def test_a_check_that_is_killed_costs_no_attempt_and_the_reason_names_it(agent: 
     (shop.folder / "tests/test_slow.py").write_text("import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n")
     subprocess.run(["git", "add", "-A"], cwd=shop.folder, check=True)
     settle(shop.folder, (shop.folder / "decklog.toml").read_text() + "\n")
-    site = Work(shop.log, shop.folder, piece("quick", agent)).site()
+    context = Work(shop.log, shop.folder, work_item("quick", agent)).context()
     # Three times in a row is what a conductor tries itself.
     killed: list[int] = []
     is_over = threading.Event()
-    killer = threading.Thread(target=_kill_checks, args=(site, killed, is_over))
+    killer = threading.Thread(target=_kill_checks, args=(context, killed, is_over))
     killer.start()
-    Conductor(site).run()
+    Conductor(context).run()
     is_over.set()
     killer.join()
     assert len(killed) == 3
-    assert landed_titles(site) == ["Piece quick"], states(site)
-    assert any("killed by SIGKILL" in reason for reason in reasons(site, "quick.c1")), reasons(site, "quick.c1")
-    assert {task.failures for task in shop.log.tasks.find(site.run_id, limit=50)} == {0}
+    assert landed_titles(context) == ["Item quick"], states(context)
+    assert any("killed by SIGKILL" in reason for reason in reasons(context, "quick.c1")), reasons(context, "quick.c1")
+    assert {task.failures for task in shop.log.tasks.find(context.run_id, limit=50)} == {0}
 
 
-def _kill_checks(site: RunContext, killed: list[int], is_over: threading.Event) -> None:
+def _kill_checks(context: RunContext, killed: list[int], is_over: threading.Event) -> None:
     while not is_over.wait(0.02) and len(killed) < 3:
         for one in process_tree.everyone():
             try:
                 words = Path(f"/proc/{one.pid}/cmdline").read_bytes().split(b"\0")
-                inside = os.readlink(f"/proc/{one.pid}/cwd").startswith(str(site.checks_folder))
+                inside = os.readlink(f"/proc/{one.pid}/cwd").startswith(str(context.checks_folder))
             except OSError:
                 continue
             if inside and b"run_tests.py" in words and words[0].endswith(b"python3") and one.pid not in killed:
@@ -276,10 +276,10 @@ def _kill_checks(site: RunContext, killed: list[int], is_over: threading.Event) 
 
 def test_a_quota_costs_no_attempt_and_the_reason_names_it(agent: str, shop: Shop) -> None:
     shop.model.troubles += [429] * 2
-    site = shop.work(piece("quick", agent))
-    assert landed_titles(site) == ["Piece quick"], states(site)
-    assert task_of(site, "quick.w1").failures == 0
-    told = reasons(site, "quick.w1")
+    context = shop.work(work_item("quick", agent))
+    assert landed_titles(context) == ["Item quick"], states(context)
+    assert task_of(context, "quick.w1").failures == 0
+    told = reasons(context, "quick.w1")
     assert any(f"quota of {agent}: no attempt is used: " in reason and "429" in reason for reason in told), told
 
 
@@ -288,11 +288,11 @@ def test_a_missing_login_costs_no_attempt_and_the_reason_has_the_programs_words(
 ) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name)
-    site, thread = shop.begin(piece("quick", agent))
+    context, thread = shop.begin(work_item("quick", agent))
     wait_until(lambda: bool(shop.log.gates.find(state="closed")))  # type: ignore[arg-type]
-    wait_until(lambda: task_of(site, "quick.w1").state == "pending")
+    wait_until(lambda: task_of(context, "quick.w1").state == "pending")
     assert [gate.reason for gate in shop.log.gates.find()] == ["login"]
-    task = task_of(site, "quick.w1")
+    task = task_of(context, "quick.w1")
     words = {"claude": "login", "codex": "OPENAI_API_KEY"}[agent]
     assert f"login of {agent}: no attempt is used" in str(task.reason), task.reason
     assert words in str(task.reason).replace("login of", ""), task.reason
@@ -301,5 +301,5 @@ def test_a_missing_login_costs_no_attempt_and_the_reason_has_the_programs_words(
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "dummy")
     thread.join()
-    assert landed_titles(site) == ["Piece quick"], states(site)
-    assert task_of(site, "quick.w1").failures == 0
+    assert landed_titles(context) == ["Item quick"], states(context)
+    assert task_of(context, "quick.w1").failures == 0

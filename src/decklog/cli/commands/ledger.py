@@ -7,7 +7,7 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.screens.cost import BY, gather, screen
-from decklog.cli.screens.lines import Line, Piece, say
+from decklog.cli.screens.lines import Line, StyledText, say
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, PLAIN, of_word
 from decklog.cli.terminal import is_terminal, visible, width
@@ -28,7 +28,7 @@ def burn(call: Invocation) -> int:
     if call.json:
         return show(budgets, as_json=True)
     if not budgets:
-        say([[Piece("No budget is set. A manager sets one: decklog budgets set all --period day --limit 25.00")]])
+        say([[StyledText("No budget is set. A manager sets one: decklog budgets set all --period day --limit 25.00")]])
     size = max((len(_what(budget)) for budget in budgets), default=0)
     say([line for budget in budgets for line in _lines(budget, size)])
     return 0
@@ -44,13 +44,13 @@ def _lines(budget: "BudgetUsage", size: int) -> list[Line]:
     days = sparkline([int(day["spent"]) for day in budget["days"]])
     style = PLAIN if state == "ok" else of_word(state)
     head = [
-        Piece(f"{_what(budget):<{size}}  "),
-        Piece(f"{bar(float(budget['percent']))} {budget['percent']:>4} %", style),
-        Piece(f"  {days}", DIM),
+        StyledText(f"{_what(budget):<{size}}  "),
+        StyledText(f"{bar(float(budget['percent']))} {budget['percent']:>4} %", style),
+        StyledText(f"  {days}", DIM),
     ]
-    tail = [Piece(", ".join(_facts(budget))), Piece(f"  [{state}]", of_word(state))]
+    tail = [StyledText(", ".join(_facts(budget))), StyledText(f"  [{state}]", of_word(state))]
     fits = not is_terminal() or sum(len(piece.text) for piece in (*head, *tail)) + 2 <= width()
-    return [[*head, Piece("  "), *tail]] if fits else [head, [Piece("    "), *tail]]
+    return [[*head, StyledText("  "), *tail]] if fits else [head, [StyledText("    "), *tail]]
 
 
 def _facts(budget: "BudgetUsage") -> list[str]:

@@ -16,7 +16,7 @@ from decklog.agents.views.steps import steps_of
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.screens import session as screen
-from decklog.cli.screens.lines import Line, Piece, fit
+from decklog.cli.screens.lines import Line, StyledText, fit
 from decklog.cli.screens.lines import say as say_lines
 from decklog.cli.show import show as show_data
 from decklog.cli.styles import DIM
@@ -88,7 +88,7 @@ def show(call: Invocation, session: str | None, full: bool, failed: bool) -> int
     if call.json:
         return show_data({**found.as_dict(), "steps": [step.as_dict() for step in shown]}, as_json=True)
     places = terminal.width()
-    say_lines([*screen.head(found, steps, now, places), [Piece("")], *screen.drawn(shown, places, full=full)])
+    say_lines([*screen.head(found, steps, now, places), [StyledText("")], *screen.drawn(shown, places, full=full)])
     return 0
 
 
@@ -150,4 +150,4 @@ def _found(one: SessionSummary, entries: "list[Entry]", now: datetime) -> Iterat
     places = terminal.width()
     yield from screen.listed([one], now, places)
     for entry in entries[:_HITS_SHOWN]:
-        yield [Piece(f"          {fit(entry.body or '', max(20, places - 10)).rstrip()}", DIM)]
+        yield [StyledText(f"          {fit(entry.body or '', max(20, places - 10)).rstrip()}", DIM)]

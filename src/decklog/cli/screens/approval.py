@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from decklog.cli.screens.lines import Line, Piece, wrapped
+from decklog.cli.screens.lines import Line, StyledText, wrapped
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
@@ -22,10 +22,10 @@ MOST_LINES = 400
 def lines(approval: Mapping[str, Any], now: datetime, width: int, *, with_next: bool = True) -> list[Line]:
     """Write the question, who asks and until when, the thing itself, how its digest compares, and what to type next."""
     question = approval["question"] or approval["verdict"] or ""
-    head: list[Line] = [[Piece(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
+    head: list[Line] = [[StyledText(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
     is_open = approval["state"] == "open"
-    told = [[Piece(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
-    told += [[Piece(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
+    told = [[StyledText(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
+    told += [[StyledText(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
     return [*head, *told, *_about(approval, width), *(_next(approval, is_open) if with_next else [])]
 
 
@@ -57,9 +57,9 @@ def _about(approval: Mapping[str, Any], width: int) -> list[Line]:
     if approval["subject_digest"] is None:
         return []
     about = approval["about"]
-    told: list[Line] = [[], *([Piece("  │ ", DIM), Piece(text)] for text in content_lines(about, width - 4))]
+    told: list[Line] = [[], *([StyledText("  │ ", DIM), StyledText(text)] for text in content_lines(about, width - 4))]
     told = told if about["content"] is not None else [[]]
-    return [*told, [Piece(f"  {_SAID[about['check']]}", DIM)], [Piece(f"  {approval['subject_digest']}", DIM)]]
+    return [*told, [StyledText(f"  {_SAID[about['check']]}", DIM)], [StyledText(f"  {approval['subject_digest']}", DIM)]]
 
 
 def content_lines(about: Mapping[str, Any], width: int) -> list[str]:
@@ -98,4 +98,8 @@ def _next(approval: Mapping[str, Any], is_open: bool) -> list[Line]:
     digest = " --subject-digest SHA256" if approval["about"]["check"] == "not in the log" else ""
     reason = " --rationale WHY" if approval["needs_reason"] else ""
     said = f"decklog approvals decide {approval['id']}"
-    return [[], [Piece(f"{said} granted --by NAME{reason}{digest}")], [Piece(f"{said} denied --by NAME --rationale WHY")]]
+    return [
+        [],
+        [StyledText(f"{said} granted --by NAME{reason}{digest}")],
+        [StyledText(f"{said} denied --by NAME --rationale WHY")],
+    ]

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from decklog.cli.screens.lines import Line, Piece, fit
+from decklog.cli.screens.lines import Line, StyledText, fit
 from decklog.cli.styles import DIM, PLAIN, STRONG, of_word
 from decklog.core.figures import span
 
@@ -17,30 +17,32 @@ _USUAL_PRIORITY = 50
 def draw(columns: "list[BoardColumn]", size: int) -> list[Line]:
     """Draw columns of a width side by side."""
     cards = [_cards(column, size) for column in columns]
-    lines: list[Line] = [_row([[Piece(fit(f"{_NAMES[column.name]} ({column.count:,})", size), STRONG)] for column in columns])]
-    lines.append([Piece("─┼─".join("─" * size for _ in columns), DIM)])
+    lines: list[Line] = [
+        _row([[StyledText(fit(f"{_NAMES[column.name]} ({column.count:,})", size), STRONG)] for column in columns])
+    ]
+    lines.append([StyledText("─┼─".join("─" * size for _ in columns), DIM)])
     for number in range(max(map(len, cards), default=0)):
-        lines.append(_row([column[number] if number < len(column) else [Piece(" " * size)] for column in cards]))
+        lines.append(_row([column[number] if number < len(column) else [StyledText(" " * size)] for column in cards]))
     return lines
 
 
 def _row(cells: list[Line]) -> Line:
-    return [piece for place, cell in enumerate(cells) for piece in ([Piece(" │ ", DIM)] if place else []) + cell]
+    return [piece for place, cell in enumerate(cells) for piece in ([StyledText(" │ ", DIM)] if place else []) + cell]
 
 
 def _cards(column: "BoardColumn", size: int) -> list[Line]:
     lines = [line for card in column.cards for line in _card(card, size)]
     left_out = column.count - len(column.cards)
-    return [*lines, [Piece(fit(f"and {left_out:,} more: --limit", size), DIM)]] if left_out > 0 else lines
+    return [*lines, [StyledText(fit(f"and {left_out:,} more: --limit", size), DIM)]] if left_out > 0 else lines
 
 
 def _card(card: "BoardCard", size: int) -> list[Line]:
     """Return the lines of a task: its status, its title and details."""
     style = of_word(card.status)
-    title = Piece(fit(card.title, size - 2), style if card.status.value == "needs attention" else PLAIN)
-    head = [Piece(f"{card.status.shape} ", style), title]
+    title = StyledText(fit(card.title, size - 2), style if card.status.value == "needs attention" else PLAIN)
+    head = [StyledText(f"{card.status.shape} ", style), title]
     details = ", ".join(_details(card))
-    return [head, [Piece("  " + fit(details, size - 2), DIM)]] if details else [head]
+    return [head, [StyledText("  " + fit(details, size - 2), DIM)]] if details else [head]
 
 
 def _details(card: "BoardCard") -> list[str]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.found import HISTORIES
-from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
+from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
 from decklog.cli.styles import BUSY, DIM, STRONG
 from decklog.cli.terminal import width
 from decklog.core.characters import revealed
@@ -83,7 +83,7 @@ def _with_goal(log: "Decklog", row: Row) -> Row:
 def screen(spent: Row, width: int) -> list[Line]:
     """Write the whole screen for a width."""
     if not spent["total"]["calls"]:
-        return [[Piece("Nothing was spent yet.", STRONG)], [Piece("Import sessions: decklog import claude")]]
+        return [[StyledText("Nothing was spent yet.", STRONG)], [StyledText("Import sessions: decklog import claude")]]
     parts = [head_lines(spent), row_lines(spent, width)]
     if spent["by"] != "day" and len(spent["days"]) > 1:
         parts.append([_day_line(spent["days"])])
@@ -100,8 +100,11 @@ def head_lines(spent: Row) -> list[Line]:
     sessions = f" in {counted(spent['sessions'], 'session')}" if spent["sessions"] else ""
     period = f", {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "")
     return [
-        [Piece(dollars(total["cost_microdollars"]), STRONG), Piece(f" for {counted(total['calls'], 'call')}{sessions}{period}")],
-        [Piece(_tokens(total), DIM)],
+        [
+            StyledText(dollars(total["cost_microdollars"]), STRONG),
+            StyledText(f" for {counted(total['calls'], 'call')}{sessions}{period}"),
+        ],
+        [StyledText(_tokens(total), DIM)],
     ]
 
 
@@ -141,17 +144,17 @@ def row_lines(spent: Row, width: int, listed: int = _LISTED) -> list[Line]:
         drawn = bar(cost * 100 / most, long) if most else " " * long
         lines.append(
             [
-                Piece(f"{fit(label, name)}  "),
-                Piece(drawn.replace("░", " "), BUSY),
-                Piece(f"  {amount:>{money}}", STRONG),
-                Piece(f"  {_percent(cost, whole):>5}"),
-                Piece(f"  {_calls(row):>{calls}}", DIM),
+                StyledText(f"{fit(label, name)}  "),
+                StyledText(drawn.replace("░", " "), BUSY),
+                StyledText(f"  {amount:>{money}}", STRONG),
+                StyledText(f"  {_percent(cost, whole):>5}"),
+                StyledText(f"  {_calls(row):>{calls}}", DIM),
             ]
         )
     left = [row for row in rows if row not in shown]
     if left:
         rest = dollars(sum(row["cost_microdollars"] for row in left))
-        lines.append([Piece(f"and {len(left):,} more: {rest}", DIM)])
+        lines.append([StyledText(f"and {len(left):,} more: {rest}", DIM)])
     return lines
 
 
@@ -177,9 +180,9 @@ def _day_line(days: list[Row]) -> Line:
     every = [datetime.fromordinal(number).date().isoformat() for number in range(max(first, last - _DAYS + 1), last + 1)]
     top = max(every, key=lambda day: known.get(day, 0))
     return [
-        Piece("By day    "),
-        Piece(sparkline([known.get(day, 0) for day in every]), BUSY),
-        Piece(f"  {counted(len(every), 'day')}, most on {top}: {dollars(known[top])}", DIM),
+        StyledText("By day    "),
+        StyledText(sparkline([known.get(day, 0) for day in every]), BUSY),
+        StyledText(f"  {counted(len(every), 'day')}, most on {top}: {dollars(known[top])}", DIM),
     ]
 
 
@@ -193,7 +196,12 @@ def costliest_lines(spent: Row, width: int) -> list[Line]:
     goal = min(max(map(cells, goals), default=0), max(_NARROWEST_GOAL, min(_WIDEST_NAME, left)))
     heads = ["Costliest ", *(" " * 10 for _ in rows[1:])]
     return [
-        [Piece(head), Piece(f"{amount:>{size}}", STRONG), Piece(f"  {fit(text, goal)}"), Piece(f"  {revealed(row['key'])}", DIM)]
+        [
+            StyledText(head),
+            StyledText(f"{amount:>{size}}", STRONG),
+            StyledText(f"  {fit(text, goal)}"),
+            StyledText(f"  {revealed(row['key'])}", DIM),
+        ]
         for head, row, amount, text in zip(heads, rows, amounts, goals, strict=True)
     ]
 
@@ -205,8 +213,8 @@ def unpriced_lines(spent: Row) -> list[Line]:
     total = spent["total"]["unpriced_calls"]
     names = revealed(", ".join(f"{name} ({count:,})" for name, count in spent["unpriced"].items()))
     return [
-        [Piece(f"Not in the sum: {counted(total, 'call')} without a known price: {names}")],
-        [Piece("Set a price: decklog prices set --help", DIM)],
+        [StyledText(f"Not in the sum: {counted(total, 'call')} without a known price: {names}")],
+        [StyledText("Set a price: decklog prices set --help", DIM)],
     ]
 
 
@@ -225,15 +233,15 @@ def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], 
     else:
         found, facts = f"Nothing new of {title}", ""
     unchanged = f", {counted(done.unchanged, 'file')} unchanged" if done.unchanged else ""
-    lines: list[Line] = [[Piece(found, STRONG), Piece(f"{facts}{unchanged}")], *_redacted(done)]
+    lines: list[Line] = [[StyledText(found, STRONG), StyledText(f"{facts}{unchanged}")], *_redacted(done)]
     if done.edits:
-        lines += [[Piece(f"{counted(done.edits, 'edit')} of files found again in git: decklog blame FILE")]]
+        lines += [[StyledText(f"{counted(done.edits, 'edit')} of files found again in git: decklog blame FILE")]]
     known = spent["spent"]
     if known["total"]["calls"]:
         lines += [[], *head_lines(known), *row_lines(known, width(_UNLESS_TERMINAL), _MODELS)]
         lines += [*costliest_lines(known, width(_UNLESS_TERMINAL))[:1], *unpriced_lines(known)]
     lines = [clipped(line, width(_UNLESS_TERMINAL)) for line in lines]
-    return [*lines, [], [Piece("Next: decklog cost, decklog serve, decklog now", DIM)]]
+    return [*lines, [], [StyledText("Next: decklog cost, decklog serve, decklog now", DIM)]]
 
 
 def _redacted(done: "HistorySummary") -> list[Line]:
@@ -241,4 +249,4 @@ def _redacted(done: "HistorySummary") -> list[Line]:
         return []
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in done.redacted.most_common(_KINDS))
     more = ", …" if len(done.redacted) > _KINDS else ""
-    return [[Piece(f"{counted(done.redacted.total(), 'secret')} redacted: {kinds}{more}")]]
+    return [[StyledText(f"{counted(done.redacted.total(), 'secret')} redacted: {kinds}{more}")]]

@@ -8,14 +8,14 @@ from decklog.cli.styles import PLAIN, are_shown, coded
 from decklog.core.characters import revealed
 
 
-class Piece(NamedTuple):
+class StyledText(NamedTuple):
     """A text in one style."""
 
     text: str
     style: str = PLAIN
 
 
-Line = list[Piece]
+Line = list[StyledText]
 
 
 def written(line: Line, *, colour: bool) -> str:
@@ -61,7 +61,7 @@ def clipped(line: Line, places: int) -> Line:
         if cells(piece.text) <= left:
             kept.append(piece)
         elif left > 0:
-            kept.append(Piece(_cut(piece.text, left), piece.style))
+            kept.append(StyledText(_cut(piece.text, left), piece.style))
     return kept
 
 

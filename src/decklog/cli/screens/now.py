@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import terminal
-from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, say, wrapped
+from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, say, wrapped
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.core.figures import bar, counted, dollars, span, sparkline
@@ -54,11 +54,11 @@ def show_now(call: "Invocation", limit: int = LISTED) -> int:
 
 def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] | None = None) -> list[Line]:
     """Write the whole summary for a width."""
-    lines = [[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)]
+    lines = [[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)]
     if summary.is_new:
-        return [*lines, [], *([Piece(text)] for text in START)]
+        return [*lines, [], *([StyledText(text)] for text in START)]
     if summary.waiting:
-        lines += [[], [Piece("Needs attention", STRONG)]]
+        lines += [[], [StyledText("Needs attention", STRONG)]]
         for item in summary.waiting:
             lines += waiting_lines(item, summary.at, width)
         lines += _more(summary.decisions - len(summary.waiting), "decklog overview waiting")
@@ -66,19 +66,19 @@ def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] |
         runs = [run for run in summary.runs if run.status.value in words]
         if runs:
             left_out = sum(summary.counts.get(word, 0) for word in words) - len(runs)
-            lines += [[], [Piece(title, STRONG)], *(run_line(run, summary.at, width, strips) for run in runs)]
+            lines += [[], [StyledText(title, STRONG)], *(run_line(run, summary.at, width, strips) for run in runs)]
             lines += _more(left_out, "decklog overview runs")
     return [clipped(line, width) for line in lines + money_lines(summary, width)]
 
 
 def _more(count: int, command: str) -> list[Line]:
-    return [[Piece(f"  and {count} more: {command}", DIM)]] if count > 0 else []
+    return [[StyledText(f"  and {count} more: {command}", DIM)]] if count > 0 else []
 
 
 def waiting_lines(item: "WaitingItem", now: datetime, width: int) -> list[Line]:
     """Write what waits in two lines: the question, and who asks, since when, and what happens if nobody answers."""
-    head = [Piece("▲ ", LOUD), Piece(fit(item.what, width - 2))]
-    return [head, *([Piece("  " + fit(text, width - 2), DIM)] for text in (facts(item, now), item.command))]
+    head = [StyledText("▲ ", LOUD), StyledText(fit(item.what, width - 2))]
+    return [head, *([StyledText("  " + fit(text, width - 2), DIM)] for text in (facts(item, now), item.command))]
 
 
 def facts(item: "WaitingItem", now: datetime) -> str:
@@ -93,21 +93,21 @@ def facts(item: "WaitingItem", now: datetime) -> str:
 
 def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str, Sequence[int]] | None = None) -> Line:
     """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
-    word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
+    word = StyledText(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
     figures = [
-        Piece(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
+        StyledText(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
         # Never cut: a part of an amount would be a wrong one.
-        Piece(" " + (dollars(run.cost_microdollars) if run.calls else "–").rjust(_COST)),
-        Piece(" " + fit(span(now - run.last_at), _AGE, right=True)),
+        StyledText(" " + (dollars(run.cost_microdollars) if run.calls else "–").rjust(_COST)),
+        StyledText(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
     if width < _NARROW:
-        return [word, Piece(fit(run.goal, max(1, width - _WORD - 3 - _AGE))), figures[-1]]
+        return [word, StyledText(fit(run.goal, max(1, width - _WORD - 3 - _AGE))), figures[-1]]
     strip = strips.get(run.id) if strips is not None and width >= _ROOMY else None
     if strip is not None:
-        figures.insert(0, Piece(f" {sparkline(list(strip))}", DIM))
+        figures.insert(0, StyledText(f" {sparkline(list(strip))}", DIM))
     left = width - cells(word.text) - sum(cells(piece.text) for piece in figures) - 1
     goal = left * 3 // 5
-    return [word, Piece(f"{fit(run.goal, goal)} "), Piece(fit(doing(run), left - goal), DIM), *figures]
+    return [word, StyledText(f"{fit(run.goal, goal)} "), StyledText(fit(doing(run), left - goal), DIM), *figures]
 
 
 def doing(run: "RunOverview") -> str:
@@ -127,10 +127,10 @@ def money_lines(summary: "Summary", width: int) -> list[Line]:
     order = sorted(summary.budgets, key=lambda budget: (budget.scope != "all", budget.state == "ok", -budget.percent))
     shown = order[:_SHOWN_BUDGETS]
     size = min(24, max((len(budget.whose) for budget in shown), default=0))
-    lines: list[Line] = [[], [Piece("Money", STRONG)], *(_budget_line(budget, size, width) for budget in shown)]
+    lines: list[Line] = [[], [StyledText("Money", STRONG)], *(_budget_line(budget, size, width) for budget in shown)]
     lines += _more(len(order) - len(shown), "decklog ledger burn")
     if summary.unpriced_today:
-        lines.append([Piece(f"  the price of {counted(summary.unpriced_today, 'call')} of today is unknown", DIM)])
+        lines.append([StyledText(f"  the price of {counted(summary.unpriced_today, 'call')} of today is unknown", DIM)])
     return lines
 
 
@@ -138,4 +138,4 @@ def _budget_line(budget: "BudgetStanding", size: int, width: int) -> Line:
     style = PLAIN if budget.state == "ok" else of_word(budget.state)
     share = budget.spent * 100 / budget.ceiling if budget.ceiling else 100
     head = f"  {fit(budget.whose, size)}  {bar(share, _BAR)} {budget.percent:>3} %  "
-    return [Piece(head, style), Piece(fit(budget.said, max(10, width - len(head))))]
+    return [StyledText(head, style), StyledText(fit(budget.said, max(10, width - len(head))))]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.agents.origins.commit_story import KINDS
 from decklog.agents.origins.line_facts import cost_text, facts_of
 from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
-from decklog.cli.screens.lines import Line, Piece, cells, fit, wrapped
+from decklog.cli.screens.lines import Line, StyledText, cells, fit, wrapped
 from decklog.cli.styles import BAD, DIM, GOOD, PLAIN, STRONG
 from decklog.core.characters import revealed
 from decklog.core.figures import counted
@@ -27,7 +27,9 @@ def line_screen(story: "LineStory", places: int) -> list[Line]:
     """Draw what is known about one line, on one screen."""
     line = story.line
     head = f"{story.path}:{line.final_line}"
-    lines: list[Line] = [[Piece(f"{head}  ", STRONG), Piece(fit(line.text, max(20, places - cells(head) - 2)).rstrip())]]
+    lines: list[Line] = [
+        [StyledText(f"{head}  ", STRONG), StyledText(fit(line.text, max(20, places - cells(head) - 2)).rstrip())]
+    ]
     for fact in facts_of(story):
         style = STRONG if fact.label == "origin" else DIM if fact.label in ("before", "note") else PLAIN
         if fact.label == "tests":
@@ -44,27 +46,27 @@ def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str =
         parts = [*parts[: _MOST_LINES - 1], fit(f"{parts[_MOST_LINES - 1]} …", room).rstrip()]
     for number, part in enumerate(parts):
         head = f"  {label:<{_LABEL}}" if number == 0 else " " * (_LABEL + 2)
-        last = Piece(end if number == len(parts) - 1 and cells(part) + cells(end) <= room else "", DIM)
-        yield [Piece(head, DIM), Piece(part, style), last]
+        last = StyledText(end if number == len(parts) - 1 and cells(part) + cells(end) <= room else "", DIM)
+        yield [StyledText(head, DIM), StyledText(part, style), last]
 
 
 def commit_screen(story: "CommitStory", places: int) -> list[Line]:
     """Draw a commit: its files with the share of each origin, and the sessions behind it."""
     commit = story.changes
     lines: list[Line] = [
-        [Piece(f"{commit.commit[:10]}  ", STRONG), Piece(fit(commit.subject, max(20, places - 12)).rstrip())],
-        [Piece(f"{revealed(commit.author)}, {commit.at:%Y-%m-%d %H:%M}", DIM)],
-        [Piece(f"{counted(story.lines.total(), 'added line')}: {_shares(story.lines)}")],
+        [StyledText(f"{commit.commit[:10]}  ", STRONG), StyledText(fit(commit.subject, max(20, places - 12)).rstrip())],
+        [StyledText(f"{revealed(commit.author)}, {commit.at:%Y-%m-%d %H:%M}", DIM)],
+        [StyledText(f"{counted(story.lines.total(), 'added line')}: {_shares(story.lines)}")],
         [],
     ]
     size = min(60, max((cells(file.change.path) for file in story.files), default=0))
     for file in story.files[:_MOST_FILES]:
         counts = f"+{file.lines.total()} -{file.change.removed}"
-        lines.append([Piece(f"  {fit(file.change.path, size)}  {counts:<12}"), Piece(_shares(file.lines), DIM)])
+        lines.append([StyledText(f"  {fit(file.change.path, size)}  {counts:<12}"), StyledText(_shares(file.lines), DIM)])
     if len(story.files) > _MOST_FILES:
-        lines.append([Piece(f"  and {counted(len(story.files) - _MOST_FILES, 'more file')}", DIM)])
+        lines.append([StyledText(f"  and {counted(len(story.files) - _MOST_FILES, 'more file')}", DIM)])
     if story.sessions:
-        lines += [[], [Piece("Sessions", STRONG)], *(_session_line(one, places) for one in story.sessions)]
+        lines += [[], [StyledText("Sessions", STRONG)], *(_session_line(one, places) for one in story.sessions)]
     return lines
 
 
@@ -76,7 +78,7 @@ def _session_line(one: "SessionShare", places: int) -> Line:
         one.title and f"task {one.task_id} {one.title}",
         cost_text(one.cost),
     ]
-    return [Piece(fit("  " + ", ".join(str(fact) for fact in facts if fact), places).rstrip())]
+    return [StyledText(fit("  " + ", ".join(str(fact) for fact in facts if fact), places).rstrip())]
 
 
 def _shares(lines: "Counter[str]") -> str:
@@ -91,10 +93,10 @@ def statistics_screen(found: LineStatistics, places: int) -> list[Line]:
     rows = [heads, *(cells_of(row) for row in found.rows), cells_of(found.total)]
     sizes = [max(cells(row[column]) for row in rows) for column in range(len(heads))]
     sizes[0] = min(sizes[0], max(12, places - sum(sizes[1:]) - 2 * len(sizes)))
-    lines: list[Line] = [[Piece(f"{found.revisions}: {counted(found.commits, 'commit')}", DIM)]]
+    lines: list[Line] = [[StyledText(f"{found.revisions}: {counted(found.commits, 'commit')}", DIM)]]
     for number, row in enumerate(rows):
         text = "  ".join(fit(cell, size, right=column > 0) for column, (cell, size) in enumerate(zip(row, sizes, strict=True)))
-        lines.append([Piece(text, DIM if number == 0 else STRONG if number == len(rows) - 1 else PLAIN)])
+        lines.append([StyledText(text, DIM if number == 0 else STRONG if number == len(rows) - 1 else PLAIN)])
     if found.missing:
-        lines.append([Piece(f"{counted(found.missing, 'line')} unknown because git objects are gone", DIM)])
+        lines.append([StyledText(f"{counted(found.missing, 'line')} unknown because git objects are gone", DIM)])
     return lines

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from decklog.cli.screens import approval as approvals
-from decklog.cli.screens.lines import Line, Piece, clipped, fit, wrapped
+from decklog.cli.screens.lines import Line, StyledText, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
 from decklog.cli.styles import DIM, LOUD, STRONG, of_word
@@ -48,22 +48,22 @@ class ScreenPage:
 
 def overview_page(summary: "Summary", strips: dict[str, list[int]], sought: str, width: int) -> ScreenPage:
     """Write the list: the sentence, what needs a person, the runs with their strips, and the budgets."""
-    page = ScreenPage([[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)])
+    page = ScreenPage([[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)])
     if summary.is_new:
-        page.lines += [[], *([Piece(text)] for text in START)]
+        page.lines += [[], *([StyledText(text)] for text in START)]
         return page
     waiting = [item for item in summary.waiting if _has(sought, item.what, item.run_id, item.by)]
     runs = [run for run in summary.runs if _has(sought, run.goal, run.id, run.status.value, doing(run))]
     if waiting:
-        page.lines += [[], [Piece("Needs attention", STRONG)]]
+        page.lines += [[], [StyledText("Needs attention", STRONG)]]
         for item in waiting:
             page.add(_item_line(item, summary, width), item)
     if runs:
-        page.lines += [[], [Piece("Runs", STRONG)]]
+        page.lines += [[], [StyledText("Runs", STRONG)]]
         for run in runs:
             page.add(run_line(run, summary.at, width, strips), run)
     if sought:
-        page.lines += [[], [Piece(f"Only what has “{revealed(sought)}”; / and Enter shows all", DIM)]]
+        page.lines += [[], [StyledText(f"Only what has “{revealed(sought)}”; / and Enter shows all", DIM)]]
     page.lines += money_lines(summary, width)
     page.lines = [clipped(line, width) for line in page.lines]
     return page
@@ -76,7 +76,11 @@ def _has(sought: str, *texts: str | None) -> bool:
 def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
     told = facts(item, summary.at)
     room = max(10, width - 2 - min(len(told), width // 2) - 2)
-    return [Piece("▲ ", LOUD), Piece(fit(item.what, room)), Piece("  " + fit(told, width - room - 4, right=True), DIM)]
+    return [
+        StyledText("▲ ", LOUD),
+        StyledText(fit(item.what, room)),
+        StyledText("  " + fit(told, width - room - 4, right=True), DIM),
+    ]
 
 
 def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
@@ -90,8 +94,8 @@ def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -
     if item.kind.value == "stalled":
         return _run_page(log, item.id, width)
     texts = [part for text in revealed_lines(item.what) for part in wrapped(text, width)]
-    told = [[Piece(text, STRONG)] for text in texts]
-    return ScreenPage([*told, [Piece(facts(item, log.clock.now()), LOUD)], [], [Piece(item.command)]])
+    told = [[StyledText(text, STRONG)] for text in texts]
+    return ScreenPage([*told, [StyledText(facts(item, log.clock.now()), LOUD)], [], [StyledText(item.command)]])
 
 
 def revealed_lines(text: str) -> list[str]:
@@ -101,16 +105,16 @@ def revealed_lines(text: str) -> list[str]:
 def _run_page(log: "Decklog", run_id: str, width: int) -> ScreenPage:
     run, now = log.overview.run(run_id), log.clock.now()
     entries = list(log.journal.find(run_id, limit=_ENTRIES))
-    head: list[Line] = [[Piece(text, STRONG)] for text in wrapped(run.goal, width)]
+    head: list[Line] = [[StyledText(text, STRONG)] for text in wrapped(run.goal, width)]
     counts = ", ".join(f"{count} {name}" for name, count in run.tasks.items() if count)
     spent = dollars(run.cost_microdollars) if run.calls else "nothing"
     head += [
         [
-            Piece(f"{run.status.shape} {run.status.value}", of_word(run.status)),
-            Piece(f"   {run.id}"),
+            StyledText(f"{run.status.shape} {run.status.value}", of_word(run.status)),
+            StyledText(f"   {run.id}"),
         ],
         [
-            Piece(
+            StyledText(
                 fit(
                     f"tasks: {counts or 'none'}; spent: {spent}; {run.entries:,} entries, the last {span(now - run.last_at)} ago",
                     width,
@@ -120,6 +124,6 @@ def _run_page(log: "Decklog", run_id: str, width: int) -> ScreenPage:
     ]
     for task in run.working_on:
         state = "lease ended" if task["lease_ended"] else task["stage"] or "at work"
-        head.append([Piece(fit(f"  {task['worker']}: {task['title']} ({state})", width), DIM)])
-    told = [[Piece(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
-    return ScreenPage([*head, [], [Piece("Latest entries first", STRONG)], *told])
+        head.append([StyledText(fit(f"  {task['worker']}: {task['title']} ({state})", width), DIM)])
+    told = [[StyledText(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
+    return ScreenPage([*head, [], [StyledText("Latest entries first", STRONG)], *told])

@@ -4,7 +4,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
+from decklog.cli.screens.lines import Line, StyledText, clipped, fit, written
 from decklog.cli.styles import DIM, STRONG, are_shown, of_word
 
 if TYPE_CHECKING:
@@ -16,18 +16,22 @@ _LINES_AROUND = 6
 
 def frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
     """Return the lines of a run: its status, then its work items, open ones first."""
-    head: Line = [Piece(fit(status.goal, max(places - 30, 20)), STRONG), Piece(f"  {status.status}  ", DIM)]
-    head.append(Piece(status.spent()))
+    head: Line = [StyledText(fit(status.goal, max(places - 30, 20)), STRONG), StyledText(f"  {status.status}  ", DIM)]
+    head.append(StyledText(status.spent()))
     room = max(height - _LINES_AROUND, 3)
-    pieces = sorted(status.pieces, key=lambda piece: (piece.state in ("landed", "waits"), piece.state == "waits"))
-    lines = [head, [Piece(status.counts())], *(_line(piece) for piece in pieces[:room])]
-    if len(pieces) > room:
-        lines.append([Piece(f"and {len(pieces) - room} more", DIM)])
+    items = sorted(status.items, key=lambda item: (item.state in ("landed", "waits"), item.state == "waits"))
+    lines = [head, [StyledText(status.counts())], *(_line(item) for item in items[:room])]
+    if len(items) > room:
+        lines.append([StyledText(f"and {len(items) - room} more", DIM)])
     return [clipped(line, places) for line in lines]
 
 
-def _line(piece: "ItemStatus") -> Line:
-    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 15), of_word(piece.state)), Piece(f" {piece.described()}")]
+def _line(item: "ItemStatus") -> Line:
+    return [
+        StyledText(f"▸ {fit(item.name, 16)} "),
+        StyledText(fit(item.state, 15), of_word(item.state)),
+        StyledText(f" {item.described()}"),
+    ]
 
 
 class RunScreen:

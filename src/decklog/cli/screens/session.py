@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from decklog.agents.views.listing import SessionSummary, short_ids
 from decklog.agents.views.steps import Step
-from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
+from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, of_word
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars, span, took
@@ -33,16 +33,16 @@ def listed(found: Sequence[SessionSummary], now: datetime, places: int) -> list[
     for name, one in zip(ids, found, strict=True):
         length = (one.ended_at or now) - one.started_at
         line = [
-            Piece(f"{fit(name, size)}  ", STRONG),
-            Piece(f"{fit(one.program, min(program, 12))}  "),
-            Piece(f"{fit(span(now - one.started_at), 6, right=True)} ago  ", DIM),
-            Piece(f"{fit(span(length), 6, right=True)}  ", DIM),
-            Piece(f"{fit(_cost(one), 8, right=True)}  "),
-            Piece(f"{fit(one.status, 9)}  ", of_word(one.status)),
+            StyledText(f"{fit(name, size)}  ", STRONG),
+            StyledText(f"{fit(one.program, min(program, 12))}  "),
+            StyledText(f"{fit(span(now - one.started_at), 6, right=True)} ago  ", DIM),
+            StyledText(f"{fit(span(length), 6, right=True)}  ", DIM),
+            StyledText(f"{fit(_cost(one), 8, right=True)}  "),
+            StyledText(f"{fit(one.status, 9)}  ", of_word(one.status)),
         ]
         where = f" ({one.task_id})" if one.task_id else ""
         left = max(20, places - sum(cells(piece.text) for piece in line))
-        lines.append([*line, Piece(fit(f"{one.goal}{where}", left).rstrip())])
+        lines.append([*line, StyledText(fit(f"{one.goal}{where}", left).rstrip())])
     return lines
 
 
@@ -59,19 +59,19 @@ def head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int)
     length = took((one.ended_at or now) - one.started_at)
     facts = [one.program, one.model, one.folder, one.branch]
     lines: list[Line] = [
-        [Piece(fit(one.goal, places).rstrip(), STRONG)],
-        [Piece("  ".join(revealed(fact) for fact in facts if fact), DIM)],
+        [StyledText(fit(one.goal, places).rstrip(), STRONG)],
+        [StyledText("  ".join(revealed(fact) for fact in facts if fact), DIM)],
         [
-            Piece(f"{one.started_at:%Y-%m-%d %H:%M} UTC, {length}, "),
-            Piece(one.status, of_word(one.status)),
-            Piece(f", {_cost(one)}, {counted(len(calls), 'call')}"),
-            Piece(f", {failed} failed" if failed else "", BAD),
+            StyledText(f"{one.started_at:%Y-%m-%d %H:%M} UTC, {length}, "),
+            StyledText(one.status, of_word(one.status)),
+            StyledText(f", {_cost(one)}, {counted(len(calls), 'call')}"),
+            StyledText(f", {failed} failed" if failed else "", BAD),
         ],
     ]
     if one.task_id:
-        lines.append([Piece(f"run {one.run_id}, work item {one.task_id}", DIM)])
+        lines.append([StyledText(f"run {one.run_id}, work item {one.task_id}", DIM)])
     if one.resume:
-        lines.append([Piece(f"go on with it: {one.resume}", DIM)])
+        lines.append([StyledText(f"go on with it: {one.resume}", DIM)])
     return [clipped(line, places) for line in lines]
 
 
@@ -81,7 +81,7 @@ def drawn(steps: Sequence[Step], places: int, *, full: bool = False) -> list[Lin
 
 
 def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
-    time = Piece(f"{step.at:%H:%M:%S}  ", DIM)
+    time = StyledText(f"{step.at:%H:%M:%S}  ", DIM)
     inner = "↳ " if step.agent_id else ""
     if step.kind == "call":
         yield from _call(step, time, inner, places, full)
@@ -95,8 +95,8 @@ def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
     label = f"{inner}{revealed(who)}: "
     lines = _cut(_wrapped(step.text, places - cells(time.text), cells(label)), None if full else _TEXT_LINES)
     first, *rest = lines
-    yield [time, Piece(label, STRONG if step.kind in ("prompt", "error") else DIM), Piece(first, style)]
-    yield from ([Piece(" " * cells(time.text) + line, style)] for line in rest)
+    yield [time, StyledText(label, STRONG if step.kind in ("prompt", "error") else DIM), StyledText(first, style)]
+    yield from ([StyledText(" " * cells(time.text) + line, style)] for line in rest)
 
 
 def _wrapped(text: str, places: int, first: int = 0) -> list[str]:
@@ -114,22 +114,28 @@ def _length(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 1 else took(timedelta(seconds=seconds))
 
 
-def _call(step: Step, time: Piece, inner: str, places: int, full: bool) -> Iterator[Line]:
+def _call(step: Step, time: StyledText, inner: str, places: int, full: bool) -> Iterator[Line]:
     mark, style = _MARKS.get(step.outcome, ("✗", BAD))
     seconds = "" if step.seconds is None else f"  {_length(step.seconds)}"
     first, *rest = step.text.strip().splitlines() or [step.tool or "call"]
     more = f" (+{counted(len(rest), 'line')})" if rest and not full else ""
     room = max(20, places - cells(time.text) - cells(inner) - 2 - cells(seconds) - cells(more))
-    yield [time, Piece(f"{inner}{mark} ", style), Piece(fit(first, room).rstrip()), Piece(more, DIM), Piece(seconds, DIM)]
+    yield [
+        time,
+        StyledText(f"{inner}{mark} ", style),
+        StyledText(fit(first, room).rstrip()),
+        StyledText(more, DIM),
+        StyledText(seconds, DIM),
+    ]
     if full:
-        yield from ([Piece(_INDENT + revealed(line))] for line in rest)
+        yield from ([StyledText(_INDENT + revealed(line))] for line in rest)
     for line in _cut(list(step.diff), None if full else _DIFF_LINES):
-        yield [Piece(_INDENT + revealed(line), GOOD if line.startswith("+") else BAD if line.startswith("-") else DIM)]
+        yield [StyledText(_INDENT + revealed(line), GOOD if line.startswith("+") else BAD if line.startswith("-") else DIM)]
     if full or step.is_failed:
         # The end of a failed command's output matters most; a refusal is a sentence.
         output = step.output.strip().splitlines()
         shown = _wrapped(step.output, places - len(_INDENT)) if step.outcome == "denied" else [revealed(line) for line in output]
-        yield from ([Piece(_INDENT + line, DIM)] for line in _cut(shown, None if full else _OUTPUT_LINES, keep_end=True))
+        yield from ([StyledText(_INDENT + line, DIM)] for line in _cut(shown, None if full else _OUTPUT_LINES, keep_end=True))
 
 
 def _cut(lines: list[str], most: int | None, *, keep_end: bool = False) -> list[str]:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
-from decklog.cli.screens.lines import Line, Piece, fit
+from decklog.cli.screens.lines import Line, StyledText, fit
 from decklog.cli.styles import BUSY, DIM, STRONG, of_word
 from decklog.core.figures import took
 
@@ -31,7 +31,7 @@ def timeline(log: "Decklog", run_id: str, width: int | None = None) -> list[Line
     picture = log.runs.snapshot(run_id)
     goal = " ".join(getattr(picture.run, "goal", run_id).split())
     if not picture.attempts:
-        return [[Piece(goal, STRONG)], [Piece("(no task was worked on yet)", DIM)]]
+        return [[StyledText(goal, STRONG)], [StyledText("(no task was worked on yet)", DIM)]]
     titles = {task.id: _short(task.title) for task in picture.records.get("tasks", [])}  # type: ignore[attr-defined]
     start = min(attempt.started_at for attempt in picture.attempts)
     end = max(attempt.ended_at or log.clock.now() for attempt in picture.attempts)
@@ -39,13 +39,21 @@ def timeline(log: "Decklog", run_id: str, width: int | None = None) -> list[Line
     label = max(len(titles[attempt.task_id]) for attempt in picture.attempts)
     worker = max(len(_short(attempt.worker)) for attempt in picture.attempts)
     size = width or max(20, min(60, terminal.width(100) - label - worker - _AROUND))
-    lines: list[Line] = [[Piece(goal, STRONG), Piece(f"  ({took(timedelta(seconds=seconds))})", DIM)]]
+    lines: list[Line] = [[StyledText(goal, STRONG), StyledText(f"  ({took(timedelta(seconds=seconds))})", DIM)]]
     for attempt in picture.attempts:
         who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
         outcome = str(attempt.outcome or "running")
         drawn, style = _bar(attempt, start, seconds, size), of_word(outcome) if attempt.outcome else BUSY
-        lines.append([Piece(who), Piece("|", DIM), Piece(drawn, style), Piece("|", DIM), Piece(f"  {outcome}", style)])
-    return [*lines, [Piece(" " * (label + worker + 5) + _scale(start, end, size), DIM)]]
+        lines.append(
+            [
+                StyledText(who),
+                StyledText("|", DIM),
+                StyledText(drawn, style),
+                StyledText("|", DIM),
+                StyledText(f"  {outcome}", style),
+            ]
+        )
+    return [*lines, [StyledText(" " * (label + worker + 5) + _scale(start, end, size), DIM)]]
 
 
 def _short(text: str) -> str:

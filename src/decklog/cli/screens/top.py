@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from decklog.cli.proving import proving
-from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
+from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
 from decklog.cli.screens.pages import HELP, KEYS, SHOWN, ScreenPage, overview_page, thing_page
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted
 from decklog.core.characters import revealed
@@ -82,12 +82,12 @@ class Top:
         height, width = self._window.getmaxyx()
         width = max(1, width - 1)
         if self._is_help:
-            self._page = ScreenPage([[Piece(text)] for text in HELP])
+            self._page = ScreenPage([[StyledText(text)] for text in HELP])
         elif self._opened is not None:
             try:
                 self._page = thing_page(self._log, self._opened, width)
             except DecklogError as problem:
-                self._page = ScreenPage([[Piece(problem.message, LOUD)], [Piece(problem.hint or "", DIM)]])
+                self._page = ScreenPage([[StyledText(problem.message, LOUD)], [StyledText(problem.hint or "", DIM)]])
         elif self._summary is not None:
             self._page = overview_page(self._summary, self._strips, self._sought, width)
             self._marked = max(0, min(self._marked, len(self._page.rows) - 1))
@@ -115,10 +115,10 @@ class Top:
 
     def _foot(self, width: int) -> Line:
         if self._said:
-            return [Piece(fit(self._said, width), STRONG)]
+            return [StyledText(fit(self._said, width), STRONG)]
         when = f"live, {self._summary.at:%H:%M:%S} UTC" if self._summary else "reading"
         keys = "j k scroll · a approve · d deny · q back" if self._opened is not None or self._is_help else KEYS
-        return [Piece(fit(keys, max(0, width - len(when) - 1)), DIM), Piece(" " + when, DIM)]
+        return [StyledText(fit(keys, max(0, width - len(when) - 1)), DIM), StyledText(" " + when, DIM)]
 
     def _put(self, place: int, line: Line, *, is_marked: bool = False) -> None:
         height, width = self._window.getmaxyx()
@@ -257,7 +257,7 @@ class Top:
         shown = revealed(typed)
         self._window.move(max(0, height - 1), 0)
         self._window.clrtoeol()
-        self._put(height - 1, [Piece(f"{what}: ", LOUD), Piece(shown[-room:])])
+        self._put(height - 1, [StyledText(f"{what}: ", LOUD), StyledText(shown[-room:])])
         self._window.refresh()
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import terminal
-from decklog.cli.screens.lines import Line, Piece, clipped, say, wrapped
+from decklog.cli.screens.lines import Line, StyledText, clipped, say, wrapped
 from decklog.cli.screens.now import run_line, waiting_lines
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, STRONG
@@ -46,12 +46,12 @@ def welcome(call: "Invocation") -> int:
 
 
 def _screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:
-    lines: list[Line] = [[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)]
+    lines: list[Line] = [[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)]
     if summary.is_new:
-        lines += [[Piece("Import sessions: decklog import claude. Record new ones: decklog setup claude.")]]
+        lines += [[StyledText("Import sessions: decklog import claude. Record new ones: decklog setup claude.")]]
     for item in summary.waiting:
         lines += waiting_lines(item, summary.at, width)
     lines += [run_line(run, summary.at, width) for run in summary.runs]
     if spent["calls"]:
-        lines.append([Piece(f"{dollars(spent['cost_microdollars'])} spent in all, for {counted(spent['calls'], 'call')}.")])
-    return [clipped(line, width) for line in [*lines, [Piece(_MORE, DIM)]]]
+        lines.append([StyledText(f"{dollars(spent['cost_microdollars'])} spent in all, for {counted(spent['calls'], 'call')}.")])
+    return [clipped(line, width) for line in [*lines, [StyledText(_MORE, DIM)]]]

@@ -43,23 +43,23 @@ class Follower:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that have come since the last call."""
-        for piece in self._pieces():
-            yield from self._line.take(piece)
+        for item in self._items():
+            yield from self._line.take(item)
 
     def rest(self) -> Iterator[str]:
         """Yield what is left when nothing more can come."""
         yield from self.lines()
         yield from self._line.end()
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _items(self) -> Iterator[bytes]:
         """Yield new output from the file of the beginning, and after its end from the two files of the end."""
         content = _tail_of(Path(f"{self._path}.head"), self._at)
         at = 0
-        for self.arrived, place, data, end in _pieces(content):
+        for self.arrived, place, data, end in _items(content):
             at, self._place = end, place + len(data)
             yield data
         self._at += at
-        later = [piece for name in ("tail0", "tail1") for piece in _pieces(_tail_of(Path(f"{self._path}.{name}"), 0))]
+        later = [item for name in ("tail0", "tail1") for item in _items(_tail_of(Path(f"{self._path}.{name}"), 0))]
         for arrived, place, data, _ in sorted(later):
             if place + len(data) <= self._place:
                 continue
@@ -79,7 +79,7 @@ def _tail_of(path: Path, at: int) -> bytes:
         return b""
 
 
-def _pieces(content: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+def _items(content: bytes) -> Iterator[tuple[int, int, bytes, int]]:
     at = 0
     while at + HEAD.size <= len(content):
         arrived, place, size = HEAD.unpack_from(content, at)
@@ -98,8 +98,8 @@ class _Line:
         self._size = 0
         self._digest = hashlib.sha256()
 
-    def take(self, piece: bytes) -> Iterator[str]:
-        *whole, rest = piece.split(b"\n")
+    def take(self, item: bytes) -> Iterator[str]:
+        *whole, rest = item.split(b"\n")
         for part in whole:
             self._add(part)
             yield self._done()

@@ -70,52 +70,52 @@ def split_name(text: str) -> tuple[str | None, str]:
 
 def find_item(log: "Decklog", run_id: str, name: str) -> Item:
     """Find a work item of a run. Raise NotFound with the existing names."""
-    tasks = tuple(log.tasks.find(run_id, tag=f"piece:{name}", limit=_MOST_TASKS))
+    tasks = tuple(log.tasks.find(run_id, tag=f"item:{name}", limit=_MOST_TASKS))
     if not any(task.role == LAND for task in tasks):
         landings = log.tasks.find(run_id, role=LAND, limit=_MOST_TASKS)
-        names = sorted({tag.removeprefix("piece:") for task in landings for tag in task.tags if tag.startswith("piece:")})
+        names = sorted({tag.removeprefix("item:") for task in landings for tag in task.tags if tag.startswith("item:")})
         raise NotFound(
             f"run {run_id} has no work item {name!r}", hint=f"It has {', '.join(names) or 'none yet'}.", run_id=run_id, item=name
         )
     return Item(run_id, name, tasks)
 
 
-def workspace_of(site: "RunContext", item: Item) -> tuple[Workspace, dict[str, Any]] | None:
+def workspace_of(context: "RunContext", item: Item) -> tuple[Workspace, dict[str, Any]] | None:
     """Find the workspace on this host in which an item is worked on, with the facts of its attempt; None if there is none."""
     work = item.work
     if work is None:
         return None
     held: Any = work.inputs.get(BY_HAND)
-    attempt = site.attempt(work.id, int(held["fence"]) if held else work.fence)
+    attempt = context.attempt(work.id, int(held["fence"]) if held else work.fence)
     facts = attempt.facts()
     return (attempt.place, facts) if facts is not None and attempt.place.is_made else None
 
 
-def change_of(site: "RunContext", item: Item) -> ItemChange | None:
+def change_of(context: "RunContext", item: Item) -> ItemChange | None:
     """Find what an item changes so far; None before its first change."""
     if item.is_landed:
         commit = str(item.landing.result["commit"])  # type: ignore[index]
-        return ItemChange(site.repository.parents(commit)[0], commit)
-    if (found := workspace_of(site, item)) is not None:
+        return ItemChange(context.repository.parents(commit)[0], commit)
+    if (found := workspace_of(context, item)) is not None:
         place, facts = found
         scratch = f"index.looking.{os.getpid()}"
-        tip = snapshot(site.repository, place, facts["start"], site.person, facts["at"], scratch=scratch)
+        tip = snapshot(context.repository, place, facts["start"], context.person, facts["at"], scratch=scratch)
         return ItemChange(str(facts["base"]), tip, is_live=True)
     for task in reversed(item.tasks):
         tip = str(task.inputs.get("tip") or task.inputs.get("start") or "")
         if tip and task.inputs.get("base"):
-            site.tips.fetch_missing([tip, task.inputs["base"]])
+            context.tips.fetch_missing([tip, task.inputs["base"]])
             return ItemChange(str(task.inputs["base"]), tip)
     return None
 
 
-def patch_of(site: "RunContext", item: Item) -> str:
+def patch_of(context: "RunContext", item: Item) -> str:
     """Write the change of an item so far as a patch; empty if there is none."""
-    change = change_of(site, item)
-    return "" if change is None else write_patch(site, change)
+    change = change_of(context, item)
+    return "" if change is None else write_patch(context, change)
 
 
-def write_patch(site: "RunContext", change: ItemChange) -> str:
+def write_patch(context: "RunContext", change: ItemChange) -> str:
     """Write what differs between two commits as a patch."""
     words = ("diff-tree", "-r", "-p", "--find-renames", "--no-color", change.base, change.tip)
-    return site.repository.on_objects(*words).out.decode(errors="replace")
+    return context.repository.on_objects(*words).out.decode(errors="replace")

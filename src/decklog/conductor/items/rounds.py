@@ -7,7 +7,7 @@ answered when the item lands. An item does not land over one that is pending: an
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import escalation, kill_points
-from decklog.conductor.stages import CHECK, LAND, WORK, Stages, every_page, item_name, piece_tag
+from decklog.conductor.stages import CHECK, LAND, WORK, Stages, every_page, item_name, item_tag
 from decklog.core.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Rounds:
         number = int(str(inputs["round"])) + 1
         # A round that a person asks for does not count among those that agents have.
         more = {"more_rounds": int(str(inputs.get("more_rounds", 0))) + 1}
-        again = {**escalation.level_inputs(inputs), **more, "piece": inputs["piece"], "round": number, **given}
+        again = {**escalation.level_inputs(inputs), **more, "item": inputs["item"], "round": number, **given}
         work = self._stages.add(landing, WORK, number, again, landing.title.removeprefix("Land: "))
         self._log.tasks.depend(landing.id, work.id)
         return work
@@ -122,10 +122,10 @@ class Rounds:
 
     def _begin_after_landing(self, task: "Task") -> None:
         """Begin another round of an item that has landed, from the target as it is by then."""
-        tag = piece_tag(task)
+        tag = item_tag(task)
         rounds = [int(str(one.inputs["round"])) for one in self._log.tasks.find(self._run_id, role=WORK, tag=tag, limit=_PAGE)]
-        inputs: dict[str, Any] = {**task.inputs, "piece": item_name(task), "round": max(rounds)}
-        landing = self._stages.add(task, LAND, max(rounds) + 1, {"piece": inputs["piece"]}, task.title)
+        inputs: dict[str, Any] = {**task.inputs, "item": item_name(task), "round": max(rounds)}
+        landing = self._stages.add(task, LAND, max(rounds) + 1, {"item": inputs["item"]}, task.title)
         self._add(landing, inputs, {})
 
     def wake(self, item: "Item") -> None:

@@ -41,46 +41,46 @@ class Opened:
     already: bool = False
 
 
-def open_item(site: "RunContext", item: Item, *, by: str) -> Opened:
+def open_item(context: "RunContext", item: Item, *, by: str) -> Opened:
     """Hand a work item to a person: end its agent if one works on it, and return the workspace."""
     if item.landing.state == "abandoned":
         raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
-    task = item.work or _begin_round(site, item)
+    task = item.work or _begin_round(context, item)
     if task.inputs.get(BY_HAND):
-        return _opened(site, find_item(site.log, site.run_id, item.name), already=True)
-    attempt = site.attempt(task.id, task.fence)
+        return _opened(context, find_item(context.log, context.run_id, item.name), already=True)
+    attempt = context.attempt(task.id, task.fence)
     is_working = task.state == "running" and attempt.place.is_made
-    with site.log.transaction():
+    with context.log.transaction():
         if task.state == "paused":
-            site.log.tasks.resume(task.id)
-        paused = site.log.tasks.pause(task.id, reason=f"{by} works on it by hand; then: decklog run continue {item.name}")
+            context.log.tasks.resume(task.id)
+        paused = context.log.tasks.pause(task.id, reason=f"{by} works on it by hand; then: decklog run continue {item.name}")
         fence = task.fence if is_working else paused.fence
         inputs = {**paused.inputs, BY_HAND: {"by": by, "fence": fence}}
-        site.log.tasks.edit(task.id, reason=f"{by} takes it over", inputs=inputs)
-        _record(site, task, by, f"{by} takes {item.name} over by hand", event="taken")
+        context.log.tasks.edit(task.id, reason=f"{by} takes it over", inputs=inputs)
+        _record(context, task, by, f"{by} takes {item.name} over by hand", event="taken")
     if is_working:
         _end_agent(attempt)
     else:
-        _make_workspace(site, paused, by)
-    return _opened(site, find_item(site.log, site.run_id, item.name))
+        _make_workspace(context, paused, by)
+    return _opened(context, find_item(context.log, context.run_id, item.name))
 
 
-def _begin_round(site: "RunContext", item: Item) -> "Task":
+def _begin_round(context: "RunContext", item: Item) -> "Task":
     """Begin the round in which a person works on an item that waits to be checked or landed, or has landed."""
-    site.rounds.wake(item)
-    again = find_item(site.log, site.run_id, item.name)
+    context.rounds.wake(item)
+    again = find_item(context.log, context.run_id, item.name)
     if again.work is not None:
         return again.work
     task = next((one for one in reversed(again.open_tasks) if "tip" in one.inputs), again.landing)
     if task.state == "running":
         raise Conflict(f"{item.name} is being checked or landed now", hint="Try again in a moment.", item=item.name)
-    claim = site.log.tasks.claim(site.run_id, worker=_worker(site), task_id=task.id, lease_seconds=_LEASE_SECONDS)
+    claim = context.log.tasks.claim(context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS)
     assert claim is not None, "a task that is named is claimed or refused"
-    return site.rounds.begin(claim)
+    return context.rounds.begin(claim)
 
 
-def _worker(site: "RunContext") -> str:
-    return f"{site.person.name} ({os.uname().nodename})"
+def _worker(context: "RunContext") -> str:
+    return f"{context.person.name} ({os.uname().nodename})"
 
 
 def _end_agent(attempt: "AttemptWorkspace") -> None:
@@ -94,24 +94,24 @@ def _end_agent(attempt: "AttemptWorkspace") -> None:
         time.sleep(0.05)
 
 
-def _make_workspace(site: "RunContext", task: "Task", by: str) -> None:
-    base = str(task.inputs.get("base") or site.target_commit())
+def _make_workspace(context: "RunContext", task: "Task", by: str) -> None:
+    base = str(task.inputs.get("base") or context.target_commit())
     start = str(task.inputs.get("earlier") or task.inputs.get("start") or base)
-    site.tips.fetch_missing([base, start])
-    site.attempt(task.id, task.fence).make(base, start, f"by hand: {by}")
+    context.tips.fetch_missing([base, start])
+    context.attempt(task.id, task.fence).make(base, start, f"by hand: {by}")
 
 
-def _opened(site: "RunContext", item: Item, *, already: bool = False) -> Opened:
-    found = workspace_of(site, item)
+def _opened(context: "RunContext", item: Item, *, already: bool = False) -> Opened:
+    found = workspace_of(context, item)
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Open it there.", item=item.name)
     place, facts = found
-    return Opened(str(place.tree), _resume_line(site, place, facts), already)
+    return Opened(str(place.tree), _resume_line(context, place, facts), already)
 
 
-def _resume_line(site: "RunContext", place: Workspace, facts: dict[str, Any]) -> str | None:
+def _resume_line(context: "RunContext", place: Workspace, facts: dict[str, Any]) -> str | None:
     """Return the command that resumes the agent's session in a workspace; its files are still there."""
-    agent = site.configuration.agents.get(str(facts["agent"]))
+    agent = context.configuration.agents.get(str(facts["agent"]))
     session = _session_of(agent, place) if agent is not None and agent.resume else None
     if agent is None or session is None:
         return None
@@ -131,7 +131,7 @@ def _session_of(agent: Description, place: Workspace) -> str | None:
 # The hand-back
 
 
-def continue_item(site: "RunContext", item: Item, *, by: str) -> int:
+def continue_item(context: "RunContext", item: Item, *, by: str) -> int:
     """Take back a work item from a person, to be checked and landed. Return how many files were changed.
 
     Without a change an agent goes on from where the item was.
@@ -139,54 +139,58 @@ def continue_item(site: "RunContext", item: Item, *, by: str) -> int:
     task = item.work
     if task is None or not task.inputs.get(BY_HAND):
         return 0
-    found = workspace_of(site, item)
+    found = workspace_of(context, item)
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Continue it there.", item=item.name)
     place, facts = found
-    attempt = site.attempt(task.id, int(place.folder.name.rpartition("-")[2]))
+    attempt = context.attempt(task.id, int(place.folder.name.rpartition("-")[2]))
     kept = attempt.keep(facts)
     tip = str(kept.tip if kept.is_clean and kept.tip else kept.changed)
-    site.tips.publish(place.refs, lambda: "nobody waits for it")
-    _refuse_unfit(site, item, facts, tip)
-    files = [one.path for one in changes(site.repository, str(facts["start"]), tip)]
-    with site.log.transaction():
+    context.tips.publish(place.refs, lambda: "nobody waits for it")
+    _refuse_unfit(context, item, facts, tip)
+    files = [one.path for one in changes(context.repository, str(facts["start"]), tip)]
+    with context.log.transaction():
         inputs = {name: value for name, value in task.inputs.items() if name != BY_HAND}
-        site.log.tasks.edit(task.id, reason=f"{by} gives it back", inputs=inputs)
-        site.log.tasks.resume(task.id)
-        _record(site, task, by, f"{by} changed {len(files)} files of {item.name} by hand", event="given back", files=files[:200])
+        context.log.tasks.edit(task.id, reason=f"{by} gives it back", inputs=inputs)
+        context.log.tasks.resume(task.id)
+        _record(
+            context, task, by, f"{by} changed {len(files)} files of {item.name} by hand", event="given back", files=files[:200]
+        )
         if files:
-            _hand_over(site, item, task, {**facts, "tip": tip, "agent": f"by hand: {by}", "cost": 0})
+            _hand_over(context, item, task, {**facts, "tip": tip, "agent": f"by hand: {by}", "cost": 0})
     attempt.remove()
     return len(files)
 
 
-def _refuse_unfit(site: "RunContext", item: Item, facts: dict[str, Any], tip: str) -> None:
+def _refuse_unfit(context: "RunContext", item: Item, facts: dict[str, Any], tip: str) -> None:
     """Raise Conflict for a change that can't land. A person may change paths that the item does not allow its agents."""
-    found = faults(site.repository, str(facts["base"]), str(facts["start"]), tip, ())
+    found = faults(context.repository, str(facts["base"]), str(facts["start"]), tip, ())
     unfit = [fault for fault in found if fault.signature != "no-change"]
     if unfit:
         raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
 
 
-def _hand_over(site: "RunContext", item: Item, task: "Task", result: dict[str, Any]) -> None:
-    changed = [one.path for one in changes(site.repository, str(result["base"]), str(result["tip"]))]
-    _allow(site, item, changed)
-    claim: Claim | None = site.log.tasks.claim(site.run_id, worker=_worker(site), task_id=task.id, lease_seconds=_LEASE_SECONDS)
+def _hand_over(context: "RunContext", item: Item, task: "Task", result: dict[str, Any]) -> None:
+    changed = [one.path for one in changes(context.repository, str(result["base"]), str(result["tip"]))]
+    _allow(context, item, changed)
+    claim: Claim | None = context.log.tasks.claim(
+        context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS
+    )
     assert claim is not None, "a task that is named is claimed or refused"
-    site.stages.worked(claim, result)
+    context.stages.worked(claim, result)
 
 
-def _allow(site: "RunContext", item: Item, changed: list[str]) -> None:
+def _allow(context: "RunContext", item: Item, changed: list[str]) -> None:
     """Allow the paths that a person changed in later rounds of the item."""
     allowed = list(item.landing.allowed_paths)
     patterns = IgnoreFile(tuple(allowed))
     outside = [f"/{path}" for path in changed if allowed and not patterns.covers(path)]
     if outside:
-        site.log.tasks.edit(item.landing.id, reason="a person changed more", allowed_paths=[*allowed, *outside])
+        context.log.tasks.edit(item.landing.id, reason="a person changed more", allowed_paths=[*allowed, *outside])
 
 
-def _record(site: "RunContext", task: "Task", by: str, body: str, **payload: object) -> None:
+def _record(context: "RunContext", task: "Task", by: str, body: str, **payload: object) -> None:
     assert task.role == WORK, "only work is done by hand"
-    site.log.journal.append(
-        site.run_id, body, kind="event", subtype=SUBTYPE, agent=by, task_id=task.id, payload={"by": by, **payload}
+    context.log.journal.append(
+        context.run_id, body, kind="event", subtype=SUBTYPE, agent=by, task_id=task.id, payload={"by": by, **payload}
     )

@@ -49,8 +49,8 @@ class WatchedStep:
 class ItemWatch:
     """Follows one work item by the journal of its run."""
 
-    def __init__(self, site: "RunContext", item: Item) -> None:
-        self._site = site
+    def __init__(self, context: "RunContext", item: Item) -> None:
+        self._context = context
         self._item = item
         self._after = 0
         self._shown: dict[str, str] = {}
@@ -58,7 +58,7 @@ class ItemWatch:
 
     def look(self) -> list[WatchedStep]:
         """Return what is new since the last look: all there is, the first time."""
-        log, run_id = self._site.log, self._site.run_id
+        log, run_id = self._context.log, self._context.run_id
         entries = list(log.journal.tail(run_id, after=self._after, follow=False))
         self._after = entries[-1].seq if entries else self._after
         self._item = find_item(log, run_id, self._item.name)
@@ -71,8 +71,8 @@ class ItemWatch:
 
     @property
     def state(self) -> ItemStatus:
-        status = run_status(self._site.log, self._site.run_id)
-        return next(piece for piece in status.pieces if piece.name == self._item.name)
+        status = run_status(self._context.log, self._context.run_id)
+        return next(item for item in status.items if item.name == self._item.name)
 
     @property
     def is_over(self) -> bool:
@@ -86,15 +86,15 @@ class ItemWatch:
             yield from self.look()
             if is_over:
                 return
-            self._site.log.db.wait_for_change(LOOK_SECONDS)
+            self._context.log.db.wait_for_change(LOOK_SECONDS)
             time.sleep(0.1)
 
     def _changed(self, tasks: set[str]) -> Iterator[WatchedStep]:
-        now, state = self._site.log.clock.now(), self.state
+        now, state = self._context.log.clock.now(), self.state
         found = {
             "state": f"{state.state} {state.described()}".strip(),
             "diff": self._files(),
-            "cost": dollars(cost_of(self._site.log, self._site.run_id, tasks)),
+            "cost": dollars(cost_of(self._context.log, self._context.run_id, tasks)),
         }
         for kind, text in found.items():
             if text and self._shown.get(kind) != text:
@@ -103,17 +103,17 @@ class ItemWatch:
 
     def _files(self) -> str:
         try:
-            return ", ".join(f"{path} +{added} -{removed}" for path, added, removed in files_of(self._site, self._item))
+            return ", ".join(f"{path} +{added} -{removed}" for path, added, removed in files_of(self._context, self._item))
         except (DecklogError, OSError):
             return ""  # the workspace is being written to, or is gone; the next look may work
 
 
-def files_of(site: "RunContext", item: Item) -> list[tuple[str, int, int]]:
+def files_of(context: "RunContext", item: Item) -> list[tuple[str, int, int]]:
     """List the files that an item changes so far, with how many lines it adds and removes."""
-    if change_of(site, item) is None:
+    if change_of(context, item) is None:
         return []
     counts: dict[str, list[int]] = {}
-    for line in lines_of(patch_of(site, item)):
+    for line in lines_of(patch_of(context, item)):
         if line.sign in "+-":
             counts.setdefault(line.path, [0, 0])[line.sign == "-"] += 1
     return [(path, added, removed) for path, (added, removed) in counts.items()]

@@ -14,7 +14,7 @@ from decklog.conductor.git.refs import run_refs
 from decklog.conductor.git.repository import HOME, SESSIONS, Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
+from decklog.conductor.stages import LAND, PLAN, all_tasks, item_tag
 from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class Cleaner:
         if folder.is_dir():
             self.cleaned.folders.append(str(folder))
             if not self._is_trial:
-                site = starting.found(self._log, run.id, cwd=self._cwd, state=self._state)
-                Recovery(site).clean_up()
+                context = starting.found(self._log, run.id, cwd=self._cwd, state=self._state)
+                Recovery(context).clean_up()
                 remove_folder(folder)
         landed = self._landed(run)
         gone = [ref for ref in self._repository.refs(f"{HOME}/{name}") if self._may_go(ref, landed)]
@@ -155,7 +155,7 @@ class Cleaner:
         if target is None or not self._repository.is_in_a_branch(target):
             return set()
         tasks_of_run = list(all_tasks(self._log, run.id))
-        done = {piece_tag(task) for task in tasks_of_run if task.role == LAND and task.state == "done"}
+        done = {item_tag(task) for task in tasks_of_run if task.role == LAND and task.state == "done"}
         # Other files of planning agents are not used.
         of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
         tasks = f"{HOME}/{name}/tasks/"

@@ -37,30 +37,30 @@ class LandingPlan:
         return {**vars(self), "worktree": None if self.worktree is None else str(self.worktree)}
 
 
-def prepare(site: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
+def prepare(context: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
     """Return what would land on a branch, by default the checked-out one. Raise Conflict if nothing can."""
-    repository = site.repository
-    refuse_unstarted(site)
+    repository = context.repository
+    refuse_unstarted(context)
     branches = Branches(repository)
     name = branch or branches.current(cwd)
-    old, target = branches.commit(name), site.target_commit()
+    old, target = branches.commit(name), context.target_commit()
     worktree = branches.worktree(name)
     if worktree is not None:
         branches.refuse_dirty(worktree, name)
     new = old if repository.is_ancestor(target, old) else target
     is_merge = new == target and not repository.is_ancestor(old, target)
     if is_merge:
-        new = _merged(site, name, old, target)
+        new = _merged(context, name, old, target)
     files = len(changes(repository, old, new))
     return LandingPlan(
         branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree
     )
 
 
-def refuse_unstarted(site: RunContext) -> None:
+def refuse_unstarted(context: RunContext) -> None:
     """Raise Conflict for a run that ended before it had a target, as after a failing first commit."""
-    run = site.log.runs.get(site.run_id)
-    if run.status in ENDED and site.repository.ref(site.target) is None:
+    run = context.log.runs.get(context.run_id)
+    if run.status in ENDED and context.repository.ref(context.target) is None:
         raise Conflict(
             f"run {run.id} has nothing to land, since it did not start: {run.summary or run.status.value}",
             hint="Make its first commit green, or allow its red tests by --from-red TEST; then start the run again.",
@@ -68,24 +68,24 @@ def refuse_unstarted(site: RunContext) -> None:
         )
 
 
-def _merged(site: RunContext, branch: str, old: str, target: str) -> str:
+def _merged(context: RunContext, branch: str, old: str, target: str) -> str:
     """Create the merge of the target with a branch that has moved on since."""
-    repository = site.repository
+    repository = context.repository
     merged = repository.merge(old, target)
     if merged.conflicts:
         raise Conflict(
             f"{branch} has gone on since, and does not merge with the run: {', '.join(merged.conflicts[:_SHOWN])}",
-            hint=f"Merge it yourself: git merge {site.target}",
+            hint=f"Merge it yourself: git merge {context.target}",
             paths=list(merged.conflicts),
         )
-    message = f"Merge {site.log.runs.get(site.run_id).goal.splitlines()[0][:60]}\n\nDecklog-Run: {site.run_id}\n"
-    return repository.commit(merged.tree, [old, target], message, site.person, repository.time_of(target))
+    message = f"Merge {context.log.runs.get(context.run_id).goal.splitlines()[0][:60]}\n\nDecklog-Run: {context.run_id}\n"
+    return repository.commit(merged.tree, [old, target], message, context.person, repository.time_of(target))
 
 
-def examine(site: RunContext, landing: LandingPlan) -> None:
+def examine(context: RunContext, landing: LandingPlan) -> None:
     """Raise Conflict if the landing commit does not pass its checks; earlier verdicts count."""
-    runner = site.runner(lambda: None)
-    examiner = Examiner(site.log, site.run_id, site.configuration, runner, task_id=None)
+    runner = context.runner(lambda: None)
+    examiner = Examiner(context.log, context.run_id, context.configuration, runner, task_id=None)
     findings = examiner.base_findings(landing.new)
     if findings:
         raise Conflict(
@@ -96,11 +96,11 @@ def examine(site: RunContext, landing: LandingPlan) -> None:
 
 
 def approve(
-    site: RunContext, question: str, about: dict[str, object], *, by: str, proof: AbstractContextManager[object], source: str
+    context: RunContext, question: str, about: dict[str, object], *, by: str, proof: AbstractContextManager[object], source: str
 ) -> str:
     """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to sign it."""
-    log = site.log
-    asked = log.approvals.ask(site.run_id, question, by="conductor", about=about, source=source)
+    log = context.log
+    asked = log.approvals.ask(context.run_id, question, by="conductor", about=about, source=source)
     digest = str(asked.subject_digest)
     try:
         with proof:
@@ -109,7 +109,7 @@ def approve(
         # Nobody else may answer it: a later landing asks again.
         log.approvals.withdraw(asked.id, reason="it was not landed")
         raise
-    if log.approvals.use(site.run_id, digest) is None:
+    if log.approvals.use(context.run_id, digest) is None:
         raise Denied(
             f"{question.partition('?')[0].lower()} needs the owner's signature",
             hint="Give the key: decklog run land RUN --key FILE, or run it in a terminal to be asked for the password.",
@@ -117,19 +117,19 @@ def approve(
     return asked.id
 
 
-def land(site: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
+def land(context: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
     """Move the branch by a person's command, which records and uses an approval of exactly this move."""
     about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
     question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."
-    approval = approve(site, question, about, by=by, proof=proof, source="conductor.land")
-    branches = Branches(site.repository)
+    approval = approve(context, question, about, by=by, proof=proof, source="conductor.land")
+    branches = Branches(context.repository)
 
     def move() -> bool:
         branches.move(landing.branch, landing.new, landing.old, landing.worktree)
         return True
 
     def look(_effect: object) -> EffectCheck:
-        return EffectCheck(site.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
+        return EffectCheck(context.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
 
     step = f"land:{landing.branch}:{landing.new}:{landing.old}"
-    site.effects.perform(step, move, look, task_id=None, facts={**about, "approval": approval})
+    context.effects.perform(step, move, look, task_id=None, facts={**about, "approval": approval})

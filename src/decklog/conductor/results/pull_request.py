@@ -145,34 +145,34 @@ class Published:
 
 
 def prepare(
-    site: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
+    context: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
 ) -> Published:
     """Return what would be published: the target of the run, against a branch, by default the checked-out one."""
-    landing.refuse_unstarted(site)
-    Remote(site.repository, remote).check()
-    into = base or Branches(site.repository).current(cwd)
-    commit, old = site.target_commit(), Branches(site.repository).commit(into)
-    if site.repository.is_ancestor(commit, old):
+    landing.refuse_unstarted(context)
+    Remote(context.repository, remote).check()
+    into = base or Branches(context.repository).current(cwd)
+    commit, old = context.target_commit(), Branches(context.repository).commit(into)
+    if context.repository.is_ancestor(commit, old):
         raise Conflict(f"{into} has everything already", hint="There is nothing to request.", branch=into)
-    title = site.log.runs.get(site.run_id).goal.splitlines()[0]
+    title = context.log.runs.get(context.run_id).goal.splitlines()[0]
     return Published(
         remote=remote,
-        branch=branch or f"decklog/{ref_part(site.run_id)}",
+        branch=branch or f"decklog/{ref_part(context.run_id)}",
         base=into,
         commit=commit,
         title=title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…",
-        body=_body(site, commit),
-        files=len(changes(site.repository, old, commit)),
+        body=_body(context, commit),
+        files=len(changes(context.repository, old, commit)),
     )
 
 
-def forge(site: RunContext, remote: str) -> Forge:
+def forge(context: RunContext, remote: str) -> Forge:
     """Return the program for pull requests at a remote. Raise Unavailable if it is not installed."""
-    return forge_of(site.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text)
+    return forge_of(context.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text)
 
 
 def publish(
-    site: RunContext,
+    context: RunContext,
     wanted: Published,
     *,
     by: str,
@@ -183,26 +183,26 @@ def publish(
 
     `held` is the verdict of the review gate, as for every push: why this must not be published, or None.
     """
-    program = forge(site, wanted.remote)
+    program = forge(context, wanted.remote)
     if (reason := held(wanted)) is not None:
         raise Denied(f"the gate blocks this: {reason}", hint="See: decklog reviews find")
     about: dict[str, object] = {"remote": wanted.remote, "branch": wanted.branch, "commit": wanted.commit, "base": wanted.base}
     question = f"Publish {wanted.branch} at {wanted.remote}? {counted(wanted.files, 'file')}."
-    approval = landing.approve(site, question, about, by=by, proof=proof, source="conductor.publish")
-    remote, ref = Remote(site.repository, wanted.remote), f"refs/heads/{wanted.branch}"
+    approval = landing.approve(context, question, about, by=by, proof=proof, source="conductor.publish")
+    remote, ref = Remote(context.repository, wanted.remote), f"refs/heads/{wanted.branch}"
     facts: dict[str, object] = {**about, "approval": approval}
 
     def push() -> None:
-        remote.offer(wanted.branch, wanted.commit, known=_earlier(site))
+        remote.offer(wanted.branch, wanted.commit, known=_earlier(context))
 
     def is_pushed(_effect: object) -> EffectCheck:
         return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)
 
-    site.effects.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
+    context.effects.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
     request = Request(branch=wanted.branch, base=wanted.base, title=wanted.title, body=wanted.body)
-    folder = site.repository.folder
+    folder = context.repository.folder
     return str(
-        site.effects.perform(
+        context.effects.perform(
             f"request:{wanted.remote}:{wanted.branch}:{wanted.commit}",
             lambda: program.open(folder, request),
             lambda _: program.opened(folder, wanted.branch),
@@ -212,25 +212,25 @@ def publish(
     )
 
 
-def _earlier(site: RunContext) -> list[str]:
+def _earlier(context: RunContext) -> list[str]:
     """List the earlier commits of the target: the branch at the remote may be at any of them."""
-    found = site.log.effects.find(site.run_id, tool="conductor.push", limit=200)
+    found = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
     return [str(effect.facts["commit"]) for effect in found]
 
 
 # The text of the request
 
 
-def _body(site: RunContext, commit: str) -> str:
-    spent = run_status(site.log, site.run_id).spent()
-    goal = site.log.runs.get(site.run_id).goal
-    parts = [goal, "## Work items", *_items(site), "## Checks", *_checks(site, commit), "## Review", _review(site)]
-    parts += ["## Cost", f"{spent[0].upper()}{spent[1:]}.", f"Decklog-Run: {site.run_id}"]
+def _body(context: RunContext, commit: str) -> str:
+    spent = run_status(context.log, context.run_id).spent()
+    goal = context.log.runs.get(context.run_id).goal
+    parts = [goal, "## Work items", *_items(context), "## Checks", *_checks(context, commit), "## Review", _review(context)]
+    parts += ["## Cost", f"{spent[0].upper()}{spent[1:]}.", f"Decklog-Run: {context.run_id}"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _items(site: RunContext) -> list[str]:
-    landed = [task for task in all_tasks(site.log, site.run_id) if task.role == LAND and task.state == "done"]
+def _items(context: RunContext) -> list[str]:
+    landed = [task for task in all_tasks(context.log, context.run_id) if task.role == LAND and task.state == "done"]
     lines = [f"- {task.title.removeprefix('Land: ')} ({_commit_of(task.result)})" for task in landed]
     return ["\n".join(lines) or "None."]
 
@@ -239,16 +239,16 @@ def _commit_of(result: object) -> str:
     return str(result["commit"])[:12] if isinstance(result, dict) else "no change"
 
 
-def _checks(site: RunContext, commit: str) -> list[str]:
+def _checks(context: RunContext, commit: str) -> list[str]:
     """List the verdict of each check on the published tree."""
-    tree, said = site.repository.tree(commit), {}
-    for verdict in reversed(list(site.log.verdicts.find(site.run_id, tree=tree, limit=200))):
+    tree, said = context.repository.tree(commit), {}
+    for verdict in reversed(list(context.log.verdicts.find(context.run_id, tree=tree, limit=200))):
         said[verdict.name] = verdict.outcome.value
-    return ["\n".join(f"- {check.name}: {said.get(check.name, 'not run')}" for check in site.configuration.checks)]
+    return ["\n".join(f"- {check.name}: {said.get(check.name, 'not run')}" for check in context.configuration.checks)]
 
 
-def _review(site: RunContext) -> str:
-    found = list(site.log.reviews.find(site.run_id, limit=200))
+def _review(context: RunContext) -> str:
+    found = list(context.log.reviews.find(context.run_id, limit=200))
     if not found:
-        return "None is set up." if not site.configuration.is_reviewed else "No review is on record."
+        return "None is set up." if not context.configuration.is_reviewed else "No review is on record."
     return "\n".join(f"- {review.verdict.value} of tree {review.tree[:12]} (review {review.id})" for review in reversed(found))

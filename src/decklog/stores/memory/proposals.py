@@ -143,7 +143,7 @@ def because(evidence: Sequence[dict[str, Any]]) -> str:
     """Explain the confidence in words."""
     strongest = max(evidence, key=lambda one: _WORTH[ShownBy(one["proof"])][0])
     works = len({one["work"] for one in evidence})
-    return _WORTH[ShownBy(strongest["proof"])][1] + (f"; seen in {works} pieces of work" if works > 1 else "")
+    return _WORTH[ShownBy(strongest["proof"])][1] + (f"; seen in {works} items of work" if works > 1 else "")
 
 
 def is_computed(evidence: Sequence[dict[str, Any]]) -> bool:
@@ -273,8 +273,8 @@ class ProposalSources:
         if row is None:
             return None
         inputs = from_json(row[1])
-        piece = inputs.get("piece") if isinstance(inputs, dict) else None
-        return f"{row[0]}/{piece}" if piece else task_id
+        item = inputs.get("item") if isinstance(inputs, dict) else None
+        return f"{row[0]}/{item}" if item else task_id
 
     # The review gate
 

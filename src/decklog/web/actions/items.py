@@ -84,14 +84,14 @@ def _commenting(asked: SiteRequest, subject_id: str) -> ActionForm:
 
 def _comment(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
     item = named(asked, subject_id)
-    site = context_of(asked, item.run_id)
+    context = context_of(asked, item.run_id)
     path, _, number = given["where"].rpartition(":")
     if not path or not number.isdecimal() or len(number) > 9:
         raise Invalid(f"{given['where']!r} names no line: write FILE:LINE, such as src/lexer.py:12", field="where")
-    change = change_of(site, item)
-    quoted = located(site.repository, "" if change is None else change.tip, path, int(number))
+    change = change_of(context, item)
+    quoted = located(context.repository, "" if change is None else change.tip, path, int(number))
     with signed(asked, is_needed=False) as who:
-        site.rounds.post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
+        context.rounds.post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
     return page_of(item)
 
 
@@ -109,9 +109,9 @@ def _messaging(asked: SiteRequest, subject_id: str) -> ActionForm:
 
 def _message(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
     item = named(asked, subject_id)
-    site = context_of(asked, item.run_id)
+    context = context_of(asked, item.run_id)
     with signed(asked, is_needed=False) as who:
-        site.rounds.post(item, given["text"], by=who)
+        context.rounds.post(item, given["text"], by=who)
     return page_of(item)
 
 
@@ -207,8 +207,8 @@ def _stop(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
 
 
 def _landing(asked: SiteRequest, run_id: str) -> ActionForm:
-    site = context_of(asked, run_id)
-    plan = landing.prepare(site, None, cwd=site.repository.folder)
+    context = context_of(asked, run_id)
+    plan = landing.prepare(context, None, cwd=context.repository.folder)
     if plan.is_done:
         raise Conflict(f"{plan.branch} has everything of the run already", run_id=run_id)
     how = "a merge, which is checked first" if plan.is_merge else "fast-forward"
@@ -220,7 +220,7 @@ def _landing(asked: SiteRequest, run_id: str) -> ActionForm:
         explanation="The branch moves forward to what the run has landed. Commits that no check has passed are checked first.",
         command=command("run", "land", run_id, "--branch", plan.branch),
         facts=(
-            ("repository", str(site.repository.folder)),
+            ("repository", str(context.repository.folder)),
             ("change", f"{counted(plan.files, 'file')}, {plan.old[:12]} to {plan.new[:12]}, {how}"),
         ),
         state=f"{plan.branch} {plan.old} {plan.new}",
@@ -228,11 +228,11 @@ def _landing(asked: SiteRequest, run_id: str) -> ActionForm:
 
 
 def _land(asked: SiteRequest, run_id: str, _: Mapping[str, str]) -> str:
-    site = context_of(asked, run_id)
-    plan = landing.prepare(site, None, cwd=site.repository.folder)
-    landing.examine(site, plan)
-    by = actor_of(asked) if is_registered(asked) else site.person.name
-    landing.land(site, plan, by=by, proof=signed(asked))
+    context = context_of(asked, run_id)
+    plan = landing.prepare(context, None, cwd=context.repository.folder)
+    landing.examine(context, plan)
+    by = actor_of(asked) if is_registered(asked) else context.person.name
+    landing.land(context, plan, by=by, proof=signed(asked))
     return f"/runs/{run_id}/changes"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from decklog.web.pages.entries.rows import EntryRow
-from decklog.web.pages.pieces import finding_of
+from decklog.web.pages.items import finding_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.rendering import segment
 

@@ -11,8 +11,8 @@ from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
 from decklog.web.pages.entries.rows import SHORT, folded, lines_of, row_of
 from decklog.web.pages.entries.tool_calls import ShownCall, call_of, paired
+from decklog.web.pages.items import items_of
 from decklog.web.pages.outcome import outcome_of
-from decklog.web.pages.pieces import pieces_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
 from decklog.web.site import PageView, SiteRequest, command
@@ -134,7 +134,7 @@ def rows(asked: SiteRequest) -> PageView:
 
 def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
-    pieces = pieces_of(picture.of_roles if head.at is None else picture.tasks, picture.records["verdicts"])
+    items = items_of(picture.of_roles if head.at is None else picture.tasks, picture.records["verdicts"])
     data = {"tasks": tasks, "entries": picture.entries[::-1], "milestones": picture.milestones}
     # Unfinished tasks that run, wait or are blocked are shown even above the limit.
     urgent = sum(task.state.value in _URGENT for task in tasks)
@@ -144,7 +144,7 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
         "tasks": shown,
         "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
         "entries": lines_of(folded(data["entries"], picture.texts), head.id),
-        "pieces": pieces,
+        "items": items,
         "milestones": milestones,
         "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
     }

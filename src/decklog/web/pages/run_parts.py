@@ -13,13 +13,13 @@ from decklog.core.figures import dollars
 from decklog.web.pages.charts.graph import draw_graph, item_of, nodes_of
 from decklog.web.pages.charts.lanes import TaskLabel, gantt_of
 from decklog.web.pages.charts.line import line_of
-from decklog.web.pages.pieces import STAGES, pieces_of
+from decklog.web.pages.items import STAGES, items_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.rendering import NOTHING, age, name_of, text_of
 from decklog.web.site import SiteRequest
 
 Part = tuple[dict[str, Any], dict[str, Any]]
-MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
+MOST_BARS, MOST_ITEMS, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
 # Tasks as of an entry are read from their own entries, so fewer are loaded: twice the number shown.
 MOST_FIRST_THEN = 24
 # The parts of the run view that each tab needs.
@@ -36,7 +36,7 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 # Parts needed only as of an entry. The current state of tasks is read from their table at a third of the cost.
 PAST_SIZES: dict[str, dict[str, Any]] = {
-    "checks": {"tasks": MOST_PIECES},
+    "checks": {"tasks": MOST_ITEMS},
     "overview": {"tasks": MOST_FIRST_THEN, "milestones": MILESTONES, "records": ["verdicts"]},
 }
 _OVERVIEW = {"first_tasks": MOST_FIRST, "roles": list(STAGES), "milestones": MILESTONES, "records": ["verdicts"]}
@@ -89,7 +89,7 @@ def checks(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     return told, {
         **told,
         "names": names,
-        "pieces": pieces_of(tasks, found),
+        "items": items_of(tasks, found),
         "older": picture.older["verdicts"] or picture.older["reviews"],
     }
 

@@ -16,7 +16,7 @@ from decklog.web.actions import items as acts
 from decklog.web.actions.forms import token_of
 from decklog.web.answers import told
 from decklog.web.pages.entries.rows import lines_of, row_of
-from decklog.web.pages.pieces import STAGES, pieces_of
+from decklog.web.pages.items import STAGES, items_of
 from decklog.web.rendering import environment, segment
 from decklog.web.site import PageView, SiteRequest, command
 from decklog.web.work.diff import SPLIT, UNIFIED, DiffOptions, DiffView, Place, view_of
@@ -42,8 +42,8 @@ def read(asked: SiteRequest) -> PageView:
     shown: dict[str, Any] = {
         "run": log.runs.get(run_id),
         "item": item,
-        "stands": next(one for one in run_status(log, run_id).pieces if one.name == item.name),
-        "stages": next(one for one in pieces_of(list(item.tasks)) if one.name == item.name).stages,
+        "stands": next(one for one in run_status(log, run_id).items if one.name == item.name),
+        "stages": next(one for one in items_of(list(item.tasks)) if one.name == item.name).stages,
         "stage_names": STAGES,
         "cost": cost_of(log, run_id, tasks),
         "steps": lines_of([(False, [row_of(entry) for entry in reversed(steps)])], run_id),
@@ -66,7 +66,7 @@ def changes(asked: SiteRequest) -> PageView:
     run = asked.log.runs.get(asked.path["run_id"])
     if "conductor" not in run.metadata:
         raise NotFound(f"run {run.id} was not started by decklog run, so its commits are not known")
-    shown: dict[str, Any] = {"run": run, "items": run_status(asked.log, run.id).pieces}
+    shown: dict[str, Any] = {"run": run, "items": run_status(asked.log, run.id).items}
     shown |= _shown(asked, _run_change(asked, run), f"/runs/{run.id}/changes")
     data = {"run_id": run.id, "files": _files(shown["change"])}
     said = command("run", "land", run.id, "--dry-run")
@@ -91,9 +91,9 @@ def _forms(asked: SiteRequest, item: Item) -> dict[str, Any]:
 
 def _item_change(asked: SiteRequest, item: Item, messages: list[Any]) -> ShownChange:
     try:
-        site = acts.context_of(asked, item.run_id)
-        change = change_of(site, item)
-        patch = "" if change is None else write_patch(site, change)
+        context = acts.context_of(asked, item.run_id)
+        change = change_of(context, item)
+        patch = "" if change is None else write_patch(context, change)
     except (DecklogError, OSError) as problem:
         return ShownChange(problem=_told(problem))
     can_comment = not asked.site.is_read_only
@@ -105,9 +105,9 @@ def _item_change(asked: SiteRequest, item: Item, messages: list[Any]) -> ShownCh
 
 def _run_change(asked: SiteRequest, run: Any) -> ShownChange:
     try:
-        site = acts.context_of(asked, run.id)
-        change = ItemChange(first_commit(run), site.target_commit())
-        patch = write_patch(site, change)
+        context = acts.context_of(asked, run.id)
+        change = ItemChange(first_commit(run), context.target_commit())
+        patch = write_patch(context, change)
     except (DecklogError, OSError) as problem:
         return ShownChange(problem=_told(problem))
     return ShownChange(change, view_of(patch, DiffOptions(is_split=asked.word("view") == SPLIT)))

@@ -30,50 +30,50 @@ def say_aside(text: str) -> None:
     click.echo(text, err=True)
 
 
-def conduct(call: Invocation, site: "RunContext") -> int:
+def conduct(call: Invocation, context: "RunContext") -> int:
     """Work on a run until nothing is left to do, and return the exit code."""
-    site = replace(site, reviewer=review_attempt)
-    progress = ProgressPrinter(call, site.log, site.run_id)
-    conductor = Conductor(site, on_change=lambda: progress.update(conductor.trouble))
+    context = replace(context, reviewer=review_attempt)
+    progress = ProgressPrinter(call, context.log, context.run_id)
+    conductor = Conductor(context, on_change=lambda: progress.update(conductor.trouble))
     _handle_signals(conductor)
     conductor.run()
     status = progress.update()
-    if _is_plan_answered(call, site, conductor):
-        return conduct(call, site)
+    if _is_plan_answered(call, context, conductor):
+        return conduct(call, context)
     if status.outcome == "landed":
-        site.log.runs.finish(site.run_id, summary=f"{len(status.pieces)} pieces landed")
-    _print_next_step(call, site, status)
+        context.log.runs.finish(context.run_id, summary=f"{len(status.items)} items landed")
+    _print_next_step(call, context, status)
     return EXITS[status.outcome]
 
 
-def _is_plan_answered(call: Invocation, site: "RunContext", conductor: Conductor) -> bool:
+def _is_plan_answered(call: Invocation, context: "RunContext", conductor: Conductor) -> bool:
     """Show a plan that waits for a person, and ask at a terminal; return whether it was answered."""
-    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
+    waiting = context.log.approvals.find(context.run_id, state="open", limit=200)
     asked = next((one for one in waiting if one.source == "conductor.plan"), None)
     if asked is None or call.json or conductor.is_interrupted:
         return False
-    task = site.log.tasks.get(str(asked.task_id))
-    for piece in _pieces_of(task.inputs.get("plan")):
-        after = f" (after {', '.join(piece['needs'])})" if piece["needs"] else ""
-        say(f"  {piece['name']:<16} {piece['title']}{after}  {' '.join(piece['paths'])}")
+    task = context.log.tasks.get(str(asked.task_id))
+    for item in _items_of(task.inputs.get("plan")):
+        after = f" (after {', '.join(item['needs'])})" if item["needs"] else ""
+        say(f"  {item['name']:<16} {item['title']}{after}  {' '.join(item['paths'])}")
     if not sys.stdin.isatty():
         say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
         return False
     verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
     why = None if verdict == "granted" else click.prompt("Why not? The next plan is told", err=True)
-    with proving(site.log, None):
-        site.log.approvals.decide(
+    with proving(context.log, None):
+        context.log.approvals.decide(
             asked.id,
             verdict,  # type: ignore[arg-type]
-            by=site.person.name,
+            by=context.person.name,
             rationale=why,
             subject_digest=asked.subject_digest,
         )
     return True
 
 
-def _pieces_of(plan: object) -> list[dict[str, Any]]:
-    return list(plan["pieces"]) if isinstance(plan, dict) else []
+def _items_of(plan: object) -> list[dict[str, Any]]:
+    return list(plan["items"]) if isinstance(plan, dict) else []
 
 
 def _handle_signals(conductor: Conductor) -> None:
@@ -109,20 +109,20 @@ class ProgressPrinter:
         if self._view is not None:
             self._view.draw(status)
             return status
-        for piece in status.pieces:
-            now = (piece.state, piece.detail, piece.round, piece.meets)
-            if self._shown.get(piece.name) != now:
-                self._shown[piece.name] = now
-                print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
+        for item in status.items:
+            now = (item.state, item.detail, item.round, item.meets)
+            if self._shown.get(item.name) != now:
+                self._shown[item.name] = now
+                print_json({"run_id": self._run_id, **vars(item)}) if self._call.json else say(item.line())
         return status
 
 
-def _print_next_step(call: Invocation, site: "RunContext", status: ConductorStatus) -> None:
+def _print_next_step(call: Invocation, context: "RunContext", status: ConductorStatus) -> None:
     if call.json:
-        commit = site.repository.ref(site.target)
-        print_json({"run_id": site.run_id, "outcome": status.outcome, "target": site.target, "commit": commit})
+        commit = context.repository.ref(context.target)
+        print_json({"run_id": context.run_id, "outcome": status.outcome, "target": context.target, "commit": commit})
         return
     say(f"{status.counts()}; {status.spent()}")
     if status.outcome == "needs attention":
-        say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
-    say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
+        say(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
+    say(f"What has landed: git log {context.target}; to take it: decklog run land {context.run_id}")

@@ -34,19 +34,19 @@ def found_item(log: "Decklog", name: str) -> "tuple[RunContext, Item]":
     return starting.found(log, run_id, cwd=Path.cwd(), state=state_home()), found
 
 
-def person_of(log: "Decklog", site: "RunContext", by: str | None) -> str:
+def person_of(log: "Decklog", context: "RunContext", by: str | None) -> str:
     """Return who acts: as named, the owner where one is registered, or the user of git."""
     trust = log.trust.show()
-    return by or (str(trust["manager"]) if trust["is_bound"] else site.person.name)
+    return by or (str(trust["manager"]) if trust["is_bound"] else context.person.name)
 
 
 def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
     """Show what happens to a work item, line by line, until its end."""
     with call.open(writing=False) as log:
-        site, item = found_item(log, name)
-        watch = ItemWatch(site, item)
+        context, item = found_item(log, name)
+        watch = ItemWatch(context, item)
         for seen in watch.follow() if follow else watch.look():
-            print_json({"run_id": site.run_id, "item": item.name, **seen.as_dict()}) if call.json else say(seen.line())
+            print_json({"run_id": context.run_id, "item": item.name, **seen.as_dict()}) if call.json else say(seen.line())
         return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.state.state, 7) if follow else 0
 
 
@@ -60,13 +60,13 @@ def diff(call: Invocation, item: str, stat: bool) -> int:
     A comment on a line of it begins another round: decklog run comment ITEM FILE:LINE "…"
     """
     with call.open(writing=False) as log:
-        site, found = found_item(log, item)
+        context, found = found_item(log, item)
         if stat:
-            rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in files_of(site, found)]
+            rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in files_of(context, found)]
             return show(rows, as_json=call.json)
-        patch = patch_of(site, found)
+        patch = patch_of(context, found)
     if call.json:
-        return show({"item": found.name, "run_id": site.run_id, "patch": patch}, as_json=True)
+        return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=True)
     say(patch.rstrip("\n") or f"{found.name} has changed nothing yet.")
     return 0
 
@@ -83,11 +83,11 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
     Write as many as you like. A round begins as soon as a conductor works on the run: decklog run continue ITEM
     """
     with call.open() as log:
-        site, found = found_item(log, item)
+        context, found = found_item(log, item)
         path, line = _place(where)
-        change = change_of(site, found)
-        quoted = located(site.repository, "" if change is None else change.tip, path, line)
-        message = site.rounds.post(found, text, by=person_of(log, site, by), where=(path, line), quoted=quoted)
+        change = change_of(context, found)
+        quoted = located(context.repository, "" if change is None else change.tip, path, line)
+        message = context.rounds.post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
     if call.json:
         return show(message, as_json=True)
     say(f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}")
@@ -112,8 +112,8 @@ def message(call: Invocation, item: str, text: str, by: str | None) -> int:
     What became of it: decklog inbox show ID (seen_by, seen_at, answer)
     """
     with call.open() as log:
-        site, found = found_item(log, item)
-        posted = site.rounds.post(found, text, by=person_of(log, site, by))
+        context, found = found_item(log, item)
+        posted = context.rounds.post(found, text, by=person_of(log, context, by))
     if call.json:
         return show(posted, as_json=True)
     say(f"{posted.id}: {found.name} gets it at its agent's next turn, or in its next round. See: decklog inbox show {posted.id}")
@@ -131,8 +131,8 @@ def open_item(call: Invocation, item: str, by: str | None) -> int:
     your terminal, the second is the command for that.
     """
     with call.open() as log:
-        site, found = found_item(log, item)
-        opened = takeover.open_item(site, found, by=person_of(log, site, by))
+        context, found = found_item(log, item)
+        opened = takeover.open_item(context, found, by=person_of(log, context, by))
     if call.json:
         return show(dict(vars(opened)), as_json=True)
     say(opened.folder)
@@ -155,16 +155,16 @@ def continue_item(call: Invocation, item: str, by: str | None, text: str | None,
     from it.
     """
     with call.open() as log:
-        site, found = found_item(log, item)
-        who = person_of(log, site, by)
-        files = takeover.continue_item(site, found, by=who)
+        context, found = found_item(log, item)
+        who = person_of(log, context, by)
+        files = takeover.continue_item(context, found, by=who)
         if text is not None:
-            site.rounds.post(found_item(log, item)[1], text, by=who)
+            context.rounds.post(found_item(log, item)[1], text, by=who)
         if no_work:
             return show({"item": found.name, "files": files}, as_json=True) if call.json else 0
-        site = starting.resume(log, site.run_id, cwd=Path.cwd(), state=state_home())
-        starting.check_agents(site.configuration)
-        return conduct(call, site)
+        context = starting.resume(log, context.run_id, cwd=Path.cwd(), state=state_home())
+        starting.check_agents(context.configuration)
+        return conduct(call, context)
 
 
 COMMANDS = (diff, comment, message, open_item, continue_item)

@@ -50,7 +50,7 @@ class _Goals(click.Group):
 
 @for_the_manager
 @click.group(cls=_Goals, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
-@click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
+@click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and items with what each needs")
 @click.option("--commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
 @click.option(
     "--from",
@@ -159,8 +159,8 @@ def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: M
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
-        site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=say_aside)
-        return conduct(call, site)
+        context = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=say_aside)
+        return conduct(call, context)
 
 
 def _start(call: Invocation, path: Path, given: Mapping[str, Any]) -> int:
@@ -243,8 +243,8 @@ def _show(call: Invocation, status: ConductorStatus) -> None:
         return
     say(f"{status.run_id} · {status.goal} · {status.status}")
     say(f"{status.counts()}; {status.spent()}")
-    for piece in status.pieces:
-        say(piece.line())
+    for item in status.items:
+        say(item.line())
 
 
 @run.command()
@@ -269,9 +269,9 @@ def work(call: Invocation, run_id: str, remote: str | None) -> int:
     what attempts leave, and what has landed, travels through refs/decklog/ of that. Each machine has its own agents and places.
     """
     with call.open() as log:
-        site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
-        starting.check_agents(site.configuration)
-        return conduct(call, site)
+        context = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
+        starting.check_agents(context.configuration)
+        return conduct(call, context)
 
 
 @run.command()
@@ -287,12 +287,12 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
     """
     money = None if budget is None else round(budget * 1_000_000)
     with call.open() as log:
-        site = starting.fork(
+        context = starting.fork(
             log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home()
         )
-        starting.check_agents(site.configuration)
-        say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
-        return conduct(call, site)
+        starting.check_agents(context.configuration)
+        say_aside(f"run {context.run_id} goes on from {context.target_commit()[:12]}")
+        return conduct(call, context)
 
 
 @run.command()
@@ -326,22 +326,22 @@ def land(
     as about every push.
     """
     with call.open() as log:
-        site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
-        who, proof = person_of(log, site, by), proving(log, key)
+        context = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
+        who, proof = person_of(log, context, by), proving(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
-            return _publish(call, site, pushed, is_trial=dry_run, by=who, proof=proof)
-        found = landing.prepare(site, branch, cwd=Path.cwd())
+            return _publish(call, context, pushed, is_trial=dry_run, by=who, proof=proof)
+        found = landing.prepare(context, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
-            landing.examine(site, found)
-            landing.land(site, found, by=who, proof=proof)
+            landing.examine(context, found)
+            landing.land(context, found, by=who, proof=proof)
         _say_landed(call, found, is_trial=dry_run)
     return 0
 
 
 def _publish(
     call: Invocation,
-    site: "RunContext",
+    context: "RunContext",
     given: Mapping[str, Any],
     *,
     is_trial: bool,
@@ -351,11 +351,11 @@ def _publish(
     def held(one: pull_request.Published) -> str | None:
         refspec = f"{one.commit}:refs/heads/{one.branch}"
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
-        return push_block_reason(site.log, [push], root=str(Path.cwd()), state=state_home())
+        return push_block_reason(context.log, [push], root=str(Path.cwd()), state=state_home())
 
-    wanted = pull_request.prepare(site, cwd=Path.cwd(), **given)
+    wanted = pull_request.prepare(context, cwd=Path.cwd(), **given)
     if not is_trial:
-        wanted = replace(wanted, url=pull_request.publish(site, wanted, by=by, proof=proof, held=held))
+        wanted = replace(wanted, url=pull_request.publish(context, wanted, by=by, proof=proof, held=held))
     if call.json:
         return show({**wanted.as_dict(), "published": not is_trial}, as_json=True)
     say(wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}")

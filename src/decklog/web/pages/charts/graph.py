@@ -83,7 +83,7 @@ def nodes_of(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]
 def item_of(task: Mapping[str, Any]) -> str | None:
     """Return the name of a task's work item, by its tags."""
     tags = json.loads(task["tags"]) if isinstance(task["tags"], str) else task["tags"] or ()
-    return next((str(tag).removeprefix("piece:") for tag in tags if str(tag).startswith("piece:")), None)
+    return next((str(tag).removeprefix("item:") for tag in tags if str(tag).startswith("item:")), None)
 
 
 def _node(key: str, tasks: Sequence[Mapping[str, Any]], needs: tuple[str, ...], run_id: str) -> GraphNode:

@@ -27,21 +27,21 @@ class WorkItemRow:
         return self.stages.get("land")
 
 
-def pieces_of(tasks: list[Any], verdicts: Iterable[Any] = ()) -> list[WorkItemRow]:
+def items_of(tasks: list[Any], verdicts: Iterable[Any] = ()) -> list[WorkItemRow]:
     """Return the work items among a run's tasks: those in trouble first, then as planned, landed ones last."""
     found: dict[str, list[Any]] = {}
     for task in tasks:
         # Check the role first: it avoids parsing the tags of tasks that are no stage of a work item.
         tags = (task.tags or ()) if task.role in STAGES else ()
-        name = next((tag.removeprefix("piece:") for tag in tags if tag.startswith("piece:")), None)
+        name = next((tag.removeprefix("item:") for tag in tags if tag.startswith("item:")), None)
         if name is not None:
             found.setdefault(name, []).append(task)
-    queue = _queue([task for of_piece in found.values() for task in of_piece])
+    queue = _queue([task for of_item in found.values() for task in of_item])
     # Verdicts are newest first; only the newest of a task counts.
     newest: dict[str, Any] = {}
     for verdict in verdicts:
         newest.setdefault(verdict.task_id or "", verdict)
-    items = [_piece(name, of_piece, queue, newest) for name, of_piece in found.items()]
+    items = [_item(name, of_item, queue, newest) for name, of_item in found.items()]
     return sorted(items, key=lambda item: (item.trouble is None, item.is_landed))
 
 
@@ -51,7 +51,7 @@ def _queue(tasks: list[Any]) -> list[str]:
     return [one.id for one in sorted(ready, key=lambda one: (-one.priority, one.created_at, one.id))]
 
 
-def _piece(name: str, tasks: list[Any], queue: list[str], verdicts: Mapping[str, Any]) -> WorkItemRow:
+def _item(name: str, tasks: list[Any], queue: list[str], verdicts: Mapping[str, Any]) -> WorkItemRow:
     stages = {task.role: task for task in sorted(tasks, key=lambda task: task.created_at)}
     landing = stages.get("land")
     place = queue.index(landing.id) + 1 if landing is not None and landing.id in queue else None
