@@ -49,6 +49,10 @@ class Terminal:
         self._size(self._ours, columns, lines)
         self.process.send_signal(signal.SIGWINCH)
 
+    def hang_up(self) -> None:
+        """Close the terminal, as a lost connection does."""
+        os.dup2(os.open(os.devnull, os.O_RDWR), self._ours)
+
     def press(self, keys: str) -> None:
         os.write(self._ours, keys.encode())
 

@@ -156,7 +156,7 @@ def test_the_board_shows_the_most_urgent_first_and_counts_what_was_given_up(deck
     decklog("tasks", "abandon", "gone", "--reason", "not needed")
     said = decklog("tasks", "board", "run_1").out
     assert said.index("urgent") < said.index("mild")
-    assert "Over (1)" in said
+    assert "Done (1)" in said
     assert "– gone" in said
     said = decklog("tasks", "board", "run_1", "--limit", "1").out
     assert "mild" not in said

@@ -149,3 +149,11 @@ def test_a_new_log_says_how_to_begin_and_what_is_no_terminal_is_refused(decklog:
     assert refused.code == 2
     assert "decklog now" in refused.err
     assert os.path.exists(tmp_path / ".decklog")
+
+
+@pytest.mark.usefixtures("log")
+def test_the_screen_ends_when_its_terminal_is_gone(log_folder: Path) -> None:
+    with Terminal("top", *QUICK, cwd=log_folder) as top:
+        wait_until(lambda: top.shows("1 agent works"))
+        top.hang_up()
+        wait_until(lambda: top.process.poll() is not None)

@@ -160,7 +160,10 @@ def test_a_worker_that_waits_needs_one_connection(log: Decklog, postgres_url: st
 
     monkeypatch.setattr(leases, "look", counted)
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
-        count = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+        count = """
+            select count(*) from pg_stat_activity
+             where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+        """
         others = stranger.execute(count).fetchone() or (0,)
         with Decklog.open(postgres_url) as waiting:
             worker = threading.Thread(target=lambda: waiting.tasks.claim("run_1", worker="ada", wait_seconds=4))

@@ -14,7 +14,6 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Invalid, OutcomeUnknown
 from decklog.db.postgres.connections import split_pooler
-from tests.databases import Databases
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 
 needs_pgbouncer = pytest.mark.skipif(PROGRAM is None, reason=MISSING)
@@ -153,10 +152,7 @@ def test_a_waiting_worker_finds_work_behind_a_pooler(postgres_url: str, pooled: 
 
 
 @needs_pgbouncer
-def test_many_more_clients_than_server_sessions_write(
-    postgres_url: str, pooled: PgBouncer, postgres_databases: Databases
-) -> None:
-    postgres_databases.forget_connections()
+def test_many_more_clients_than_server_sessions_write(postgres_url: str, pooled: PgBouncer) -> None:
     with Decklog.open(pooled.address_of(postgres_url)) as log:
         log.runs.start("x", run_id="run_1")
         threads = [threading.Thread(target=log.journal.append, args=("run_1", f"entry {number}")) for number in range(12)]

@@ -9,7 +9,6 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Invalid, NotFound, Unreachable
 from decklog.db.postgres import session
-from tests.db.test_kept_connections import connections_of
 
 pytestmark = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 _PREPARED = "select count(*) from pg_prepared_statements where name like 'decklog%'"
@@ -228,3 +227,15 @@ def test_a_statement_that_was_queued_and_dropped_is_prepared_later(target: str) 
                 log.db.write(dropped)
         log.db.write(lambda: log.db.insert("streams", ("name", "created_at", "in_order"), [row]))
         assert log.db.read(lambda: log.db.one("select count(*) from streams", {})) == (1,)
+
+
+def test_a_log_that_one_caller_uses_has_one_connection(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("Make the parser faster", run_id="run_1")
+        assert log.runs.get("run_1").id == "run_1"
+        assert log.db.connections.pool().get_stats()["connections_num"] == 1  # type: ignore[attr-defined]
+
+
+def connections_of(log: Any) -> Any:
+    """Take a connection of an open log, which has as many as are taken at once."""
+    return log.db.connections.pool().connection()

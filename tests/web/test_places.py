@@ -51,8 +51,8 @@ def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog
         assert (answer.status, answer.headers["location"]) == (303, place)
     assert browser.get("/search?q=nothing:20").status == 200
     assert browser.get("/search?q=comma*+since:x").status == 400
-    later = [hit["id"] for hit in browser.get("/search.json?q=comma*+since:1m").data["data"]["hits"]]
-    every = [hit["id"] for hit in browser.get("/search.json?q=comma*").data["data"]["hits"]]
+    later = [hit["id"] for hit in browser.get("/search.json?q=comma*+run:commas+since:1m").data["data"]["hits"]]
+    every = [hit["id"] for hit in browser.get("/search.json?q=comma*+run:commas").data["data"]["hits"]]
     assert set(later) < set(every)
     assert "waits for docs (blocked)" in read(browser, "/tasks/release").text
     assert "Write it down" in read(browser, "/tasks?state=blocked").text
@@ -72,4 +72,4 @@ def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
     assert (searched.status, compared.status) == (200, 200)
     assert "Stopped after 300 ms. Filter by run" in searched.text
     assert "Stopped after 300 ms" in compared.text
-    assert browser.get("/search.json?q=comma*").data["data"] == {"is_stopped": True}
+    assert browser.get("/search.json?q=comma*+run:commas").data["data"] == {"is_stopped": True}

@@ -140,8 +140,8 @@ def test_a_review_of_another_change_or_of_the_same_tree_shows_nothing(log: Deckl
     assert log.memory.proposals() == []
 
 
-def test_the_rounds_of_a_piece_are_one_piece_of_work(log: Decklog) -> None:
-    rounds = [_task(log, f"Round {number}", inputs={"piece": "lexer"}) for number in (1, 2)]
+def test_the_rounds_of_an_item_are_one_piece_of_work(log: Decklog) -> None:
+    rounds = [_task(log, f"Round {number}", inputs={"item": "lexer"}) for number in (1, 2)]
     _check(log, rounds[0], CheckOutcome.FAIL, tree="a", finding=FINDING)
     _check(log, rounds[1], CheckOutcome.PASS, tree="b")
     assert _only(log).evidence[0]["work"] == "commas/lexer"
@@ -181,7 +181,7 @@ def test_a_blocker_is_proposed_once_it_has_stopped_two_tasks(log: Decklog) -> No
     _fail(log, _task(log, "Parse semicolons"), BLOCKER.replace("10.0.0.7", "10.0.0.8"))
     found = _only(log)
     assert (found.kind, found.confidence) == ("blocker", 50)
-    assert found.because == "work was stopped by it; seen in 2 pieces of work"
+    assert found.because == "work was stopped by it; seen in 2 items of work"
 
 
 def test_a_review_that_turns_something_down_is_proposed_in_its_own_words(log: Decklog) -> None:

@@ -3,6 +3,8 @@
 import curses
 import locale
 import os
+import select
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +64,7 @@ class Top:
             self._read()
             self._draw()
             key = self._key()
-            if key is not None and not self._do(key):
+            if (key is None and _is_hung_up()) or (key is not None and not self._do(key)):
                 return
 
     # Reading
@@ -273,6 +275,13 @@ def _styles() -> dict[str, int]:
             curses.init_pair(number, colour, -1)
             styles[style] |= curses.color_pair(number)
     return styles
+
+
+def _is_hung_up() -> bool:
+    """Check whether the terminal is gone: reading a key then returns at once, forever."""
+    terminal = select.poll()
+    terminal.register(sys.stdin, 0)
+    return any(event & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, event in terminal.poll(0))
 
 
 def _cursor(visibility: int) -> None:

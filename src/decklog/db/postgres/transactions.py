@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from decklog.db.postgres.connections import Pool
     from decklog.db.postgres.session import Session
 
-# A busy server is asked again for as long as the log was opened for; one that ends connections only so often.
+# A busy server is retried for `busy_seconds`, one that ends connections this many times.
 _MOST_LOSSES = 8
 _LONGEST_PAUSE_SECONDS = 0.5
 WRITE = (b"begin isolation level read committed",)
