@@ -56,7 +56,7 @@ def installed(desk: Desk, program: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fake-linter.py").write_text(program, encoding="utf-8")
     (folder / "fake-linter").write_text(
-        f"#!/bin/sh\nexec '{sys.executable}' -IS '{folder}/fake-linter.py' \"$@\"\n", encoding="utf-8"
+        f"#!/bin/sh\nexec '{os.path.realpath(sys.executable)}' -IS '{folder}/fake-linter.py' \"$@\"\n", encoding="utf-8"
     )
     (folder / "fake-linter").chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
