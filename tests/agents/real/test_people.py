@@ -286,19 +286,18 @@ def test_a_quota_costs_no_attempt_and_the_reason_names_it(agent: str, shop: Shop
 def test_a_missing_login_costs_no_attempt_and_the_reason_has_the_programs_words(
     agent: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "CODEX_API_KEY"):
         monkeypatch.delenv(name)
     context, thread = shop.begin(work_item("quick", agent))
     wait_until(lambda: bool(shop.log.gates.find(state="closed")))  # type: ignore[arg-type]
     wait_until(lambda: task_of(context, "quick.w1").state == "pending")
     assert [gate.reason for gate in shop.log.gates.find()] == ["login"]
     task = task_of(context, "quick.w1")
-    words = {"claude": "login", "codex": "OPENAI_API_KEY"}[agent]
+    words = {"claude": "login", "codex": "CODEX_API_KEY"}[agent]
     assert f"login of {agent}: no attempt is used" in str(task.reason), task.reason
     assert words in str(task.reason).replace("login of", ""), task.reason
     # As soon as somebody has logged in, the run goes on by itself.
-    (shop.home / ".codex/auth.json").write_text(json.dumps({"OPENAI_API_KEY": "dummy"}))
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "CODEX_API_KEY"):
         monkeypatch.setenv(name, "dummy")
     thread.join()
     assert landed_titles(context) == ["Item quick"], states(context)
