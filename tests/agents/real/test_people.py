@@ -175,6 +175,9 @@ def test_three_items_of_which_one_is_red_at_first_and_two_conflict_land(
         before = shop.log.ledger.summary()["total"]
         given = sum(one.step.output_tokens for one in shop.model.given)
         assert sum(charge.output_tokens for charge in shop.log.ledger.find(context.run_id, limit=200)) == given
+        # Codex's stream names no model; its transcript does.
+        assert "codex" not in {charge.model for charge in shop.log.ledger.find(context.run_id, limit=200)}
+        assert shop.log.ledger.summary(context.run_id)["total"]["unpriced_calls"] == 0
         for name in names:
             shop.command("import", name, "--all")
             assert list(shop.home.glob(f".{name}/**/*.jsonl")), "there was something to import"

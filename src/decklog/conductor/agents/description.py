@@ -85,6 +85,8 @@ class Description:
     probe: tuple[str, ...] = ()
     # Variables whose value is a login, which the probe does not see.
     login_env: tuple[str, ...] = ()
+    # For a program whose output names no model: the `file` of a session in its home, and where `model` is in one of its lines.
+    transcript: Mapping[str, str] = field(default_factory=dict)
     # The command that resumes a session of its program.
     resume: tuple[str, ...] = ()
     # Arguments with which `decklog run --check` starts its program; empty for no start.
