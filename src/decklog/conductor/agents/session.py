@@ -401,7 +401,6 @@ class AgentSession:
         is_over = charge.overdrew and charge.cost_microdollars is not None
         self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
 
-
     def _named_model(self) -> str | None:
         """Return the model of the session; where the output names none, that of the transcript in the private home."""
         if self._model is None and self._description.transcript and self.outcome.session is not None:
