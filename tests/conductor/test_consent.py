@@ -16,7 +16,7 @@ from decklog import Decklog
 from decklog.conductor import settings
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.outages import _is_logged_in
+from decklog.conductor.outages import is_logged_in
 from decklog.conductor.settings import RULES, Check, load, loosened
 from decklog.core.errors import NotAccepted
 from decklog.fixes.context import MendSettings
@@ -192,7 +192,7 @@ def test_a_probe_does_not_see_the_rest_of_the_environment(monkeypatch: pytest.Mo
     monkeypatch.setenv("FOR_THE_AGENT", "x")
     seen = 'import os, sys; sys.exit(not ("FOR_THE_AGENT" in os.environ and "A_PERSONS_OWN" not in os.environ))'
     probe = [sys.executable, "-I", "-S", "-c", seen]
-    assert _is_logged_in(describe("mine", {"command": ["a"], "pass_env": ["FOR_THE_AGENT"], "probe": probe}))
+    assert is_logged_in(describe("mine", {"command": ["a"], "pass_env": ["FOR_THE_AGENT"], "probe": probe}))
 
 
 # As a person gives it

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,23 @@ def test_a_place_has_the_files_of_its_commit_and_a_repository_of_its_own(attempt
     assert git(attempt.tree, "log", "--format=%s") == "First"
     assert git(attempt.tree, "config", "user.name") == "Ana"
     assert Path(git(attempt.tree, "rev-parse", "--absolute-git-dir")).parent == attempt.tree
+
+
+def test_looking_at_a_place_leaves_nothing_in_it_that_is_in_the_way_of_its_removal(attempt: Attempt) -> None:
+    write(attempt.tree, {"src/lexer.py": "tokens = []\n"})
+    folder = attempt.place.folder
+    before, seen = sorted(os.listdir(folder)), []
+    call = attempt.repository.on_objects
+
+    def looked(*words: str, **given: Any) -> Any:
+        seen.append(sorted(os.listdir(folder)))
+        return call(*words, **given)
+
+    attempt.repository.on_objects = looked  # type: ignore[method-assign]
+    commit = workspaces.snapshot(attempt.repository, attempt.place, attempt.start, ANA, 1_700_000_000)
+    assert git(attempt.repository.folder, "show", f"{commit}:src/lexer.py") == "tokens = []"
+    assert seen
+    assert all(one == before for one in seen)
 
 
 def test_what_an_agent_commits_comes_back_and_is_held_by_a_ref(attempt: Attempt) -> None:

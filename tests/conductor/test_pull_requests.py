@@ -117,20 +117,20 @@ def test_without_a_program_or_a_remote_nothing_is_pushed(person: Person, program
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("items", [1, 2])
+@pytest.mark.parametrize("count", [1, 2])
 def test_a_repository_with_a_gate_publishes_only_what_the_gate_has_seen_as_a_whole(
-    person: Person, programs: Path, items: int
+    person: Person, programs: Path, count: int
 ) -> None:
     install(programs, "gh")
     settings = person.repository / "decklog.toml"
     settings.write_text(settings.read_text() + "[review]\nmodel_passes = []\nneeds_tests = false\n")
     git(person.repository, "commit", "-q", "-a", "-m", "A gate")
     items = [work_item("triple", GOOD), work_item("four", ["write", "four.py", "FOUR = 4\n"], needs=["triple"])]
-    run_id = worked(person, *items[:items])
+    run_id = worked(person, *items[:count])
     reviews = person.call("reviews", "find", run_id, "--json").data
     assert {review["verdict"] for review in reviews} <= {"pass", "comment"}, reviews
     said = landed(person, programs)
-    if items == 1:
+    if count == 1:
         assert said.code == 0, said
         assert f"review {reviews[0]['id']}" in (programs / "body").read_text()
     else:

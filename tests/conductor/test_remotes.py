@@ -104,6 +104,8 @@ def address(way: str, home: Path) -> AbstractContextManager[str]:
             return by_name(home, f"ssh://host.example.test{home}/remote.git")
         case "file":
             return by_name(home, f"file://{home}/remote.git")
+        case "relative path":
+            return by_name(home, "../remote.git")
         case _:
             return by_name(home, f"{home}/remote.git")
 
@@ -115,7 +117,7 @@ def clone(home: Path, name: str, url: str) -> Repository:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["path", "file", "git", "http", "ssh"])
+@pytest.mark.parametrize("way", ["path", "relative path", "file", "git", "http", "ssh"])
 def test_refs_travel_through_every_kind_of_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     (tmp_path / "ssh").write_text(SSH)

@@ -119,6 +119,22 @@ def test_a_login_error_on_standard_error_is_no_failure_of_the_agent(log: Decklog
 
 
 @pytest.mark.slow
+def test_a_model_that_only_the_transcript_names_is_charged(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    events = [
+        {"when": {"/type": "start"}, "as": "start", "take": {"session": "/id"}},
+        {"when": {"/type": "turn"}, "as": "usage", "take": {"output_tokens": "/tokens"}},
+    ]
+    lines = ["no JSON", '{"type": "meta", "model": 3}', '{"type": "turn", "context": {"model": "gpt-5.5"}}']
+    (tmp_path / "agent/home/kept/a").mkdir(parents=True)
+    (tmp_path / "agent/home/kept/a/session-s1.jsonl").write_text("\n".join(lines))
+    (tmp_path / "agent/home/kept/a/session-s2.jsonl").write_text('{"context": {"model": "another"}}')
+    running = started(tmp_path, ["print", {"type": "start", "id": "s1"}], ["print", {"type": "turn", "tokens": 100}])
+    transcript = {"file": "~/kept/*/session-{session}.jsonl", "model": "/context/model"}
+    watch(log, running, agent(events=events, transcript=transcript))
+    (charge,) = log.ledger.find("run_1")
+    assert charge.model == "gpt-5.5"
+
+
 def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:
     turn = [["print", {"type": "turn", "cost": 0.6}], ["sleep", 1.5]]
     running = started(tmp_path, ["repeat", 50, turn])

@@ -14,7 +14,7 @@ from decklog.conductor.agents.stream import parse_reset_time
 from decklog.conductor.context import RunContext
 from decklog.conductor.escalation import climb, trouble_of
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.outages import RETRY_SECONDS, Outages, gate_name
+from decklog.conductor.outages import RETRY_SECONDS, Outages, gate_name, is_logged_in
 from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, settle, states, task_of, work_item
 
 LIMITS = """
@@ -121,6 +121,28 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(context: RunCon
     clock.advance(seconds=1)
     assert weather.chosen([agent()]) is not None
     assert context.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
+
+
+def test_a_login_that_is_refused_though_its_program_reports_it_waits_for_a_person(
+    context: RunContext, clock: ManualClock
+) -> None:
+    who = agent(probe=["true"])
+    met(context, "login", who)
+    weather = Outages(context)
+    clock.advance(days=3)
+    weather.probe([who])
+    assert (weather.is_hopeless([who], weather.closed()), weather.chosen([who])) == (True, None)
+    assert len(context.log.inbox.find()) == 1
+    weather.person_came([who])
+    weather.probe([who])
+    assert weather.chosen([who]) == who
+
+
+def test_a_variable_that_has_a_login_is_one_that_no_probe_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    who = agent(probe=["false"], pass_env=["A_KEY"], login_env=["A_KEY"])
+    assert not is_logged_in(who)
+    monkeypatch.setenv("A_KEY", "x")
+    assert is_logged_in(who)
 
 
 def test_a_full_disk_is_seen_before_anything_is_begun(context: RunContext) -> None:

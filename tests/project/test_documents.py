@@ -1,13 +1,17 @@
 """Every block of code in the README and the documents runs, and answers as the page shows."""
 
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 
+from tests.generate import _commands
 from tests.pictures import history
 from tests.plugins.importers.bazinga import bazinga_files
 from tests.plugins.importers.beads import beads_files
@@ -21,6 +25,7 @@ from tests.project.documents import (
     CONSOLE,
     GENERATED,
     NOT_RUN,
+    ROOT,
     WITH_AGENTS,
     Block,
     answers,
@@ -50,6 +55,27 @@ def stories() -> list[list[Block]]:
                 told.append([])
             told[-1].append(block)
     return told
+
+
+def daily_calls() -> list[str]:
+    """List the commands in the table of what people want to do every day."""
+    page = (ROOT / "docs/how-to/run-agents.md").read_text(encoding="utf-8")
+    rows = [row for row in page.partition("## What you can do every day")[2].partition("\n## ")[0].splitlines() if row[:1] == "|"]
+    return [call for row in rows for call in re.findall(r"`decklog ([^`]+)`", row)]
+
+
+def test_a_command_for_every_day_can_be_called_as_it_is_written() -> None:
+    calls = daily_calls()
+    assert len(calls) > 10
+    known = {path.removeprefix("decklog "): command for path, command, _ in _commands()}
+    for call in calls:
+        words = shlex.split(call)
+        length = max(number for number in range(1, len(words) + 1) if " ".join(words[:number]) in known)
+        command = known[" ".join(words[:length])]
+        context = click.Context(command, info_name=call)
+        _, left, _ = command.make_parser(context).parse_args(words[length:])
+        # What a group takes besides its commands is its own, such as the goal of a run.
+        assert not left or isinstance(command, click.Group), call
 
 
 def test_every_block_is_run_or_says_why_not() -> None:

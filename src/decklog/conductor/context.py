@@ -257,7 +257,7 @@ class AttemptWorkspace:
 
         self.perform("clean", remove, lambda _: EffectCheck(not folder.exists()))
 
-    def snapshot(self, facts: dict[str, Any], **given: str) -> str:
+    def snapshot(self, facts: dict[str, Any]) -> str:
         """Create a commit of the workspace's files as they are now; no ref holds it."""
         context = self.context
-        return workspaces.snapshot(context.repository, self.place, facts["start"], context.person, facts["at"], **given)
+        return workspaces.snapshot(context.repository, self.place, facts["start"], context.person, facts["at"])

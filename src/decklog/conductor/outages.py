@@ -74,8 +74,9 @@ class Outages:
     def met(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
         """Close the gate of an agent after an outage, and inform a person once; return when it may be tried again."""
         kind, name = str(outcome.error_class), gate_name(agent)
-        # Without a program that checks the login, only a person can open the gate.
-        retry = None if kind == "login" and not agent.probe else RETRY_SECONDS[kind]
+        # A probe that reports a login now does not see why it was refused: as without a probe, only a person can open the gate.
+        is_for_person = kind == "login" and (not agent.probe or is_logged_in(agent))
+        retry = None if is_for_person else RETRY_SECONDS[kind]
         # A stated time does not end a lost login.
         until = None if kind == "login" else outcome.until
         with self._context.log.transaction():
@@ -119,7 +120,7 @@ class Outages:
             gate = closed.get(gate_name(agent))
             if gate is None or not _waits_for_probe(gate, agent) or self._gates.enter(gate.name) is None:
                 continue
-            if _is_logged_in(agent):
+            if is_logged_in(agent):
                 self._gates.open(gate.name, reason="logged in again")
             else:
                 self._gates.close(gate.name, gate.reason, retry_seconds=RETRY_SECONDS["login"])
@@ -139,8 +140,11 @@ def _waits_for_probe(gate: "Gate", agent: Description) -> bool:
     return gate.reason == "login" and bool(agent.probe)
 
 
-def _is_logged_in(agent: Description) -> bool:
+def is_logged_in(agent: Description) -> bool:
+    """Return whether a variable of an agent has a login, or its probe reports one."""
     environment = commands.environment_of((*agent.pass_env, *agent.home_variables), agent.env)
+    if any(environment.get(name) for name in agent.login_env):
+        return True
     try:
         done = subprocess.run(
             list(agent.probe), env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False

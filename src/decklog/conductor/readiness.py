@@ -81,9 +81,11 @@ class Trials:
             other = f"If {program} does not know {' '.join(agent.trial)}, set in {table}: trial = []"
             yield f"agent {agent.name} does not start in the sandbox: {said} {_line(table, missing) or other}"
             return
-        probe = list(agent.probe)
+        probe, environment = list(agent.probe), commands.environment_of(agent.pass_env, agent.env)
+        if any(environment.get(name) for name in agent.login_env):
+            return
         if probe and shutil.which(probe[0]) and (said := self._start(agent, probe, "login")) is not None:
-            keys = " or ".join(agent.pass_env[:1])
+            keys = " or ".join(agent.login_env or agent.pass_env[:1])
             yield (
                 f"agent {agent.name} is not logged in, by {' '.join(probe)!r}: {said} Log in"
                 f"{f', or set {keys}' if keys else ''}. If it needs no login, set in {table}: probe = []"

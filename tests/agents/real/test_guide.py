@@ -1,6 +1,5 @@
 """A new user follows the page about agents from an empty repository to a landed change by each of two programs."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -25,11 +24,10 @@ def test_the_page_about_agents_leads_to_a_landed_change_by_each(tmp_path: Path, 
     with FakeModel({"none": readme}) as first, FakeModel({"none": hours}) as second:
         claude_settings(first, home, monkeypatch)
         codex_settings(second, home, monkeypatch)
-        (home / ".codex/auth.json").write_text(json.dumps({"OPENAI_API_KEY": "dummy"}))
         further = {
             "ANTHROPIC_BASE_URL": first.address,
             "ANTHROPIC_API_KEY": "dummy",
-            "OPENAI_API_KEY": "dummy",
+            "CODEX_API_KEY": "dummy",
             "PATH": f"{CLAUDE.parent}:{CODEX.parent}:{variables(home)['PATH']}",
         }
         (page,) = WITH_AGENTS

@@ -175,6 +175,9 @@ def test_three_items_of_which_one_is_red_at_first_and_two_conflict_land(
         before = shop.log.ledger.summary()["total"]
         given = sum(one.step.output_tokens for one in shop.model.given)
         assert sum(charge.output_tokens for charge in shop.log.ledger.find(context.run_id, limit=200)) == given
+        # Codex's stream names no model; its transcript does.
+        assert "codex" not in {charge.model for charge in shop.log.ledger.find(context.run_id, limit=200)}
+        assert shop.log.ledger.summary(context.run_id)["total"]["unpriced_calls"] == 0
         for name in names:
             shop.command("import", name, "--all")
             assert list(shop.home.glob(f".{name}/**/*.jsonl")), "there was something to import"
@@ -286,19 +289,18 @@ def test_a_quota_costs_no_attempt_and_the_reason_names_it(agent: str, shop: Shop
 def test_a_missing_login_costs_no_attempt_and_the_reason_has_the_programs_words(
     agent: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "CODEX_API_KEY"):
         monkeypatch.delenv(name)
     context, thread = shop.begin(work_item("quick", agent))
     wait_until(lambda: bool(shop.log.gates.find(state="closed")))  # type: ignore[arg-type]
     wait_until(lambda: task_of(context, "quick.w1").state == "pending")
     assert [gate.reason for gate in shop.log.gates.find()] == ["login"]
     task = task_of(context, "quick.w1")
-    words = {"claude": "login", "codex": "OPENAI_API_KEY"}[agent]
+    words = {"claude": "login", "codex": "CODEX_API_KEY"}[agent]
     assert f"login of {agent}: no attempt is used" in str(task.reason), task.reason
     assert words in str(task.reason).replace("login of", ""), task.reason
     # As soon as somebody has logged in, the run goes on by itself.
-    (shop.home / ".codex/auth.json").write_text(json.dumps({"OPENAI_API_KEY": "dummy"}))
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "CODEX_API_KEY"):
         monkeypatch.setenv(name, "dummy")
     thread.join()
     assert landed_titles(context) == ["Item quick"], states(context)

@@ -24,8 +24,8 @@ OUTAGES = ("quota", "login", "overload")
 CLASSES = (*OUTAGES, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
 _LISTS = (
-    *("command", "untrusted", "in_sandbox", "without_sandbox", "pass_env", "readable", "writable", "probe", "resume"),
-    *("home_copied", "home_readable", "home_writable"),
+    *("command", "untrusted", "in_sandbox", "without_sandbox", "pass_env", "readable", "writable", "probe", "login_env"),
+    *("resume", "home_copied", "home_readable", "home_writable"),
 )
 _FILE = re.compile(r"[\w./-]+\.\w{1,4}")
 _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
@@ -83,6 +83,10 @@ class Description:
     home_writable: tuple[str, ...] = ()
     home_variables: Mapping[str, str] = field(default_factory=dict)
     probe: tuple[str, ...] = ()
+    # Variables whose value is a login, which the probe does not see.
+    login_env: tuple[str, ...] = ()
+    # For a program whose output names no model: the `file` of a session in its home, and where `model` is in one of its lines.
+    transcript: Mapping[str, str] = field(default_factory=dict)
     # The command that resumes a session of its program.
     resume: tuple[str, ...] = ()
     # Arguments with which `decklog run --check` starts its program; empty for no start.

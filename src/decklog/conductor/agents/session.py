@@ -15,7 +15,7 @@ from decklog.agents.entries import cut_of
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor.agents.calls import CallPairs, SessionEntry
 from decklog.conductor.agents.description import OUTAGES, Description
-from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
+from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, model_in_transcript, parse_reset_time
 from decklog.conductor.commands import Running, killed_by
 from decklog.records.values import to_json
 from decklog.stores.causes import cause_of
@@ -381,7 +381,7 @@ class AgentSession:
         number = self.outcome.counts.get("charged", 0) + 1
         self.outcome.counts["charged"] = number
         charge = self._log.ledger.charge(
-            self._model or self._description.name,
+            self._named_model() or self._description.name,
             **usage,
             run_id=self._terms.run_id,
             task_id=self._terms.task_id,
@@ -400,6 +400,13 @@ class AgentSession:
         # An unknown price does not end the session; its time limit does.
         is_over = charge.overdrew and charge.cost_microdollars is not None
         self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
+
+    def _named_model(self) -> str | None:
+        """Return the model of the session; where the output names none, that of the transcript in the private home."""
+        if self._model is None and self._description.transcript and self.outcome.session is not None:
+            home = self._running.folder / "home"
+            self._model = model_in_transcript(home, self._description.transcript, self.outcome.session)
+        return self._model
 
 
 def answers_of(folder: Path) -> Path:

@@ -1,5 +1,6 @@
 """The output of an agent: lines from the supervisor's files, the events in them, and the reset times of limits."""
 
+import glob
 import hashlib
 import json
 import re
@@ -18,6 +19,8 @@ FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_t
 # The ledger takes no larger figures.
 MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
 _LONGEST_NAME = 200
+# Of a transcript, so much is searched for its model.
+_LONGEST_TRANSCRIPT = 8 * LONGEST_LINE
 _MOST_QUESTIONS = 10**6
 # Names in `take` that begin like this are arguments of a call.
 INPUT = "input/"
@@ -258,6 +261,28 @@ def at(data: object, pointer: str) -> Any:
         else:
             return None
     return data
+
+
+def model_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> str | None:
+    """Return the first model that a session's transcript names; None if there is none."""
+    pattern = transcript["file"].removeprefix("~/").replace("{session}", glob.escape(session))
+    for path in sorted(home.glob(pattern)):
+        # An agent may write to its home.
+        if path.is_symlink() or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            for line in file.read(_LONGEST_TRANSCRIPT).splitlines():
+                model = at(_json(line), transcript["model"])
+                if model and _is_name(model):
+                    return str(model)
+    return None
+
+
+def _json(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _documents(data: object, pointer: str | None) -> Iterator[object]:

@@ -163,7 +163,16 @@ class Remote:
         variables = {name: os.environ[name] for name in _PASSED if name in os.environ}
         own = {"GIT_DIR": str(self._repository.common), "GIT_CONFIG_NOSYSTEM": "0", **self._ssh(), **variables}
         try:
-            return call(words, variables=own, given=given, accepted=accepted, settings=_SETTINGS, seconds=LONGEST_SECONDS)
+            return call(
+                words,
+                variables=own,
+                # A remote's address may be a path relative to the folder of the repository.
+                cwd=self._repository.folder,
+                given=given,
+                accepted=accepted,
+                settings=_SETTINGS,
+                seconds=LONGEST_SECONDS,
+            )
         except (TimedOut, Unavailable) as problem:
             raise Unavailable(
                 f"remote {self.name} can't be reached: {problem.message}",

@@ -8,6 +8,7 @@ settings, and changed files are found by an index of ours.
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,14 +139,11 @@ def keep(repository: Repository, place: Workspace, start: str, person: Person, a
     return KeptAttempt(tip, changed, folder, changed == (tip or start), tuple(left), tuple(notes))
 
 
-def snapshot(
-    repository: Repository, place: Workspace, start: str, person: Person, at: int, *, scratch: str = "index.looking"
-) -> str:
-    """Create a commit of a workspace's files, without ignored ones, while an agent works there; no ref holds it.
-
-    Each process that looks needs its own `scratch` index.
-    """
-    tree = _tree_of(repository, place.tree, place.index, is_all=False, scratch=scratch)
+def snapshot(repository: Repository, place: Workspace, start: str, person: Person, at: int) -> str:
+    """Create a commit of a workspace's files, without ignored ones, while an agent works there; no ref holds it."""
+    # Not in the workspace's folder, which the conductor may remove meanwhile.
+    with tempfile.TemporaryDirectory(prefix="decklog-") as scratch:
+        tree = _tree_of(repository, place.tree, place.index, Path(scratch, "index"), is_all=False)
     return start if tree == repository.tree(start) else repository.commit(tree, [start], "So far\n", person, at)
 
 
@@ -195,14 +193,14 @@ def _is_fetched(repository: Repository, objects: Path, sha: str, start: str) -> 
 
 
 def _as_commit(repository: Repository, place: Workspace, parent: str, person: Person, at: int, *, is_all: bool) -> str:
-    tree = _tree_of(repository, place.tree, place.index, is_all=is_all)
+    tree = _tree_of(repository, place.tree, place.index, place.folder / "index.keeping", is_all=is_all)
     if tree == repository.tree(parent):
         return parent
     return repository.commit(tree, [parent], "What an attempt left\n", person, at)
 
 
-def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all: bool, scratch: str = "index.keeping") -> str:
-    own = folder.parent / scratch
+def _tree_of(repository: Repository, folder: Path, index: Path | None, own: Path, *, is_all: bool) -> str:
+    """Write the tree of a folder's files by an index of our own, which is removed."""
     own.unlink(missing_ok=True)
     if index is not None and index.is_file():
         # With its time, by which git finds files that changed in the second in which they were written.
@@ -234,7 +232,7 @@ def _nested(repository: Repository, place: Workspace, person: Person, at: int) -
     found = []
     for folder, names, files in os.walk(place.tree):
         if folder != str(place.tree) and ".git" in (*names, *files):
-            tree = _tree_of(repository, Path(folder), None, is_all=True)
+            tree = _tree_of(repository, Path(folder), None, Path(folder).parent / "index.keeping", is_all=True)
             found.append(repository.commit(tree, [], f"A repository in {Path(folder).name}\n", person, at))
         names[:] = [name for name in names if name != ".git"]
     return found

@@ -1,6 +1,5 @@
 """A work item of a run with its tasks: found by its name, with its change so far."""
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +97,7 @@ def change_of(context: "RunContext", item: Item) -> ItemChange | None:
         return ItemChange(context.repository.parents(commit)[0], commit)
     if (found := workspace_of(context, item)) is not None:
         place, facts = found
-        scratch = f"index.looking.{os.getpid()}"
-        tip = snapshot(context.repository, place, facts["start"], context.person, facts["at"], scratch=scratch)
+        tip = snapshot(context.repository, place, facts["start"], context.person, facts["at"])
         return ItemChange(str(facts["base"]), tip, is_live=True)
     for task in reversed(item.tasks):
         tip = str(task.inputs.get("tip") or task.inputs.get("start") or "")

@@ -123,6 +123,6 @@ def _print_next_step(call: Invocation, context: "RunContext", status: ConductorS
         print_json({"run_id": context.run_id, "outcome": status.outcome, "target": context.target, "commit": commit})
         return
     say(f"{status.counts()}; {status.spent()}")
-    if status.outcome == "needs attention":
+    if any(item.state == "needs attention" for item in status.items):
         say(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
     say(f"What has landed: git log {context.target}; to take it: decklog run land {context.run_id}")
