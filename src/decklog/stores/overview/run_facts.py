@@ -237,9 +237,7 @@ def _overview(
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
     ends = [from_text(lease[5]) for lease in leases]
-    gap = timedelta()
-    if fact["earlier_at"] is not None:
-        gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
+    gap = _usual_gap(fact, last_at)
     needs_person, silent = waiting.get(fact["id"], 0), moment.now - last_at
     status = of_run(
         fact["state"],
@@ -250,15 +248,9 @@ def _overview(
         gap=gap,
         steady_now=moment.steady_now,
     )
+    same = ("id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary")
     shown = RunOverview(
-        id=fact["id"],
-        goal=fact["goal"],
-        state=fact["state"],
-        repo=fact["repo"],
-        branch=fact["branch"],
-        parent_run_id=fact["parent_run_id"],
-        parent_seq=fact["parent_seq"],
-        summary=fact["summary"],
+        **{name: fact[name] for name in same},
         status=status,
         started_at=from_text(fact["started_at"]),
         ended_at=from_text(fact["ended_at"]) if fact["ended_at"] else None,
@@ -278,6 +270,13 @@ def _overview(
         return shown
     ended = [end for end in ends if end <= moment.steady_now]
     return replace(shown, stalled_since=min(ended, default=last_at + silence_of(gap)))
+
+
+def _usual_gap(fact: dict[str, Any], last_at: datetime) -> timedelta:
+    """Return the average time between a run's latest entries."""
+    if fact["earlier_at"] is None:
+        return timedelta()
+    return (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
 
 
 def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:
