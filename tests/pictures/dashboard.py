@@ -34,7 +34,7 @@ SCREENS = {
     "journal": "/runs/commas/journal",
     "tools": "/runs/commas/tools",
     "entry": "/runs/commas/entries/32",
-    "checks": "/runs/{run}/checks",
+    "checks": f"/runs/{sample_parts.ITEMS}/checks",
     "tasks": "/tasks?state=blocked",
     "task": "/tasks/docs",
     "memory": "/memory?q=lexer",

@@ -59,6 +59,10 @@ def test_stalled_run_names_the_lease_that_ended(log: Decklog, browser: Browser, 
     log.tasks.claim(run_id, worker="dev-3", lease_seconds=60)
     clock.advance(minutes=5)
     assert "The lease of dev-3 on “Port it” ended." in outcome(browser, run_id)
+    text = browser.get(f"/runs/{run_id}/overview").text
+    tasks = Read(text[text.index('<ul class="tasks">') :].partition("</ul>")[0]).text
+    assert "stalled Port it" in tasks
+    assert "running" not in tasks
 
 
 @on_both
@@ -111,6 +115,7 @@ def test_run_names_its_own_decisions_with_links_to_their_forms(log: Decklog, bro
     assert "May I push?" in asks
     assert "asked by conductor ·" in Read(asks).text
     assert "Not of this run?" not in text
+    assert f'href="/runs/{run_id}/overview#asks">2 questions open</a>' in browser.get(f"/runs/{run_id}/journal").text
     assert outcome(browser, run_id) == ""
     # The form belongs to now: an earlier entry shows none.
     assert 'id="asks"' not in browser.get(f"/runs/{run_id}/overview?at=2").text

@@ -64,7 +64,7 @@ def _time(asked: SiteRequest, name: str) -> datetime | None:
 def _labels(asked: SiteRequest, head: RunMoment) -> dict[str, TaskLabel]:
     """Load the work item and the agent of each task, and whether its lease has ended."""
     tasks, _ = asked.log.overview.graph(head.id, most=MOST_NODES)
-    lost = {one["task_id"] for one in head.working_on if one["lease_ended"]}
+    lost = head.stalled_tasks
     return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"]), task["id"] in lost) for task in tasks}
 
 
