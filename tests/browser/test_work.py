@@ -353,3 +353,35 @@ def test_a_step_of_an_agent_is_shown_while_the_page_is_open(run_id: str, tab: Ta
         log.journal.append(run_id, "I look again", kind="event", subtype="agent.text", agent="fake", task_id=f"{run_id}.wrong")
     wait_until(lambda: "I look again" in tab.page.inner_text(".steps"))
     tab.check()
+
+
+# Layout
+
+
+def test_steps_of_an_item_are_as_wide_as_their_list(run_id: str, tab: Tab, path: Path) -> None:
+    with Decklog.open(path) as log:
+        for agent in ("fake", "an-agent-with-a-name-that-is-longer-than-its-column"):
+            log.journal.append(run_id, "Short", kind="event", subtype="agent.text", agent=agent, task_id=f"{run_id}.triple")
+    tab.go(f"/runs/{run_id}/items/triple").until_live()
+    widths = "[...document.querySelectorAll('.steps > li')].map(row => Math.round(row.getBoundingClientRect().width))"
+    assert len(set(tab.page.evaluate(widths))) == 1
+    tab.page.set_viewport_size({"width": 390, "height": 800})
+    overlaps = """[...document.querySelectorAll('.steps > li')].filter(row => {
+      const [kind, who] = ['.kind', '.who'].map(one => row.querySelector(one).getBoundingClientRect())
+      return who.top < kind.bottom && who.left < kind.right }).length"""
+    assert tab.page.evaluate(overlaps) == 0
+
+
+def test_no_amount_of_a_budget_is_broken_on_a_phone(tab: Tab, path: Path) -> None:
+    with Decklog.open(path) as log, log.proving(password=PASSWORD):
+        log.budgets.set("all", period="day", limit_microdollars=50_000_000)
+    tab.page.set_viewport_size({"width": 390, "height": 800})
+    tab.go("/spend")
+    broken = r"""[...document.querySelectorAll('td.loose')].filter(cell => {
+      const text = cell.firstChild, range = document.createRange()
+      return [...text.data.matchAll(/\S+/g)].some(word => {
+        range.setStart(text, word.index)
+        range.setEnd(text, word.index + word[0].length)
+        return range.getClientRects().length > 1 }) }).length"""
+    assert tab.page.locator("td.loose").count() > 0
+    assert tab.page.evaluate(broken) == 0

@@ -48,7 +48,7 @@ def test_what_goes_on_is_seen_live_found_opened_and_left(log: Decklog, log_folde
         top.press("/sweep\n")
         wait_until(lambda: top.shows("Only what has “sweep”") and "Push" not in top.shown)
         top.press("/\n?")
-        wait_until(lambda: top.shows("asks for a reason and the manager's proof"))
+        wait_until(lambda: top.shows("asks for a reason and the owner's signature"))
         top.press("q")
         wait_until(lambda: top.shows("Push feature/commas?"))
         assert ended(top) == 0

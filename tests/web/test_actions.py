@@ -194,3 +194,22 @@ def test_what_agents_wrote_is_text_in_every_form(log: Decklog, clock: ManualCloc
             known = known | shape(answer.text) if text == "plain words" else known
             assert shape(answer.text) <= known, (verb, text)
             assert not HIDDEN.search(answer.text)
+
+
+def test_stalled_run_in_the_inbox_leads_to_its_page(owned: Decklog, clock: ManualClock, browser: Browser, run_id: str) -> None:
+    owned.tasks.add(run_id, "Port it")
+    owned.tasks.claim(run_id, worker="dev-1", lease_seconds=60)
+    clock.advance(minutes=5)
+    assert f'href="/runs/{run_id}/overview">Open the run</a>' in browser.get(f"/inbox/stalled/{run_id}").text
+
+
+@pytest.mark.parametrize("verb", ACTIONS)
+def test_no_action_is_taken_for_a_form_of_another_one(owned: Decklog, browser: Browser, run_id: str, verb: str) -> None:
+    """The token of a form is for one action and one subject."""
+    before = owned.journal.verify().entries
+    others = (token_of("logout"), next(token_of(other) for other in ACTIONS if token_of(other) != token_of(verb)))
+    tokens = [browser.session.form_token(other, run_id) for other in others]
+    for token in (*tokens, browser.session.form_token(token_of(verb), "another"), ""):
+        form = {"token": token, "reason": "x", "text": "x", "limit": "5", "proof": PASSWORD}
+        assert browser.post(f"/act/{verb}/{run_id}", form).status == 403
+    assert owned.journal.verify().entries == before

@@ -47,12 +47,12 @@ def test_earlier_answers_to_what_the_same_rule_held_are_told(log: Decklog, brows
         log.approvals.decide(before.id, "granted", by="ana", rationale="it is ours")  # type: ignore[arg-type]
     now = log.approvals.ask(run_id, "And this?", by="dev-2", about="git push --tags", payload=HELD)
     page = read(browser, f"/inbox/approval/{now.id}").text
-    assert "1 earlier answer to what this rule held May this run? granted by ana, 0 s ago : it is ours" in page
+    assert "1 earlier answer to requests under this rule May this run? granted by ana, 0 s ago : it is ours" in page
     # What was asked about exactly the same is told as that, and once.
     again = ask(log, run_id, HELD)
     page = read(browser, f"/inbox/approval/{again.id}").text
     assert "1 earlier answer to exactly this" in page
-    assert "to what this rule held" not in page
+    assert "to requests under this rule" not in page
     other = log.approvals.ask(run_id, "And this?", by="dev-2", about="x", payload={**HELD, "rule": "git"})
     assert "earlier answer" not in read(browser, f"/inbox/approval/{other.id}").text
 

@@ -1,4 +1,4 @@
-"""Deciding on the web: exactly what was read, with a reason, and only with the manager's proof."""
+"""Deciding on the web: exactly what was read, with a reason, and only with the owner's signature."""
 
 import re
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_the_manager_approves_exactly_what_the_page_showed(log: Decklog, browser
     assert (entry.agent, entry.agent_id) == ("ana", browser.session.name)
     assert log.journal.verify().ok
     after = Read(browser.get(f"/inbox/approval/{asked.id}").text)
-    assert "with the manager's proof" in after.text
+    assert ", signed" in after.text
     assert ("form", "class", "answer") not in after.attributes
 
 
@@ -226,7 +226,7 @@ def test_what_is_not_in_the_log_is_approved_by_its_typed_digest_alone(log: Deckl
 def test_a_log_without_a_manager_decides_nothing_on_the_web(log: Decklog, browser: Browser, run_id: str) -> None:
     free = log.approvals.ask(run_id, "Push it?", by="dev-1", about=THING)
     page = Read(browser.get(f"/inbox/approval/{free.id}").text)
-    assert "No manager is bound" in page.text
+    assert "This log has no owner yet" in page.text
     assert ("form", "class", "answer") not in page.attributes
     assert browser.post(url(free), form(browser, free)).status == 403
     assert state(log, free) == "open"

@@ -105,3 +105,11 @@ def test_what_a_tool_wrote_is_text_and_nothing_else(log: Decklog, browser: Brows
         assert "<script>alert" not in text
         assert "\u202e" not in text
         assert "⟨U+202E⟩" in text
+
+
+def test_conductor_is_named_without_its_machine_except_on_the_page_of_an_entry(
+    log: Decklog, browser: Browser, run_id: str
+) -> None:
+    seq = log.journal.append(run_id, "begun", agent="conductor-host-b037e-2337-170125").seq
+    assert '<span class="who">conductor</span>' in line(browser.get(f"/runs/{run_id}/journal").text, seq)
+    assert "conductor-host-b037e-2337-170125" in browser.get(f"/runs/{run_id}/entries/{seq}").text

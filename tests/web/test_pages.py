@@ -1,5 +1,6 @@
 """What the pages show is what the verbs say, now and as of any entry, on both engines."""
 
+import gzip
 import html
 import random
 import re
@@ -13,7 +14,7 @@ from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.web import answers
 from decklog.web.pages import run, run_moment
 from decklog.web.pages.entries.rows import LONGEST, folded, row_of
-from decklog.web.rendering import assets, bars, edition, length, shown_lines
+from decklog.web.rendering import asset, assets, bars, edition, length, shown_lines
 from decklog.web.safety import HEADERS
 from tests.conftest import on_both
 from tests.every import every
@@ -352,3 +353,13 @@ def test_a_page_that_fails_names_no_path_no_statement_and_no_setting(
         assert answer.status >= 400, place
         for word in (log.db.target, "select", "lessons", "Traceback", "canary-of-the-environment", ".py"):
             assert word not in answer.text.lower(), (place, word)
+
+
+def test_static_files_are_compressed_for_browsers_that_take_it(browser: Browser) -> None:
+    plain, packed = (browser.get(asset("page.js"), accept_encoding=coding) for coding in ("identity", "gzip, br"))
+    assert "content-encoding" not in plain.headers
+    assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "accept-encoding")
+    assert gzip.decompress(packed.body) == plain.body == assets()["page.js"]
+    assert len(packed.body) < len(plain.body) / 2
+    # A page has the tokens of its forms, and texts of others next to them.
+    assert "content-encoding" not in browser.get("/now", accept_encoding="gzip").headers

@@ -59,6 +59,10 @@ def test_stalled_run_names_the_lease_that_ended(log: Decklog, browser: Browser, 
     log.tasks.claim(run_id, worker="dev-3", lease_seconds=60)
     clock.advance(minutes=5)
     assert "The lease of dev-3 on “Port it” ended." in outcome(browser, run_id)
+    text = browser.get(f"/runs/{run_id}/overview").text
+    tasks = Read(text[text.index('<ul class="tasks">') :].partition("</ul>")[0]).text
+    assert "stalled Port it" in tasks
+    assert "running" not in tasks
 
 
 @on_both
@@ -93,3 +97,25 @@ def test_done_run_shows_what_came_of_it(log: Decklog, browser: Browser, run_id: 
     log.runs.finish(run_id, summary="The suite takes 3 minutes")
     assert "Done 0 s ago" in outcome(browser, run_id)
     assert "The suite takes 3 minutes" in read(browser, f"/runs/{run_id}/overview").text
+
+
+@on_both
+def test_run_names_its_own_decisions_with_links_to_their_forms(log: Decklog, browser: Browser, run_id: str) -> None:
+    other = log.runs.start("Another run")
+    log.approvals.ask(other.id, "Not of this run?", by="dev-2", about="git tag")
+    asked = log.approvals.ask(run_id, "May I push?", by="conductor-host-1-22-333", about="git push")
+    effect = log.effects.intend(run_id, "deploy", "run", key="k", actor="dev-1", arguments={"command": "./deploy"})
+    log.effects.doubt(effect.id, actor="dev-1", note="its process died")
+    text = browser.get(f"/runs/{run_id}/overview").text
+    asks = text[text.index('<section id="asks"') :].partition("</section>")[0]
+    assert re.findall('href="(/inbox/[^"]+verdict=[^"]+)"', asks) == [
+        *(f"/inbox/approval/{asked.id}?verdict={verdict}" for verdict in ("granted", "denied")),
+        *(f"/inbox/effect/{effect.id}?verdict={verdict}" for verdict in ("yes", "no")),
+    ]
+    assert "May I push?" in asks
+    assert "asked by conductor ·" in Read(asks).text
+    assert "Not of this run?" not in text
+    assert f'href="/runs/{run_id}/overview#asks">2 questions open</a>' in browser.get(f"/runs/{run_id}/journal").text
+    assert outcome(browser, run_id) == ""
+    # The form belongs to now: an earlier entry shows none.
+    assert 'id="asks"' not in browser.get(f"/runs/{run_id}/overview?at=2").text

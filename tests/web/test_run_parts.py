@@ -66,7 +66,7 @@ def test_every_tab_takes_eight_statements_at_most(log: Decklog, filled: Browser)
 def test_a_plan_strikes_out_what_is_no_longer_proven(filled: Browser) -> None:
     page = filled.get("/runs/commas/plan").text
     assert '<p class="stale">3. The manual says so' in page
-    assert "no longer proven: manual.md has changed since the evidence was taken" in page
+    assert "the evidence is out of date: manual.md has changed since the evidence was taken" in page
 
 
 def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
@@ -124,7 +124,7 @@ def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: 
     assert [said for _, said in drawn.folds] == ["5 h"]
     assert [lane.path for lane in drawn.lanes] == list(dict.fromkeys(one["task_id"] for one in lanes["attempts"]))
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH + 0.02 for bar in bars)
-    assert drawn.lanes[-1].word == "under way"
+    assert drawn.lanes[-1].word == "running"
 
 
 def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> None:

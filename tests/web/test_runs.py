@@ -92,3 +92,8 @@ def test_search_box_is_visible_and_keeps_the_other_filters(fleet: Browser) -> No
     assert 'name="status" value="done"' in form
     assert 'name="repo" value="parser"' in form
     assert "<details" not in text[text.index("<main") : text.index('role="search"')]
+
+
+def test_ended_run_shows_its_summary(log: Decklog, browser: Browser, run_id: str) -> None:
+    log.runs.finish(run_id, summary="Merged as 4e1f")
+    assert re.search('<td class="d">([^<]*)</td>', browser.get("/runs").text)[1] == "Merged as 4e1f"  # type: ignore[index]

@@ -103,7 +103,6 @@ def test_what_is_vendored_is_what_was_vendored_and_names_its_licence() -> None:
         assert sha256((STATIC / "vendor" / one["file"]).read_bytes()).hexdigest() == one["sha256"]
         assert (STATIC / "vendor" / one["licence_file"]).is_file()
     ours = [name for name in assets() if name.endswith(".js") and "/" not in name]
-    # A first visit loads at most 80 kB: scripts, style sheet and page together.
     assert sum(len(assets()[name]) for name in ours) <= 40 * 1024
     assert not any(
         re.search(rb"innerHTML|outerHTML|document\.write|\beval\(|new Function|https?://", assets()[name]) for name in ours

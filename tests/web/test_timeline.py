@@ -116,3 +116,15 @@ def test_what_agents_wrote_is_text_on_the_timeline(log: Decklog, clock: ManualCl
     text = browser.get("/runs/hostile/lanes").text
     assert shape(text) <= known, shape(text) - known
     assert not HIDDEN.search(text)
+
+
+def test_attempt_whose_lease_has_ended_is_stalled_as_everywhere_else(
+    log: Decklog, clock: ManualClock, browser: Browser, run_id: str
+) -> None:
+    log.tasks.add(run_id, "Port it")
+    log.tasks.claim(run_id, worker="dev-3", lease_seconds=60)
+    assert '<span class="w-run">running</span>' in browser.get(f"/runs/{run_id}/lanes").text
+    clock.advance(seconds=90)
+    text = browser.get(f"/runs/{run_id}/lanes").text
+    assert '<span class="w-fail">stalled</span>' in text
+    assert "dev-3, attempt 1: stalled, " in text

@@ -39,7 +39,7 @@ def walk(target: str) -> None:
                 answer = browser.get(url)
                 assert (answer.status, ">read-only<" in answer.text, forms(answer.text)) == (200, True, []), url
             (asked, *_) = log.approvals.find(state="open")  # type: ignore[arg-type]
-            assert "since it may not be written here: nothing is decided" in browser.get(f"/inbox/approval/{asked.id}").text
+            assert "or no permission to write" in browser.get(f"/inbox/approval/{asked.id}").text
             assert browser.post(f"/inbox/approval/{asked.id}/decide", {"token": "x"}).status == 405
             assert verify(browser) == 303
             wait_until(lambda: browser.site.verifying.standing.began_at is None)

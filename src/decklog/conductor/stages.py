@@ -192,7 +192,7 @@ class Stages:
         if number < self._rounds + left:
             climbed = escalation.climb(task.inputs, escalation.trouble_of(findings), self._levels(task))
         if climbed is None:
-            claim.block(signature, f"{problem} in round {number}, and all is tried")
+            claim.block(signature, f"{problem} in round {number}; every agent has tried")
             self._is_stuck(task, signature, findings)
             return None
         kept = escalation.level_inputs(task.inputs)
@@ -358,10 +358,10 @@ class Stages:
         """Ask a person, once, about a work item for which everything was tried."""
         item, yeses = str(task.inputs.get("item", "it")), task.inputs.get("yeses", 0)
         reason = self._log.tasks.get(task.id).reason
-        question = f"{item} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up."
+        why = f" ({' '.join(reason.split())[-_LONGEST_REASON:]})" if reason else ""
         self._log.approvals.ask(
             self._run_id,
-            f"{question} The reason: {' '.join(reason.split())[-_LONGEST_REASON:]}" if reason else question,
+            f"Item {item} is stuck: {blocker}{why}. Retry it from the first agent on? Denying gives it up.",
             by="conductor",
             about={"item": item, "task": task.id, "blocker": blocker, "yeses": yeses},
             task_id=task.id,

@@ -114,7 +114,7 @@ def _with_overlaps(log: "Decklog", run_id: str, items: list[ItemStatus]) -> list
 def _planning(task: "Task") -> ItemStatus:
     """Return the status of planning, as of a work item."""
     state = {"running": "work", "pending": "ready", "waiting": "needs attention"}.get(task.state.value, "blocked")
-    detail = " ".join(part for part in (task.blocker or "", task.reason or "") if part)
+    detail = ": ".join(part for part in (task.blocker or "", task.reason or "") if part)
     return ItemStatus("plan", state, "" if state == "work" else detail, 1, task.attempts)
 
 
@@ -151,7 +151,7 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
         return "ready", "to be planned anew"
     for state, word in (("waiting", "needs attention"), ("blocked", "blocked"), ("paused", "paused")):
         if (task := by_state.get(state)) is not None:
-            return word, " ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)
+            return word, ": ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)
     if land.open_dependencies == 0:
         return "queued", ""
     ready = [task for task in tasks if task.state == "pending" and task.role != LAND and task.open_dependencies == 0]

@@ -41,7 +41,7 @@ from decklog.web.pages import (
 from decklog.web.pages.entries import entry
 from decklog.web.pages.origins import lines
 from decklog.web.peer import peer_uid
-from decklog.web.rendering import TYPES, assets, edition, page, segment
+from decklog.web.rendering import TYPES, assets, compressed_asset, edition, page, segment
 from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
 from decklog.web.site import DashboardSite, PageView, SiteRequest
@@ -111,7 +111,7 @@ def application(site: DashboardSite) -> App:
         Route("/system/sessions/{name}/end", _sent(site, tending.end_session), methods=["POST"]),
         Route("/system/verify", _sent(site, tending.verify), methods=["POST"]),
         Route("/static/{edition}/{name:path}", _static),
-        Route("/favicon.ico", lambda _: _static_file("icon.svg")),
+        Route("/favicon.ico", lambda request: _static_file(request, "icon.svg")),
         *health.routes(site),
     ]
     if not site.is_read_only:
@@ -399,15 +399,17 @@ async def _counted(session: Any, stream: AsyncIterator[str]) -> AsyncIterator[st
 def _static(request: Request) -> Response:
     if request.path_params["edition"] != edition():
         return Response("This file is of another version; reload the page.\n", 404, media_type="text/plain; charset=utf-8")
-    return _static_file(request.path_params["name"])
+    return _static_file(request, request.path_params["name"])
 
 
-def _static_file(name: str) -> Response:
-    content = assets().get(name)
-    if content is None:
+def _static_file(request: Request, name: str) -> Response:
+    if name not in assets():
         return Response("There is no such file.\n", 404, media_type="text/plain; charset=utf-8")
     kind = TYPES[name[name.rindex(".") :]]
-    return Response(content, headers={"content-type": kind, "cache-control": "public, max-age=31536000, immutable"})
+    headers = {"content-type": kind, "cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(assets()[name], headers=headers)
+    return Response(compressed_asset(name), headers={**headers, "content-encoding": "gzip"})
 
 
 def _not_found(site: DashboardSite) -> Callable[[Request, Any], Response]:

@@ -106,7 +106,7 @@ class proven(AbstractContextManager[str]):
 def _blocks(asked: SiteRequest, how: str, manager: str) -> list[AbstractContextManager[None]]:
     given = asked.form.get("proof", "")
     if not given:
-        raise Invalid("type the manager's password" if how == "password" else "type the key's passphrase", field="proof")
+        raise Invalid("type the owner's password" if how == "password" else "type the key's passphrase", field="proof")
     log = asked.log
     proving = log.proving(password=given) if how == "password" else log.proving(key=asked.site.key, passphrase=given)
     return [log.acting(manager, agent_id=asked.session.name), proving]

@@ -1,5 +1,6 @@
 """HTML rendering: templates that escape everything, and formatting of times, money and status words."""
 
+import gzip
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -41,6 +42,12 @@ def assets() -> dict[str, bytes]:
             if item.is_file() and item.name.endswith(tuple(TYPES)):
                 found[f"{folder}{item.name}"] = item.read_bytes()
     return found
+
+
+@cache
+def compressed_asset(name: str) -> bytes:
+    """Compress a static file with gzip. Pages are not compressed: their length could leak a secret that they contain."""
+    return gzip.compress(assets()[name], mtime=0)
 
 
 @cache
@@ -122,6 +129,15 @@ def sign(word: str, prefix: str = "") -> Markup:
 def state_sign(word: str) -> Markup:
     """Render a status word as the first column of a list."""
     return sign(word, "state st-")
+
+
+# A conductor claims tasks under the name of its machine and process.
+_CONDUCTOR = re.compile(r"conductor-.+-\d+-\d+")
+
+
+def agent_name(name: str) -> str:
+    """Return the name of an agent as people know it: that of a conductor without its machine and process."""
+    return "conductor" if _CONDUCTOR.fullmatch(name) else name
 
 
 def hour(value: datetime | str, now: datetime) -> str:
@@ -217,6 +233,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         left,
         sign,
         state_sign,
+        agent_name,
         hour,
         when,
         moment,

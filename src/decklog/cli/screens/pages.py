@@ -19,7 +19,7 @@ KEYS = "j k move · Enter open · a approve · d deny · / find · ? help · q q
 HELP = (
     "j, k, arrows   move, or scroll what is open",
     "Enter, o       open what is marked",
-    "a              approve the approval that is marked or open; asks for a reason and the manager's proof",
+    "a              approve the approval that is marked or open; asks for a reason and the owner's signature",
     "d              deny it; asks for a reason",
     "/              show only what has a text; empty shows all",
     "r              read anew now (it is read anew every two seconds)",

@@ -375,7 +375,7 @@ class Spending:
             after = replace(before, spent=spent, reserved=before.reserved - self._covered(budget, amount))
             words = f"the budget of {budget.title}, has spent {budget.say(spent)} of {budget.say(budget.ceiling)}"
             if before in self.overdrawn and self._amount(budget) is None:
-                yield "budget_unpriced", f"{words}, and a call more whose price is not known", after.as_details()
+                yield "budget_unpriced", f"{words}, and one more call has no known price", after.as_details()
             elif before in self.overdrawn:
                 yield "budget_overdrawn", words, after.as_details()
             elif before.spent <= budget.ceiling < spent:

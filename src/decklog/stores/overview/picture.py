@@ -16,6 +16,7 @@ from decklog.records.record import Page, Record
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
+from decklog.stores.overview.waiting import WaitingItem
 
 MOST_ASKED = 200
 # The number of records shown per kind.
@@ -127,13 +128,15 @@ class RunPicture:
     # The newest important entries, each with its kind: failure, question, checkpoint or pivot.
     milestones: "list[tuple[str, Entry]]" = field(default_factory=list)
     spent: "RunSpending | None" = None
+    # The decisions of the run that wait, for now; those that hold it up come first.
+    asks: "list[WaitingItem]" = field(default_factory=list)
 
     @property
     def is_now(self) -> bool:
         return self.overview is not None
 
     def as_dict(self) -> dict[str, Any]:
-        names = ("entries", "tasks", "board", "of_roles", "first_tasks")
+        names = ("entries", "tasks", "board", "of_roles", "first_tasks", "asks")
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in names}
         overview = None if self.overview is None else self.overview.as_dict()
         records = {table: [one.as_dict() for one in found] for table, found in self.records.items()}
@@ -256,6 +259,7 @@ def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
 def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
     """Return the status of a run now or as of an entry."""
     shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
+    asks = [item for item in base.items if item.run_id == place.run_id] if shown is not None else []
     return {
         "run_id": place.run_id,
         "seq": seq,
@@ -266,6 +270,7 @@ def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: d
         "decisions": len(base.items),
         "overview": shown,
         "run": found.run,
+        "asks": sorted(asks, key=lambda item: (not item.holds_up, item.place)),
     }
 
 

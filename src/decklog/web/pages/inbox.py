@@ -112,7 +112,7 @@ def _approval(asked: SiteRequest, approval_id: str, listed: Any) -> dict[str, An
     rule = record["cause"].get("rule")
     given = {"subject_digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
     answers = log.approvals.answers(**given, limit=_DECIDED)
-    found = (("to exactly this", answers.same_thing), ("to what this rule held", answers.same_rule))
+    found = (("to exactly this", answers.same_thing), ("to requests under this rule", answers.same_rule))
     earlier = [(said, [one for one in same if one.id != approval_id]) for said, same in found]
     return {
         "record": record,
@@ -162,18 +162,18 @@ def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
     if asked.site.is_read_only:
         return {
             "how": "none",
-            "why": "This log is open for reading only, by --read-only or since it may not be written here: nothing is decided.",
+            "why": "This log is open for reading only (--read-only, or no permission to write), so nothing can be decided here.",
         }
     if not shown["is_bound"]:
-        return {"how": "none", "why": "No manager is bound to this log, so nobody can prove a decision here.", "bind": True}
+        return {"how": "none", "why": "This log has no owner yet, so no decision can be signed here.", "bind": True}
     if "problem" in shown:
-        return {"how": "none", "why": "The record of who the manager is does not hold: decklog verify says more."}
+        return {"how": "none", "why": "The record of who the owner is does not verify. For details: decklog verify"}
     found = {"manager": shown["manager"], "why": None}
     if shown["has_password"]:
         return {"how": "password", **found}
     if asked.site.key is not None:
         return {"how": "key", **found}
-    why = f"{shown['manager']} proves decisions with a key: start with --key FILE, or decide at the terminal."
+    why = f"{shown['manager']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
     return {"how": "none", **found, "why": why}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from decklog.core.figures import counted
 from decklog.web.pages.entries.rows import EntryRow
 from decklog.web.pages.items import finding_of
 from decklog.web.pages.run_moment import RunMoment
@@ -32,7 +33,8 @@ def outcome_of(
         case "done":
             return OutcomeLine("done", "Done", head.summary or "")
         case "needs attention":
-            return OutcomeLine("need", "Needs attention", "A decision waits.", "/inbox")
+            said = f"{counted(head.waiting, 'decision')} {'waits' if head.waiting == 1 else 'wait'}."
+            return OutcomeLine("need", "Needs attention", said, "/inbox" if head.at is None else None)
         case "stalled":
             return OutcomeLine("fail", "Stalled", _silence(head))
         case "blocked" | "waiting" | "paused":

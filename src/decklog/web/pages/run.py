@@ -147,6 +147,7 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
         "items": items,
         "milestones": milestones,
         "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
+        "asks": picture.asks,
     }
 
 

@@ -43,6 +43,11 @@ class RunMoment:
     def planned(self) -> int:
         return sum(count for state, count in self.tasks.items() if state != "abandoned")
 
+    @property
+    def stalled_tasks(self) -> set[str]:
+        """The tasks whose lease has ended, which are shown as stalled."""
+        return {task["task_id"] for task in self.working_on if task["lease_ended"]}
+
     def as_dict(self) -> dict[str, Any]:
         times = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in vars(self).items()}
         return times | {"planned": self.planned}

@@ -48,7 +48,7 @@ MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     moment = asked.log.clock.now() if head.at is None else head.moment
     window = _time(asked, "from"), _time(asked, "to")
-    gantt = gantt_of(picture.lanes, moment, _labels(asked, head.id), window)
+    gantt = gantt_of(picture.lanes, moment, _labels(asked, head), window)
     return {"lanes": picture.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
 
 
@@ -61,10 +61,11 @@ def _time(asked: SiteRequest, name: str) -> datetime | None:
         raise Invalid(f"{name} is {text!r}: write a time as 2026-11-18T14:00:00Z", field=name) from None
 
 
-def _labels(asked: SiteRequest, run_id: str) -> dict[str, TaskLabel]:
-    """Load the work item and the agent of each task."""
-    tasks, _ = asked.log.overview.graph(run_id, most=MOST_NODES)
-    return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"])) for task in tasks}
+def _labels(asked: SiteRequest, head: RunMoment) -> dict[str, TaskLabel]:
+    """Load the work item and the agent of each task, and whether its lease has ended."""
+    tasks, _ = asked.log.overview.graph(head.id, most=MOST_NODES)
+    lost = head.stalled_tasks
+    return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"]), task["id"] in lost) for task in tasks}
 
 
 def _agent_of(result: str | None) -> str | None:

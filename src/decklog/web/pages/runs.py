@@ -12,7 +12,7 @@ from decklog import Page, RunSort, Status
 from decklog.core.errors import Invalid
 from decklog.core.figures import dollars
 from decklog.web.pages.since import since_of
-from decklog.web.rendering import NOTHING, age, bars, length, name_of, segment, sign, text_of
+from decklog.web.rendering import NOTHING, age, agent_name, bars, length, name_of, segment, sign, text_of
 from decklog.web.site import PageView, SiteRequest, command
 
 PAGE = 50
@@ -105,12 +105,14 @@ def _sums(family: Any, now: datetime) -> str:
 
 
 def _doing(run: Any) -> str:
-    """Describe who works on what, or the last message."""
+    """Describe who works on what, the outcome of an ended run, or the last message."""
+    if run.ended_at is not None and run.summary:
+        return str(run.summary)
     if not run.working_on:
-        return f"{run.last_by}: {run.last_said}" if run.last_by else str(run.last_said)
+        return f"{agent_name(run.last_by)}: {run.last_said}" if run.last_by else str(run.last_said)
     first = run.working_on[0]
     others = f" +{run.workers - 1}" if run.workers > 1 else ""
-    return f"{first['worker']}{others}: {'lease ended' if first['lease_ended'] else first['stage'] or first['title']}"
+    return f"{agent_name(first['worker'])}{others}: {'lease ended' if first['lease_ended'] else first['stage'] or first['title']}"
 
 
 def read(asked: SiteRequest) -> PageView:

@@ -12,7 +12,7 @@ from typing import Any
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
 from decklog.core.figures import span
-from decklog.web.rendering import segment
+from decklog.web.rendering import agent_name, segment
 
 # Positions are percentages of the axis.
 WIDTH = 100.0
@@ -20,7 +20,7 @@ WIDTH = 100.0
 _FOLDED, _LEAST_SHARE = 2.8, 0.1
 # Smallest visible width of an attempt.
 _NARROWEST = 0.4
-_SHADES = {None: "run", "done": "done", "failed": "fail", "expired": "fail", "blocked": "hold"}
+_SHADES = {"running": "run", "stalled": "fail", "done": "done", "failed": "fail", "expired": "fail", "blocked": "hold"}
 MOST_TICKS, _LEAST_TICKS, _TICK_DISTANCE = 6, 4, 9.0
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 
@@ -81,10 +81,11 @@ Window = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True)
 class TaskLabel:
-    """Labels of a task: its work item, and the agent that the conductor assigned."""
+    """Labels of a task: its work item, the agent that the conductor assigned, and whether its lease has ended."""
 
     item: str | None = None
     agent: str | None = None
+    is_stalled: bool = False
 
 
 def gantt_of(
@@ -217,21 +218,23 @@ def _lane(task_id: str, attempts: list[Attempt], pieces: list[Piece], label: Tas
     for one, began, ended in attempts:
         start = min(_x(began, pieces), WIDTH - _NARROWEST)
         width = max(_NARROWEST, _x(ended, pieces) - start)
-        agent = _agent(str(one["worker"]), label)
-        said = f"{agent}, attempt {one['number']}: {_word(one)}, {span(ended - began)}, from {began:%H:%M:%S} UTC"
-        bars.append(TimelineBar(round(start, 2), round(width, 2), _shade(one), revealed(agent), revealed(said)))
+        agent, word = _agent(str(one["worker"]), label), _word(one, label)
+        said = f"{agent}, attempt {one['number']}: {word}, {span(ended - began)}, from {began:%H:%M:%S} UTC"
+        bars.append(TimelineBar(round(start, 2), round(width, 2), _shade(word), revealed(agent), revealed(said)))
     latest = attempts[-1][0]
-    return TimelineLane(segment(task_id), revealed(latest["title"]), bars, _word(latest), _shade(latest), label.item)
+    word = _word(latest, label)
+    return TimelineLane(segment(task_id), revealed(latest["title"]), bars, word, _shade(word), label.item)
 
 
 def _agent(worker: str, label: TaskLabel) -> str:
-    """Return who worked. A conductor claims tasks under a machine name and assigns them to an agent."""
-    return label.agent or "conductor" if worker.startswith("conductor-") else worker
+    """Return who worked. A conductor claims tasks and assigns them to an agent."""
+    name = agent_name(worker)
+    return label.agent or name if name != worker else worker
 
 
-def _word(attempt: dict[str, Any]) -> str:
-    return str(attempt["outcome"] or "under way")
+def _word(attempt: dict[str, Any], label: TaskLabel) -> str:
+    return str(attempt["outcome"] or ("stalled" if label.is_stalled else "running"))
 
 
-def _shade(attempt: dict[str, Any]) -> str:
-    return _SHADES.get(attempt["outcome"], "idle")
+def _shade(word: str) -> str:
+    return _SHADES.get(word, "idle")

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars
 from decklog.web.pages.entries.tool_calls import call_of, plain
-from decklog.web.rendering import name_of, segment, text_of, when
+from decklog.web.rendering import agent_name, name_of, segment, text_of, when
 
 LONGEST = 2000
 # At least this number of consecutive changes is folded into one line.
@@ -41,7 +41,7 @@ class EntryRow:
 
 def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
     """Build the row of an entry. `texts` has the beginnings of texts that entries refer to by digest."""
-    who, time = revealed(entry.agent or "–"), entry.at.isoformat()[:19]
+    who, time = revealed(agent_name(entry.agent or "–")), entry.at.isoformat()[:19]
     given = (entry.seq, time, entry.kind.value, who, revealed(_what(entry)))
     call = call_of(entry)
     if call is not None:
