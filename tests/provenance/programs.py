@@ -138,6 +138,39 @@ class Program:
                 self.folder.write(path, *self.changed(self.lines_of(path), writer))
         return f"{writer} runs a command"
 
+    def git_and_write(self) -> str:
+        """Have one command of an agent bring content back or in by git, change files, and maybe commit them."""
+        writer, name, path = self.random.choice(AGENTS), self.other_branch(), self.some_path()
+        kind = self.random.choice(("switch", "squash", "pick", "stash", "restore"))
+        if self.random.random() < 0.7:
+            self.clean()
+        if kind == "stash":
+            self.random.choice((self.tool, self.stranger))()
+            self.git("stash", "push", "-q", "--include-untracked")
+        commands = {
+            "switch": ("checkout", "-q", name),
+            "squash": ("merge", "-q", "--squash", name),
+            "pick": ("cherry-pick", "-n", name),
+            "stash": ("stash", "pop", "-q"),
+            "restore": ("checkout", "-q", name, "--", path),
+        }
+        with self.shell(writer):
+            self.git(*commands[kind])
+            if self.unmerged():
+                self.git("reset", "-q", "--hard")
+            self.change_and_commit(writer)
+        return f"{writer} runs a command with {kind} {name}"
+
+    def change_and_commit(self, writer: str) -> None:
+        """Change a file up to three times, with commits between, and maybe leave the branch."""
+        for _ in range(self.random.randint(1, 3)):
+            path = self.some_path()
+            self.folder.write(path, *self.changed(self.lines_of(path), writer))
+            if self.random.random() < 0.5:
+                self.random.choice((self.commit, self.commit, self.amend, self.stage_partly))()
+        if self.random.random() < 0.2:
+            self.git("checkout", "-q", self.other_branch())
+
     def formatter(self) -> str:
         """Have an agent or somebody else format a file: a formatted line is a new one."""
         writer, path = self.random.choice((*AGENTS, "unknown")), self.some_path()
@@ -512,7 +545,7 @@ GIT_STEPS = tuple(
         (
             *("commit", "commit", "commit", "stage_partly", "stage_partly", "amend", "branch", "switch", "diverge", "diverge"),
             *("merge", "rebase", "rebase", "interactive", "interactive", "cherry_pick", "reset", "reset_path", "stash", "stash"),
-            *("interactive", "pull", "rename", "copy", "delete", "worktree", "collect"),
+            *("interactive", "pull", "rename", "copy", "delete", "worktree", "collect", "git_and_write", "git_and_write"),
         ),
     )
 )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
-from decklog.provenance.porcelain import BlameEntry, parse_porcelain
+from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.recorded_lines import RecordedLines
 
 if TYPE_CHECKING:
