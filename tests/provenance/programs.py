@@ -351,7 +351,9 @@ class Program:
     def resolve(self) -> None:
         """Resolve every conflict in a random way."""
         for path in self.unmerged():
-            way = self.random.choice(("ours", "theirs", "both", "reversed", "agent", "person", "unknown", "delete"))
+            # What somebody else writes during a command is taken for the command's.
+            others = () if self._around else ("unknown",)
+            way = self.random.choice(("ours", "theirs", "both", "reversed", "agent", "person", "delete", *others))
             self.resolve_file(path, way)
             self.git("add", "-A", "--", path)
 

@@ -209,7 +209,9 @@ class Capture:
         state, head = overlap.begun.get("git"), overlap.begun.get("head")
         if state is None or not CommandWithGit.is_used(self._repo, state, head):
             return edits
-        command = CommandWithGit(self._repo, state, head, self._indexed(), objects)
+        # Other calls may have written files meanwhile.
+        before = {**self._indexed(), **overlap.blobs}
+        command = CommandWithGit(self._repo, state, head, before, objects)
         found = [*command.committed(), *command.uncommitted(edits)]
         return [{"mixed": overlap.sessions(edit["path"]), **edit} for edit in found]
 
