@@ -94,7 +94,7 @@ def lines_of(session: str) -> list[tuple[str, str]]:
 
 
 def assert_known(desk: Desk, folder: GitFolder, session: str) -> None:
-    """Check blame after a commit, and after a person's commit and a rebase."""
+    """Check blame after a commit, after a person's commit and a rebase, and after a squash."""
     folder.commit("the agent's work")
     written = lines_of(session)
     assert who(desk) == written
@@ -109,6 +109,11 @@ def assert_known(desk: Desk, folder: GitFolder, session: str) -> None:
     before = folder.git("rev-parse", "HEAD")
     folder.git("rebase", "-q", "base")
     assert folder.git("rev-parse", "HEAD") != before
+    assert who(desk) == [*written, ("person 4", "Ana")]
+    assert who(desk, "new.py") == [("agent 3", session)]
+    folder.git("checkout", "-q", "base")
+    folder.git("merge", "-q", "--squash", branch)
+    folder.commit("all in one commit")
     assert who(desk) == [*written, ("person 4", "Ana")]
     assert who(desk, "new.py") == [("agent 3", session)]
 
