@@ -146,6 +146,45 @@ def test_blame_names_claude_code_for_its_lines_and_the_person_for_others(claude:
     assert_known(claude, folder, f"claude:{SESSION}")
 
 
+@needs(CLAUDE)
+def test_blame_names_the_session_for_lines_of_its_sub_agent(tmp_path: Path) -> None:
+    script = claude_script(tmp_path / "repo")
+    agent = Use("Agent", {"description": "edit", "prompt": "lane=edits go", "subagent_type": "general-purpose"})
+    with FakeModel({**script, "above": steps(agent)}) as model:
+        claude = Claude(tmp_path, model)
+        folder = prepare(claude)
+        claude.run("lane=above go", "--session-id", SESSION)
+        assert_known(claude, folder, f"claude:{SESSION}")
+
+
+def waiting_command(own: Path, other: Path, line: str) -> Use:
+    """Build a command that begins and ends while another one is under way, too."""
+
+    def meet(moment: str) -> str:
+        return f"touch {own}.{moment}; until [ -e {other}.{moment} ]; do sleep 0.1; done"
+
+    return Use("Bash", {"command": f"{meet('begun')}; echo {line} >> {FILE}; {meet('ended')}", "description": "wait"})
+
+
+@needs(CLAUDE)
+def test_lines_of_two_sessions_at_once_are_mixed(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    uses = {"first": waiting_command(first, second, "agent 1"), "second": waiting_command(second, first, "agent 2")}
+    sessions = [SESSION, SESSION.replace("1", "2")]
+    with FakeModel({lane: steps(use) for lane, use in uses.items()}) as model:
+        claude = Claude(tmp_path, model)
+        folder = prepare(claude)
+        started = [claude.start(f"lane={lane} go", "--session-id", one) for lane, one in zip(uses, sessions, strict=True)]
+        for program in started:
+            program.communicate(timeout=120)
+        claude.settle()
+        folder.commit("the work of both")
+        found = dict(who(claude))
+        both = [set(found[line].split()) for line in ("agent 1", "agent 2")]
+        assert both == [{f"claude:{one}" for one in sessions}] * 2
+        assert {found[f"person {number}"] for number in (1, 2, 3)} == {"Ana"}
+
+
 @needs(CODEX)
 def test_blame_names_codex_for_its_lines_and_the_person_for_others(codex: Codex) -> None:
     folder = prepare(codex)
