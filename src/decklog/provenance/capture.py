@@ -201,9 +201,7 @@ class Capture:
         self._update(changed)
         return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
 
-    def _without_git(
-        self, edits: "list[dict[str, Any]]", overlap: CallOverlap, objects: NewObjects
-    ) -> "list[dict[str, Any]]":
+    def _without_git(self, edits: "list[dict[str, Any]]", overlap: CallOverlap, objects: NewObjects) -> "list[dict[str, Any]]":
         """Return what a command changed and committed, without what git brought into its files."""
         assert overlap.begun is not None
         state, head = overlap.begun.get("git"), overlap.begun.get("head")

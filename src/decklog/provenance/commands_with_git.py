@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 # What `git commit` writes into the reflog. Merges, picks and pulls write other words.
 _COMMITTED = ("commit: ", "commit (initial): ", "commit (amend): ")
 _SOURCES = ("FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
-_LOG = ("log", "--exclude=refs/decklog/*", "--all", "--reflog", "--ignore-missing", "--stdin", "--full-history", "-m", "--raw", "-z")
+_LOG = (
+    "log",
+    "--exclude=refs/decklog/*",
+    "--all",
+    "--reflog",
+    "--ignore-missing",
+    "--stdin",
+    "--full-history",
+    "-m",
+    "--raw",
+    "-z",
+)
 _PLAIN = ("--no-renames", "--no-abbrev", "--format=%x01%H")
 _MOST_CONTENTS = 200
 _MOST_COMPARED = 20
@@ -31,7 +42,7 @@ _CLOCK_STEP = 0.02
 
 
 def git_state(repo: GitRepository) -> "Captured":
-    """Return where git stands before a command, by a few files that need no call of git."""
+    """Return the state of git before a command, read from a few files without a call of git."""
     stashes = [line.split(b" ", 2)[1].decode() for line in _read(repo.common_dir, "logs/refs/stash").splitlines()]
     return {"index": _stamp(repo), "log": len(_read(repo.git_dir, "logs/HEAD")), "stashes": stashes, "at": time.time()}
 
@@ -125,7 +136,8 @@ class CommandWithGit:
         place = os.path.join(self.repo.objects, blob[:2], blob[2:])
         if blob in self._known or blob in self._contents[change["path"]] or not os.path.exists(place):
             return False
-        return os.stat(place).st_ctime >= self.state["at"] - _CLOCK_STEP
+        begun: float = self.state["at"]
+        return os.stat(place).st_ctime >= begun - _CLOCK_STEP
 
     def _load(self, paths: Sequence[str]) -> None:
         """Load the contents that files had in commits other than the command's, newest first, and in stashes."""

@@ -19,9 +19,8 @@ def find_unreviewed(repo: "GitRepository", log: "Decklog", commits: Sequence[str
     """Return the commits that no review covers: they are in no reviewed range, and have no reviewed patch."""
     found, reviews = set(commits), _passed(log)
     ends = [name for review in reviews for name in (review.base, review.head)]
-    known = iter(repo.existing(ends) if ends else ())
-    for review in reviews:
-        base, head = next(known), next(known)
+    known = repo.existing(ends) if ends else []
+    for base, head in zip(known[::2], known[1::2], strict=True):
         if base is not None and head is not None:
             found.difference_update(repo.text("rev-list", f"{base}..{head}").split())
     patches = {review.patch for review in reviews}

@@ -115,7 +115,9 @@ class LineStatistics:
     def review_text(self) -> str:
         """How many lines of agents were not reviewed; empty for none."""
         of_agents = self.total.written["agent"] + self.total.written["mixed"]
-        return f"Not reviewed: {self.total.unreviewed:,} of {counted(of_agents, 'line')} by agents" if self.total.unreviewed else ""
+        return (
+            f"Not reviewed: {self.total.unreviewed:,} of {counted(of_agents, 'line')} by agents" if self.total.unreviewed else ""
+        )
 
 
 def cells_of(row: StatisticsRow) -> list[str]:
