@@ -180,6 +180,17 @@ def test_lines_keep_their_origin_through_a_squash_that_hides_a_rename(folder: Gi
     assert {line.rpartition(" ")[2] for line in who(folder, log, "b.txt")[1:]} == {"unknown"}
 
 
+def test_lines_keep_their_origin_through_a_rename_whose_old_path_is_written_anew(folder: GitFolder, log: Decklog) -> None:
+    record_edit(folder, log, "claude:1", "a.txt", "person 1", "person 2", "person 3", AGENT)
+    folder.commit()
+    folder.git("mv", "a.txt", "b.txt")
+    folder.write("b.txt", "person 0", "person 1", "person 2", "person 3", AGENT)
+    folder.write("a.txt", "another file")
+    folder.commit()
+    assert who(folder, log, "b.txt")[-1] == f"{AGENT}: claude:1"
+    assert {line.rpartition(" ")[2] for line in who(folder, log, "b.txt")[:-1]} == {"unknown"}
+
+
 def test_lines_keep_their_origin_in_an_edit_after_a_rename_that_is_not_committed(folder: GitFolder, log: Decklog) -> None:
     record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT, OTHER)
     folder.git("mv", "a.txt", "b.txt")

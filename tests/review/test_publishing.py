@@ -140,6 +140,16 @@ def test_a_commit_that_a_later_one_undoes_is_not_covered_by_the_review_of_the_su
     assert reason(desk, "git push origin change") is None
 
 
+def test_the_reason_counts_the_lines_of_agents_that_were_not_reviewed(desk: Desk, change: Change) -> None:
+    names = [one.path for one in change.paths]
+    blobs = [git(desk.folder, "rev-parse", f"change:{name}").strip() for name in names]
+    [root] = git(desk.folder, "rev-list", "--max-parents=0", "change").split()
+    assert "by agents" not in str(reason(desk, "git push origin change"))
+    for name, blob in zip(names, blobs, strict=True):
+        desk.log.edits.record(root, name, new_blob=blob, session="claude:1", head=change.base)
+    assert f" ({len(change.added)} lines by agents) was not reviewed" in str(reason(desk, "git push origin change"))
+
+
 def test_commits_that_change_nothing_in_sum_are_held(desk: Desk) -> None:
     git(desk.folder, "checkout", "-q", "-b", "change", "main")
     git(desk.folder, "commit", "-q", "--allow-empty", "-m", "Build again")

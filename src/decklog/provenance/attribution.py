@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
-from decklog.provenance.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.recorded_lines import RecordedLines
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from decklog.provenance.attribution import UNCOMMITTED, UNKNOWN, Attribution, Origin, ranges_of
+from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitRepository
-from decklog.provenance.porcelain import BlameEntry, parse_porcelain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

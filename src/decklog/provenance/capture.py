@@ -9,6 +9,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from decklog.provenance.calls import CallOverlap, CallsUnderWay, is_shell_under_way
+from decklog.provenance.commands_with_git import CommandWithGit, git_state
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.new_objects import NewObjects
 from decklog.provenance.tool_calls import expected_content, stated_content
@@ -52,6 +53,7 @@ class Capture:
                 is_fresh = not is_shell_under_way(lines, self._session)
             if is_fresh:
                 self._refresh()
+            line["git"] = git_state(self._repo)
         else:
             paths = [path for path in target.paths if self._is_captured(path)]
             ignored = self._ignored(paths)
@@ -194,10 +196,22 @@ class Capture:
         indexed = self._indexed(files)
         with NewObjects(self._repo) as objects:
             edits = self._differing({path: overlap.blobs.get(path) or indexed.get(path) for path in files}, overlap, objects)
-            found = self._new_content(edits, objects)
+            found = self._without_git(self._new_content(edits, objects), overlap, objects)
         renamed = self._renames(edits, found)
         self._update(changed)
         return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
+
+    def _without_git(self, edits: "list[dict[str, Any]]", overlap: CallOverlap, objects: NewObjects) -> "list[dict[str, Any]]":
+        """Return what a command changed and committed, without what git brought into its files."""
+        assert overlap.begun is not None
+        state, head = overlap.begun.get("git"), overlap.begun.get("head")
+        if state is None or not CommandWithGit.is_used(self._repo, state, head):
+            return edits
+        # Other calls may have written files meanwhile.
+        before = {**self._indexed(), **overlap.blobs}
+        command = CommandWithGit(self._repo, state, head, before, objects)
+        found = [*command.committed(), *command.uncommitted(edits)]
+        return [{"mixed": overlap.sessions(edit["path"]), **edit} for edit in found]
 
     def _renames(self, edits: "list[dict[str, Any]]", new: "list[dict[str, Any]]") -> "dict[str, dict[str, str]]":
         """Return where renamed files came from, as `git diff -M` sees it, by their new paths."""
@@ -260,11 +274,11 @@ class Capture:
         captured = [path for path in found if self._is_captured(path) or os.path.islink(os.path.join(self._repo.top, path))]
         return captured if len(captured) <= MOST_FILES else None
 
-    def _indexed(self, paths: "Sequence[str]") -> dict[str, str]:
-        """Return the blobs that the private index has for paths."""
-        if not paths:
+    def _indexed(self, paths: "Sequence[str] | None" = None) -> dict[str, str]:
+        """Return the blobs that the private index has for paths, or for all."""
+        if paths is not None and not paths:
             return {}
-        out = self._repo.call("--literal-pathspecs", "ls-files", "-z", "--stage", "--", *paths, index=self._index)
+        out = self._repo.call("--literal-pathspecs", "ls-files", "-z", "--stage", "--", *(paths or ()), index=self._index)
         rows = (row.partition("\t") for row in os.fsdecode(out).split("\0") if row)
         parts = ((head.split(), path) for head, _, path in rows)
         return {path: head[1] for head, path in parts if head[2] == "0" and head[0].startswith("100")}

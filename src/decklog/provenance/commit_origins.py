@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from decklog.provenance.attribution import UNKNOWN, Attribution, LineRange, Origin, origin_of_edit, ranges_of
 from decklog.provenance.git import GitRepository, LineDifference
+from decklog.provenance.history import read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -147,6 +148,15 @@ class CommitOrigins:
             found.append(edit)
             blob = edit.old_blob
         return found if blob == file.old_blob else []
+
+
+def count_agent_lines(repo: GitRepository, log: "Decklog", revisions: str) -> int:
+    """Count the lines that commits added and agents wrote."""
+    commits, origins = list(read_changes(repo, revisions)), CommitOrigins(repo, log)
+    for commit in commits:
+        origins.take(commit)
+    ranges = (one for commit in commits for file in commit.files for one in origins.of_sessions(commit, file))
+    return count_lines([one for one in ranges if one.origin.sessions])
 
 
 def count_lines(ranges: list[LineRange]) -> int:

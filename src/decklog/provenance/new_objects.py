@@ -34,11 +34,10 @@ class NewObjects:
         """Return the blobs of files as `git add` would make them."""
         return dict(zip(paths, self._repo.hash_files(paths, objects=self._folder), strict=True))
 
-    def of_text(self, path: str, text: bytes) -> str:
-        """Return the blob of a text as `git add` would make it of a file at a path."""
-        return (
-            self._repo.call("hash-object", "-w", "--stdin", f"--path={path}", given=text, objects=self._folder).decode().strip()
-        )
+    def of_text(self, path: str | None, text: bytes) -> str:
+        """Return the blob of a text, as `git add` would make it of a file at a path if there is one."""
+        words = ("hash-object", "-w", "--stdin", *([f"--path={path}"] if path is not None else []))
+        return self._repo.call(*words, given=text, objects=self._folder).decode().strip()
 
     def is_new(self, blob: str) -> bool:
         """Return whether git did not have a blob before it was written here."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Two empty files are no copies of each other.
 _EMPTY = ("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813")
-_LOG = ("log", "--exclude=refs/decklog/*", "--all", "--reflog", "--ignore-missing", "--stdin", "-m", "--raw", "-z", "-M")
+_LOG = ("log", "--exclude=refs/decklog/*", "--all", "--reflog", "--ignore-missing", "--stdin", "-m", "--raw", "-z", "-C")
 
 
 class CommitGraph:
@@ -176,7 +176,7 @@ class PathPast:
 
 
 class PathLinks:
-    """Groups paths by the renames that `git diff -M` finds, by exact copies, and by edits that moved a file.
+    """Groups paths by the renames and copies that `git diff -C` finds, by exact copies, and by edits that moved a file.
 
     Rewritten commits count as long as git has them: a squash may leave no trace of a rename. Commits below the first edit are
     not read, because they have no recorded line.
@@ -218,13 +218,13 @@ class PathLinks:
             return
         heads = [head for head in self._heads if head is not None]
         given = "".join(f"{name}\n" for name in (*heads, *(f"^{head}" for head in self._heads[:1] if head is not None)))
-        out = self._repo.call(*_LOG, "--no-abbrev", "--diff-filter=AMR", "--format=", given=given.encode())
+        out = self._repo.call(*_LOG, "--no-abbrev", "--diff-filter=ACMR", "--format=", given=given.encode())
         words = iter(os.fsdecode(out).split("\0"))
         for word in words:
             facts = word.lstrip("\n").split(" ")
             if len(facts) == 5 and facts[0].startswith(":"):
                 old = next(words)
-                yield facts[3], old, next(words) if facts[4].startswith("R") else old
+                yield facts[3], old, next(words) if facts[4].startswith(("C", "R")) else old
 
 
 def gone_paths(repo: "GitRepository", old: str, new: str | None) -> list[str]:

@@ -46,7 +46,7 @@ def record_captured(
             task_id=task_id,
             call_id=call_id,
             mixed_with=edit.get("mixed"),
-            head=head,
+            head=edit.get("head", head),
             edited_at=at,
         )
     if session is not None and (taken := captured.get("snapshot")) is not None:
@@ -87,7 +87,7 @@ def _keep(repo: GitRepository, ref: str, captured: "list[dict[str, Any]]") -> No
     edits = [edit for one in captured for edit in one.get("edits", ())]
     blobs = {edit[name] for edit in edits for name in ("old", "new") if edit.get(name)}
     commits = [one["snapshot"]["commit"] for one in captured if "snapshot" in one]
-    commits += [one["head"] for one in captured if one.get("head")]
+    commits += [one["head"] for one in (*captured, *edits) if one.get("head")]
     newest = repo.resolve(ref)
     if newest is not None:
         blobs -= set(_names_in(repo, newest))

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository, call
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.core.figures import counted
 from decklog.guard.policy import Publication
+from decklog.provenance.commit_origins import count_agent_lines
+from decklog.provenance.git import GitRepository
+from decklog.provenance.opening import git_failures
 from decklog.review.change import AddedLine, Change
 from decklog.review.result import Severity
 from decklog.review.reviewing import GOAL, base_of, find_change, has_gate, settings_of
@@ -128,7 +132,8 @@ def publish_block_reason(log: "Decklog", change: Change) -> str | None:
     """Return why a change must not be published; None when the gate or a person let exactly it pass."""
     review = _review_of(log, change)
     if review is None or review.settings != settings_of(change).digest:
-        return f"Tree {change.tree[:12]} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
+        what = f"Tree {change.tree[:12]}{_lines_of_agents(log, change)}"
+        return f"{what} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
     if log.reviews.lets_pass(review.id):
         return None
     if not review.verdict.holds:
@@ -142,6 +147,16 @@ def publish_block_reason(log: "Decklog", change: Change) -> str | None:
         f"See: decklog reviews show {review.id}. "
         f"A person can let exactly this pass: decklog review ask {review.id}"
     )
+
+
+def _lines_of_agents(log: "Decklog", change: Change) -> str:
+    """Return how many lines of a change agents wrote, in brackets; nothing for none."""
+    repo = GitRepository.find(str(change.repository.folder))
+    if repo is None:
+        return ""
+    with git_failures():
+        count = count_agent_lines(repo, log, f"{change.base}..{change.head}")
+    return f" ({counted(count, 'line')} by agents)" if count else ""
 
 
 def _review_of(log: "Decklog", change: Change) -> "Review | None":

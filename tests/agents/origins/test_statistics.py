@@ -6,7 +6,10 @@ import pytest
 from decklog import Decklog
 from decklog.agents.origins.commit_story import explain_commit
 from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
+from decklog.conductor.git.repository import Repository
 from decklog.core.errors import NotFound
+from decklog.review.change import Change
+from decklog.stores.workflow.reviews import ReviewVerdict
 from tests.provenance.sessions import RecordedSession, record_text
 from tests.provenance.text_repositories import AUTHOR, TextFolder
 
@@ -196,3 +199,49 @@ def test_statistics_of_a_thousand_commits_take_less_than_five_seconds(log: Deckl
     took = sum(os.times()[:4]) - begun
     assert [(row.key, row.written.total(), row.kept.total()) for row in found.rows] == [("claude", 3000, 3000)]
     assert took < 5
+
+
+def passed(log: Decklog, base: str, head: str, patch: str) -> None:
+    """Record that the gate let a change pass."""
+    run = log.runs.start("Review").id
+    log.reviews.record(run, ReviewVerdict.PASS, base=base, head=head, tree=head, patch=patch, settings="s")
+
+
+def test_lines_of_agents_are_unreviewed_until_a_review_has_their_commits(log: Decklog, folder: TextFolder) -> None:
+    work_of_four(log, folder)
+    names = [folder.git("rev-parse", f"HEAD~{back}") for back in (4, 3, 2)]
+
+    def unreviewed() -> dict[str, int]:
+        found = collect_statistics(folder.repository, log, "HEAD~4..HEAD", StatisticsKey.AGENT)
+        return {row.key: row.unreviewed for row in [*found.rows, found.total]}
+
+    assert unreviewed() == {"claude": 3, "codex": 2, "(person)": 0, "(unknown)": 0, "total": 5}
+    log.reviews.record(
+        log.runs.start("Review").id, ReviewVerdict.BLOCK, base=names[0], head=names[2], tree="t", patch="p", settings="s"
+    )
+    assert unreviewed()["total"] == 5
+    passed(log, names[0], names[1], "p")
+    assert unreviewed() == {"claude": 0, "codex": 2, "(person)": 0, "(unknown)": 0, "total": 2}
+    found = collect_statistics(folder.repository, log, "HEAD~4..HEAD", StatisticsKey.AGENT)
+    assert found.as_markdown().endswith("\n\nNot reviewed: 2 of 5 lines by agents\n")
+    assert not explain_commit(folder.repository, log, names[2]).is_reviewed
+    passed(log, names[0], names[2], "p")
+    assert explain_commit(folder.repository, log, names[2]).is_reviewed
+    assert "Not reviewed" not in collect_statistics(folder.repository, log, "HEAD~4..HEAD", StatisticsKey.AGENT).as_markdown()
+
+
+def test_a_reviewed_change_stays_reviewed_when_it_is_squashed_onto_another_commit(log: Decklog, folder: TextFolder) -> None:
+    base = folder.git("rev-parse", "HEAD")
+    work_of_four(log, folder)
+    head = folder.git("rev-parse", "HEAD")
+    repository = Repository.find(folder.folder, folder.folder / ".git" / "state")
+    passed(log, base, head, Change(repository, base, head).patch)
+    folder.git("checkout", "-q", "-b", "other", base)
+    folder.commit("Base", c="new\n")
+    folder.git("merge", "-q", "--squash", head)
+    folder.commit("All at once")
+    assert explain_commit(folder.repository, log, "HEAD").is_reviewed
+    assert not explain_commit(folder.repository, log, "HEAD~1").is_reviewed
+    # Without the reviewed commits themselves.
+    folder.git("branch", "-q", "-D", "main")
+    assert explain_commit(folder.repository, log, "HEAD").is_reviewed

@@ -94,7 +94,7 @@ def lines_of(session: str) -> list[tuple[str, str]]:
 
 
 def assert_known(desk: Desk, folder: GitFolder, session: str) -> None:
-    """Check blame after a commit, and after a person's commit and a rebase."""
+    """Check blame after a commit, after a person's commit and a rebase, and after a squash."""
     folder.commit("the agent's work")
     written = lines_of(session)
     assert who(desk) == written
@@ -109,6 +109,11 @@ def assert_known(desk: Desk, folder: GitFolder, session: str) -> None:
     before = folder.git("rev-parse", "HEAD")
     folder.git("rebase", "-q", "base")
     assert folder.git("rev-parse", "HEAD") != before
+    assert who(desk) == [*written, ("person 4", "Ana")]
+    assert who(desk, "new.py") == [("agent 3", session)]
+    folder.git("checkout", "-q", "base")
+    folder.git("merge", "-q", "--squash", branch)
+    folder.commit("all in one commit")
     assert who(desk) == [*written, ("person 4", "Ana")]
     assert who(desk, "new.py") == [("agent 3", session)]
 
@@ -139,6 +144,45 @@ def test_blame_names_claude_code_for_its_lines_and_the_person_for_others(claude:
     folder = prepare(claude)
     claude.run("lane=edits go", "--session-id", SESSION)
     assert_known(claude, folder, f"claude:{SESSION}")
+
+
+@needs(CLAUDE)
+def test_blame_names_the_session_for_lines_of_its_sub_agent(tmp_path: Path) -> None:
+    script = claude_script(tmp_path / "repo")
+    agent = Use("Agent", {"description": "edit", "prompt": "lane=edits go", "subagent_type": "general-purpose"})
+    with FakeModel({**script, "above": steps(agent)}) as model:
+        claude = Claude(tmp_path, model)
+        folder = prepare(claude)
+        claude.run("lane=above go", "--session-id", SESSION)
+        assert_known(claude, folder, f"claude:{SESSION}")
+
+
+def waiting_command(own: Path, other: Path, line: str) -> Use:
+    """Build a command that begins and ends while another one is under way, too."""
+
+    def meet(moment: str) -> str:
+        return f"touch {own}.{moment}; until [ -e {other}.{moment} ]; do sleep 0.1; done"
+
+    return Use("Bash", {"command": f"{meet('begun')}; echo {line} >> {FILE}; {meet('ended')}", "description": "wait"})
+
+
+@needs(CLAUDE)
+def test_lines_of_two_sessions_at_once_are_mixed(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    uses = {"first": waiting_command(first, second, "agent 1"), "second": waiting_command(second, first, "agent 2")}
+    sessions = [SESSION, SESSION.replace("1", "2")]
+    with FakeModel({lane: steps(use) for lane, use in uses.items()}) as model:
+        claude = Claude(tmp_path, model)
+        folder = prepare(claude)
+        started = [claude.start(f"lane={lane} go", "--session-id", one) for lane, one in zip(uses, sessions, strict=True)]
+        for program in started:
+            program.communicate(timeout=120)
+        claude.settle()
+        folder.commit("the work of both")
+        found = dict(who(claude))
+        both = [set(found[line].split()) for line in ("agent 1", "agent 2")]
+        assert both == [{f"claude:{one}" for one in sessions}] * 2
+        assert {found[f"person {number}"] for number in (1, 2, 3)} == {"Ana"}
 
 
 @needs(CODEX)

@@ -49,6 +49,7 @@ def test_commit_show_has_files_shares_sessions_and_cost(folder: TextFolder, deck
     shown = decklog("commit", "show", "HEAD~2").out
     assert "1 added line: agent 1 (100 %)" in shown
     assert "claude:s1, 1 line, opus, $0.42" in shown
+    assert "not reviewed" in shown.splitlines()
     data = decklog("commit", "show", "HEAD~1", "--json").data
     assert data["lines"] == {"agent": 0, "person": 1, "mixed": 0, "unknown": 0}
     assert decklog("commit", "show", "nowhere").code == 3
@@ -57,7 +58,8 @@ def test_commit_show_has_files_shares_sessions_and_cost(folder: TextFolder, deck
 def test_stats_are_a_table_json_and_markdown(folder: TextFolder, decklog: Program) -> None:
     shown = decklog("stats", "HEAD~3..HEAD").out.splitlines()
     assert shown[0].endswith("3 commits")
-    assert [line.split()[0] for line in shown[1:]] == ["agent", "(person)", "(unknown)", "claude", "total"]
+    assert [line.split()[0] for line in shown[1:-1]] == ["agent", "(person)", "(unknown)", "claude", "total"]
+    assert shown[-1] == "Not reviewed: 1 of 1 line by agents"
     data = decklog("stats", "HEAD~3..HEAD", "--by", "path", "--json").data
     assert [(row["key"], row["written"], row["kept"]) for row in data["rows"]] == [("a", 3, 3)]
     assert decklog("stats", "--by", "model", "--markdown").out.startswith("| model | written | kept |")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.origins.reviewed import find_unreviewed
 from decklog.core.errors import NotFound
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.history import read_commit
@@ -57,6 +58,7 @@ class CommitStory:
     changes: "CommitChanges"
     files: list[FileShare]
     sessions: list[SessionShare] = field(default_factory=list)
+    is_reviewed: bool = False
 
     @property
     def lines(self) -> Counter[str]:
@@ -72,6 +74,7 @@ class CommitStory:
             "author": commit.author,
             "at": commit.at.isoformat(),
             "subject": commit.subject,
+            "is_reviewed": self.is_reviewed,
             "lines": {kind: self.lines[kind] for kind in KINDS},
             "files": [
                 {
@@ -103,7 +106,8 @@ def explain_commit(repo: "GitRepository", log: "Decklog", revision: str) -> Comm
     origins.take(changes)
     files = [FileShare(change=file, ranges=origins.of_lines(changes, file)) for file in changes.files]
     ranges = [one for file in files for one in file.ranges]
-    return CommitStory(changes=changes, files=files, sessions=sessions_of(log, ranges))
+    is_reviewed = not find_unreviewed(repo, log, [commit])
+    return CommitStory(changes=changes, files=files, sessions=sessions_of(log, ranges), is_reviewed=is_reviewed)
 
 
 def sessions_of(log: "Decklog", ranges: "list[LineRange]") -> list[SessionShare]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents.origins.commit_story import KINDS
 from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.origins.reviewed import find_unreviewed
 from decklog.core.errors import NotFound
-from decklog.core.figures import dollars
+from decklog.core.figures import counted, dollars
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.history import read_changes
 from decklog.provenance.survival import Survival
@@ -46,6 +47,8 @@ class StatisticsRow:
     key: str
     written: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
+    # Lines that agents wrote, in commits that no review covers.
+    unreviewed: int = 0
     work: Counter[Work] = field(default_factory=Counter)
     microdollars: float = 0
     unpriced_calls: int = 0
@@ -76,6 +79,7 @@ class StatisticsRow:
             "kept": self.kept.total(),
             "written_by": {kind: self.written[kind] for kind in KINDS},
             "kept_by": {kind: self.kept[kind] for kind in KINDS},
+            "unreviewed": self.unreviewed,
             "cost_microdollars": round(self.microdollars),
             "unpriced_calls": self.unpriced_calls,
             "cost_per_kept_line_microdollars": self.cost_per_kept_line,
@@ -104,7 +108,16 @@ class LineStatistics:
         heads = [self.by.value, *HEADS]
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
         lines += [cells_of(row) for row in [*self.rows, self.total]]
-        return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
+        table = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+        return f"{table}\n" + (f"\n{text}\n" if (text := self.review_text) else "")
+
+    @property
+    def review_text(self) -> str:
+        """How many lines of agents were not reviewed; empty for none."""
+        of_agents = self.total.written["agent"] + self.total.written["mixed"]
+        return (
+            f"Not reviewed: {self.total.unreviewed:,} of {counted(of_agents, 'line')} by agents" if self.total.unreviewed else ""
+        )
 
 
 def cells_of(row: StatisticsRow) -> list[str]:
@@ -136,6 +149,7 @@ class _Collector:
         self._rows: dict[str, StatisticsRow] = {}
         # Row key and origin kind of each added line, and when it was written, by commit and path.
         self._lines: dict[tuple[str, str], dict[int, _Label]] = {}
+        self._unreviewed: set[str] = set()
         self._edit = lru_cache(maxsize=None)(log.edits.get)
         self._model = lru_cache(maxsize=None)(self._load_model)
         self._title = lru_cache(maxsize=None)(self._load_title)
@@ -151,6 +165,7 @@ class _Collector:
         self._origins.begin(start if dots and start else None)
         for commit in commits:
             self._origins.take(commit)
+        self._unreviewed = find_unreviewed(self._repo, self._log, [commit.commit for commit in commits])
         for commit in commits:
             self._count_written(commit)
         self._count_kept(commits, span, end)
@@ -167,6 +182,8 @@ class _Collector:
                 row = self._row(self._key(one.origin, commit, file.path))
                 size = one.end - one.start + 1
                 row.written[one.origin.kind] += size
+                if one.origin.sessions and commit.commit in self._unreviewed:
+                    row.unreviewed += size
                 for work in self._work(one):
                     row.work[work] += size
                 lines |= dict.fromkeys(range(one.start, one.end + 1), (row.key, one.origin.kind, commit.at))
@@ -245,6 +262,7 @@ def _total(rows: list[StatisticsRow]) -> StatisticsRow:
     for row in rows:
         total.written += row.written
         total.kept += row.kept
+        total.unreviewed += row.unreviewed
         total.work += row.work
         total.lifetimes += row.lifetimes
         total.microdollars += row.microdollars

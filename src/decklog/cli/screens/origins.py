@@ -57,6 +57,7 @@ def commit_screen(story: "CommitStory", places: int) -> list[Line]:
         [StyledText(f"{commit.commit[:10]}  ", STRONG), StyledText(fit(commit.subject, max(20, places - 12)).rstrip())],
         [StyledText(f"{revealed(commit.author)}, {commit.at:%Y-%m-%d %H:%M}", DIM)],
         [StyledText(f"{counted(story.lines.total(), 'added line')}: {_shares(story.lines)}")],
+        [StyledText("reviewed" if story.is_reviewed else "not reviewed")],
         [],
     ]
     size = min(60, max((cells(file.change.path) for file in story.files), default=0))
@@ -97,6 +98,8 @@ def statistics_screen(found: LineStatistics, places: int) -> list[Line]:
     for number, row in enumerate(rows):
         text = "  ".join(fit(cell, size, right=column > 0) for column, (cell, size) in enumerate(zip(row, sizes, strict=True)))
         lines.append([StyledText(text, DIM if number == 0 else STRONG if number == len(rows) - 1 else PLAIN)])
+    if found.review_text:
+        lines.append([StyledText(found.review_text)])
     if found.missing:
         lines.append([StyledText(f"{counted(found.missing, 'line')} unknown because git objects are gone", DIM)])
     return lines
