@@ -3,6 +3,7 @@
     python -m benchmarks.fleet --agents 300 --starting 1000 --baseline ../other/src
 
 Each part runs with this source and with that of `--baseline`, on the same new server. Server CPU is that of all its processes.
+DECKLOG_TEST_POSTGRES names the programs of another version of PostgreSQL.
 """
 
 import argparse
@@ -21,6 +22,16 @@ import psycopg
 import tests.postgres
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 
+from benchmarks.measure import Row, row, write
+
+# What was measured: its name, the figure, its unit, what it is compared with, and the target.
+Found = tuple[str, float, str, float | None, str]
+_NOTES = (
+    "Agents are processes on the machine of the server. The pooler is PgBouncer in transaction mode.",
+    "Waiting agents wait for a task; working ones append an entry each second. Both are compared with the number of agents.",
+    "Starting agents open the log and claim a task at the same moment, and claim again at some moment later.",
+    "Rows of the earlier commit were measured in the same run, on the same server.",
+)
 ROOT = Path(__file__).parents[1]
 RUN = "fleet"
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -152,9 +163,8 @@ def _claim(url: str, number: int, start: float, seconds: float, report: dict[str
 # The rows
 
 
-def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[tuple[str, float]]:
+def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[Found]:
     direct = _cpu_of(server, source, "open_and_append", url, str(count)) / count
-    yield "open + append, direct: server CPU ms", direct * 1000
     if PROGRAM is None:
         print(MISSING)
         return
@@ -164,10 +174,9 @@ def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[tuple
             server.run(source, "open_and_append", through, "20")
             shared = _cpu_of(server, source, "open_and_append", through, str(count)) / count
         except subprocess.CalledProcessError:
-            yield "open + append through the pooler: fails", 1.0
+            yield "open and append through the pooler: failed", 1.0, "", None, "<= 0"
             return
-    yield "open + append through the pooler: server CPU ms", shared * 1000
-    yield "ratio", shared / direct
+    yield "open and append through the pooler, server CPU, compared with direct", shared * 1000, "ms", direct * 1000, "<= 0.15"
 
 
 def _cpu_of(server: Server, source: Path, *words: str) -> float:
@@ -177,7 +186,7 @@ def _cpu_of(server: Server, source: Path, *words: str) -> float:
     return server.cpu_seconds() - before
 
 
-def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[tuple[str, float]]:
+def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[Found]:
     found = {}
     for what in ("waiting", "working"):
         with _crowd(source, url, what, agents, seconds):
@@ -190,10 +199,12 @@ def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -
                 sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
                 connections = (connection.execute(sql).fetchone() or (0,))[0]
         found[what] = cpu / passed
-        yield f"{agents} {what}: connections of each", connections / agents
-        yield f"{agents} {what}: commits/s of each", commits / passed / agents
-        yield f"{agents} {what}: server CPU %", 100 * cpu / passed
-    yield "server CPU, waiting of working", found["waiting"] / found["working"]
+        is_waiting = what == "waiting"
+        if not is_waiting and connections < agents:
+            raise RuntimeError(f"only {connections} of {agents} agents have begun: give them more --seconds")
+        yield f"{agents} {what}: connections", float(connections), "", float(agents), "<= 1.1" if is_waiting else ""
+        yield f"{agents} {what}: commits", commits / passed, "per s", float(agents), "<= 0.3" if is_waiting else ""
+    yield f"{agents} waiting: server CPU, compared with working", 100 * found["waiting"], "%", 100 * found["working"], "<= 0.3"
 
 
 def _commits(connection: "psycopg.Connection[Any]") -> int:
@@ -216,16 +227,16 @@ def _crowd(source: Path, url: str, what: str, agents: int, seconds: int) -> Iter
             print("error:", error)
 
 
-def starting(_: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[tuple[str, float]]:
+def starting(_: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[Found]:
     subprocess.run(_command("add_tasks", url, str(2 * agents)), env=_environment(source), check=True)
     with _crowd(source, url, "starting", agents, seconds) as reports:
         pass
-    yield f"{agents} starting: errors", float(sum(len(report["errors"]) for report in reports))
-    for name, what in (("start", "claim during the start"), ("later", "claim afterwards")):
+    yield f"{agents} starting: errors", float(sum(len(report["errors"]) for report in reports)), "", None, "<= 0"
+    for name, what, most in (("start", "claim during the start", 2000), ("later", "claim afterwards", 100)):
         times = sorted(time for report in reports for time in report[name])
         if len(times) > 1:
-            yield f"{agents} starting: {what}, p50 ms", 1000 * statistics.median(times)
-            yield f"{agents} starting: {what}, p99 ms", 1000 * times[int(len(times) * 0.99)]
+            yield f"{agents} starting: {what}, median", 1000 * statistics.median(times), "ms", None, ""
+            yield f"{agents} starting: {what}, p99", 1000 * times[int(len(times) * 0.99)], "ms", None, f"<= {most}"
 
 
 def add_tasks(url: str, count: str) -> None:
@@ -236,7 +247,8 @@ def add_tasks(url: str, count: str) -> None:
             log.tasks.add_many(RUN, [{"title": f"Task {first + number}"} for number in range(500)])
 
 
-def main() -> None:
+def main() -> list[Row]:
+    """Measure; write benchmarks/results/fleet.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=300)
     parser.add_argument("--starting", type=int, default=1000)
@@ -249,21 +261,27 @@ def main() -> None:
     if given.part:
         parts: dict[str, Any] = {"prepare": prepare, "open_and_append": open_and_append, "crowd": crowd, "add_tasks": add_tasks}
         parts[given.part[0]](*given.part[1:])
-        return
+        return []
+    version = tests.postgres.version_of(tests.postgres.programs())
     server = Server(max(2 * given.agents, 2 * given.starting))
-    sources = {"new": ROOT / "src"} | ({"baseline": given.baseline.resolve()} if given.baseline else {})
+    sources = {"new": ROOT / "src"} | ({"earlier": given.baseline.resolve()} if given.baseline else {})
+    rows = []
     works: dict[str, Any] = {
         "pooled": lambda url, source: pooled(server, url, source, given.opens),
         "waiting": lambda url, source: waiting(server, url, source, given.agents, given.seconds),
         "starting": lambda url, source: starting(server, url, source, given.starting, given.seconds),
     }
     try:
-        for row in given.rows:
+        for part in given.rows:
             for name, source in sources.items():
-                for what, figure in works[row](server.new_database(f"{row}_{name}", source), source):
-                    print(f"{name:9} {what:60} {figure:10.3f}", flush=True)
+                for what, figure, unit, floor, target in works[part](server.new_database(f"{part}_{name}", source), source):
+                    is_new = name == "new"
+                    label = what if is_new else f"{what}, earlier commit"
+                    rows.append(row(label, figure, unit, floor=floor, target=target if is_new else ""))
     finally:
         server.close()
+    write("fleet", f"Agents on one server: PostgreSQL {version}", rows, _NOTES)
+    return rows
 
 
 if __name__ == "__main__":

@@ -141,7 +141,12 @@ class World:
     """A primary, its standby, and a pooler before them."""
 
     def __init__(self, stack: ExitStack, agents: int) -> None:
-        settings = {"max_connections": agents + 100, "fsync": "off", "wal_keep_size": "1GB", "shared_buffers": "256MB"}
+        settings: dict[str, Any] = {
+            "max_connections": agents + 100,
+            "fsync": "off",
+            "wal_keep_size": "1GB",
+            "shared_buffers": "256MB",
+        }
         self.primary = stack.enter_context(Server(**settings))
         Decklog.open(self.primary.url, migrate=True).close()
         self.standby = stack.enter_context(Server(primary=self.primary, **settings))
