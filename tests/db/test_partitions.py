@@ -21,8 +21,9 @@ def small_ranges(url: str, size: int = 4) -> None:
     """Have the ranges of a new log hold few streams."""
     with psycopg.connect(url) as connection:
         [(first,)] = connection.execute("select first_no from entry_ranges where first_no > 0").fetchall()
-        connection.execute(f"alter table entries detach partition entries_{first}".encode())
-        connection.execute(f"drop table entries_{first}".encode())
+        for table in ("entries", "entry_text"):
+            connection.execute(f"alter table {table} detach partition {table}_{first}".encode())
+            connection.execute(f"drop table {table}_{first}".encode())
         connection.execute("delete from entry_ranges where first_no > 0")
         connection.execute("select add_entry_range(%s::bigint, %s::bigint)", (first, first + size))
 
@@ -66,6 +67,23 @@ def test_processes_that_start_runs_at_once_make_each_partition_once(small: str) 
         assert log.journal.verify().problems == []
 
 
+def test_words_are_in_the_partition_of_their_range(small: str) -> None:
+    with Decklog.open(small) as log:
+        for number in range(10):
+            log.runs.start("goal", run_id=f"run_{number}")
+            log.journal.append(f"run_{number}", "a remark")
+        log.journal.index()
+        sql = "select entry_pos / 4294967296, tableoid::regclass::text from entry_text"
+        tables = log.db.read(lambda: log.db.rows(sql, {})[1])
+        starts = [first for first, _ in ranges(log)]
+        for number, name in tables:
+            assert name == f"entry_text_{max(first for first in starts if first <= number)}"
+        assert len({name for _, name in tables}) >= 3
+        assert len(log.journal.search("remark")) == 10
+        assert [entry.stream for entry in log.journal.search("remark", stream="run_0")] == ["run_0"]
+        assert log.journal.verify().problems == []
+
+
 def test_a_key_counts_once_in_every_partition(small: str) -> None:
     with Decklog.open(small) as log:
         for number in range(10):
@@ -98,6 +116,9 @@ def test_entries_of_a_partition_are_never_changed_or_deleted(small: str, stateme
         ("drop index {leaf}_by_key", "index {leaf}_by_key"),
         ("alter table {leaf} drop constraint entries_sound", "constraint entries_sound"),
         ("alter table entries detach partition {leaf}", "partition {leaf}"),
+        ("drop index entry_text_by_word", "index entry_text_by_word"),
+        ("alter table entry_text detach partition entry_text_{first}", "partition entry_text_{first}"),
+        ("alter table entry_text_{first} add constraint more check (entry_pos > 0)", "constraint more of entry_text_{first}"),
         ("update entry_ranges set end_no = end_no + 1 where first_no = {first}", "partition {leaf}"),
     ],
 )
@@ -113,7 +134,7 @@ def test_verify_finds_a_partition_that_was_changed(small: str, change: str, name
                 named = "constraint entries_sound of entries"
             else:
                 connection.execute(change.format(leaf=leaf, first=first).encode())
-        assert any(named.format(leaf=leaf) in problem.what for problem in log.journal.verify().problems)
+        assert any(named.format(leaf=leaf, first=first) in problem.what for problem in log.journal.verify().problems)
 
 
 # Migrating a log whose entries are in one table
@@ -126,10 +147,13 @@ def entries_of(url: str) -> list[tuple[object, ...]]:
 
 def test_a_flat_log_becomes_the_first_partition_and_new_runs_go_to_the_next(empty_postgres_url: str) -> None:
     flat_logs.fill(empty_postgres_url)
+    with Decklog.open(empty_postgres_url) as log:
+        log.journal.index()
     flat_logs.flatten(empty_postgres_url)
     before = entries_of(empty_postgres_url)
     with Decklog.open(empty_postgres_url, migrate=True) as log:
         assert entries_of(empty_postgres_url) == before
+        assert len(log.journal.search("entry 3", stream="old_1")) == 1
         assert log.journal.verify().problems == []
         log.runs.start("goal", run_id="new")
         log.memory.remember("task_outcomes", "It went well", run_id="new")

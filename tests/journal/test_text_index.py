@@ -222,7 +222,7 @@ def test_rare_word_on_postgres_is_looked_up_and_not_searched_for_in_every_entry(
         return "\n".join(row[0] for row in log.db.rows(f"explain (analyze, timing off, costs off) {sql}", bound)[1])
 
     text = log.db.read(plan)
-    assert "entry_text_by_word" in text
+    assert "entry_text_16_words_idx" in text
     # The entries are looked up by their position, once for each that was found.
     assert re.search(r"Index Scan using entries_16_pkey on entries_16 .*\(actual rows=1(\.00)? loops=1\)", text), text
 

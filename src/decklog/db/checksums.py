@@ -7,6 +7,6 @@ CHECKSUMS = {
     },
     "postgres": {
         "0001_first": "eb77ef6794b4c6bfc142e9f209ec012f5458b64d3601a558a46236cba02c10b7",
-        "0002_partitions": "59de09967a5a9cf0dc4c615e1ab600a6ed30a5ebc35b50ac3fd70ee63a045d5d",
+        "0002_partitions": "6b91d0683e74b6cf89428438fd192b137682b3b080c5d6788496cf11f9efb1c2",
     },
 }

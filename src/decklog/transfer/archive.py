@@ -158,11 +158,11 @@ class Archive:
         heads = {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, bound)[1]}
         if heads != manifest.heads:
             raise Conflict("a run was written to while it was archived", hint="Nothing was dropped. Try again.")
-        leaf = f"entries_{manifest.first_no}"
-        self._db.rows(f"alter table entries detach partition {leaf}", {})
-        self._db.rows(f"drop table {leaf}", {})
-        span = {"start": manifest.first_no * STREAM_SIZE, "end": manifest.end_no * STREAM_SIZE}
-        self._db.count("delete from entry_text where entry_pos >= :start and entry_pos < :end", span)
+        # In the order in which a search locks them.
+        self._db.rows("lock table entry_text, entries in access exclusive mode", {})
+        for table in ("entry_text", "entries"):
+            self._db.rows(f"alter table {table} detach partition {table}_{manifest.first_no}", {})
+            self._db.rows(f"drop table {table}_{manifest.first_no}", {})
         self._db.count("delete from entry_text_marks where stream_no >= :first and stream_no < :end", bound)
         sql = "update entry_ranges set archive = :file where first_no = :first"
         self._db.count(sql, {"file": manifest.file, "first": manifest.first_no})

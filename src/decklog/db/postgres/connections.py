@@ -17,11 +17,13 @@ from decklog.core.errors import Closed, Invalid, ReadOnly
 from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
 from decklog.db.postgres.acknowledged import Head
-from decklog.db.postgres.session import Session
+from decklog.db.postgres.session import NotBegun, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
+
+    from decklog.db.base import Row
 
     Pool = ConnectionPool["LogConnection"]
 
@@ -53,9 +55,21 @@ class LogConnection(psycopg.Connection["Any"]):
         self.written: dict[str, Head] = {}
         # Whether this server was found to have the acknowledged entries of this process.
         self.is_compared = False
+        # When the server behind a pooler was started, as the last transaction saw it.
+        self.server_started_at: datetime | None = None
         self.made_at = time.monotonic()
         # What it listens to.
         self.channels: set[str] = set()
+
+    def check_server(self, rows: "list[Row]") -> None:
+        """Check with the settings of a transaction that the pooler still leads to the same server.
+
+        Raise NotBegun if not: the transaction is run again, and compares the acknowledged entries first.
+        """
+        before, self.server_started_at = self.server_started_at, rows[0][0]
+        if before not in (None, self.server_started_at):
+            self.is_compared = False
+            raise NotBegun from psycopg.OperationalError("the pooler leads to another server")
 
     @cached_property
     def session(self) -> Session:
@@ -298,9 +312,9 @@ class PostgresConnections:
 
     @cached_property
     def local_settings(self) -> "tuple[bytes, ...]":
-        """The statement that makes the settings for one transaction, where sessions are shared."""
+        """The statement that makes the settings for one transaction, where sessions are shared. It also identifies the server."""
         calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in self._settings().items())
-        return (f"select {calls}".encode(),)
+        return (f"select pg_postmaster_start_time(), {calls}".encode(),)
 
     def _configure(self, connection: "LogConnection") -> None:
         """Make the settings of a session, unless it is shared, and read the server's time.

@@ -16,29 +16,33 @@ if TYPE_CHECKING:
 STEP = "0002_partitions"
 # Streams that may start while the entries are checked.
 _NUMBERS_LEFT = 1_000_000
+_TABLES = {"entries": "pos", "entry_text": "entry_pos"}
 _CHECK = r"""
-select conname, convalidated from pg_constraint
- where conrelid = to_regclass('entries') and conname like 'entries\_before\_%'
+select substring(conname from '[0-9]+$')::bigint, convalidated from pg_constraint
+ where conrelid = to_regclass(:table) and conname like :table || '\_before\_%'
 """
 
 
 def prepare(database: "Database", transactions: "PostgresTransactions") -> None:
     """Check that all entries of a log are in its first range, while others write; what is done once is not done again.
 
-    The migration then attaches the table as it is, without reading it.
+    The migration then attaches the tables as they are, without reading them.
     """
     with transactions.held(patience_seconds=None):
         newest = database.one("select max(no) from streams", {})
         if newest is None or newest[0] is None:
             return
-        if database.one(_CHECK, {}) is None:
-            boundary = newest[0] + _NUMBERS_LEFT
-            check = f"constraint entries_before_{boundary} check (pos < {boundary * STREAM_SIZE})"
-            database.count(f"alter table entries add {check} not valid", {})
-    with transactions.held(patience_seconds=None):
-        found = database.one(_CHECK, {})
-        if found is not None and not found[1]:
-            database.count(f"alter table entries validate constraint {found[0]}", {})
+        checked = database.one(_CHECK, {"table": "entries"})
+        boundary = newest[0] + _NUMBERS_LEFT if checked is None else checked[0]
+        for table, column in _TABLES.items():
+            if database.one(_CHECK, {"table": table}) is None:
+                check = f"constraint {table}_before_{boundary} check ({column} < {boundary * STREAM_SIZE})"
+                database.count(f"alter table {table} add {check} not valid", {})
+    for table in _TABLES:
+        with transactions.held(patience_seconds=None):
+            found = database.one(_CHECK, {"table": table})
+            if found is not None and not found[1]:
+                database.count(f"alter table {table} validate constraint {table}_before_{found[0]}", {})
 
 
 _ARCHIVED = """
@@ -56,19 +60,20 @@ def archived(database: "Database") -> dict[str, str]:
 
 # Comparing the tables of the ranges with the one that a new log begins with
 
-_LEAF = re.compile(r"entries_[1-9]\d*")
-# Every range has its table, which is attached with its bounds; no other table is attached.
+_LEAF = re.compile(r"(entries|entry_text)_[1-9]\d*")
+# Every range has its tables, which are attached with its bounds; no other table is attached.
 _WRONG_RANGES = f"""
-with attached as (
-  select c.relname, pg_get_expr(c.relpartbound, c.oid) as bound
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid
-   where i.inhparent = to_regclass('entries')
+with parents as (
+  select unnest(array['entries', 'entry_text']) as name
+), attached as (
+  select p.name, c.relname, pg_get_expr(c.relpartbound, c.oid) as bound
+    from parents p join pg_inherits i on i.inhparent = to_regclass(p.name) join pg_class c on c.oid = i.inhrelid
 ), ranges as (
-  select first_no, 'entries_' || first_no as relname,
+  select first_no, concat(name, '_', first_no) as relname,
          format('FOR VALUES FROM (%s) TO (%L)',
                 case first_no when 0 then 'MINVALUE' else quote_literal((first_no * {STREAM_SIZE})::text) end,
                 (end_no * {STREAM_SIZE})::text) as bound
-    from entry_ranges where archive is null
+    from entry_ranges cross join parents where archive is null
 )
 select coalesce(r.relname, a.relname), r.first_no
   from ranges r full join attached a on a.relname = r.relname
@@ -77,15 +82,13 @@ select coalesce(r.relname, a.relname), r.first_no
 """
 
 
-def leaves(objects: "Objects") -> list[str]:
-    """Name the tables of all ranges but the first, which has an older history."""
-    return sorted({table for _, table, _ in objects if _LEAF.fullmatch(table)})
-
-
-def sample_leaf(expected: "Objects") -> str:
-    """Name the table that a new log has for its first runs."""
-    [leaf] = leaves(expected)
-    return leaf
+def leaves(objects: "Objects") -> dict[str, list[str]]:
+    """Name the partitions of all ranges but the first, which has an older history, by the tables that they are of."""
+    found: dict[str, list[str]] = {table: [] for table in _TABLES}
+    for name in sorted({table for _, table, _ in objects}):
+        if (match := _LEAF.fullmatch(name)) is not None:
+            found[match[1]].append(name)
+    return found
 
 
 def split(objects: "Objects", leaf: str) -> "tuple[Objects, Objects]":

@@ -201,12 +201,13 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
-    leaf = partitions.sample_leaf(expected)
-    expected, like_leaf = partitions.split(expected, leaf)
-    for name in partitions.leaves(found):
-        _, theirs = partitions.split(found, name)
-        for problem in schema.differences(like_leaf, partitions.renamed(theirs, name, leaf)):
-            yield {**problem, "what": problem["what"].replace(leaf, name), "table": name}
+    # A new log has one range for its first runs.
+    for table, [leaf] in partitions.leaves(expected).items():
+        expected, like_leaf = partitions.split(expected, leaf)
+        for name in partitions.leaves(found)[table]:
+            _, theirs = partitions.split(found, name)
+            for problem in schema.differences(like_leaf, partitions.renamed(theirs, name, leaf)):
+                yield {**problem, "what": problem["what"].replace(leaf, name), "table": name}
     yield from partitions.wrong_ranges(database)
     tables = {table for _, table, _ in expected}
     ours = {

@@ -23,6 +23,9 @@ _TOGETHER = 2_000
 _FEWEST_LOOKED_AT = 200
 # The pages that are read to estimate how many entries a prefix has; one holds about 10 entries.
 _SAMPLED_PAGES = 128
+_PAGES = """
+select (sum(pg_relation_size(relid)) / current_setting('block_size')::bigint)::bigint from pg_partition_tree('entry_text')
+"""
 # An entry's first characters; the words of the rest are not indexed.
 _TEXTS = "e.pos, left(e.body, 65536), left(e.payload, 65536)"
 
@@ -56,7 +59,7 @@ def _is_broad(database: "Database", prefix: str) -> bool:
 
     The GIN index lists all of them before the first one is returned.
     """
-    [(pages,)] = database.rows("select pg_relation_size('entry_text') / current_setting('block_size')::bigint", {})[1]
+    [(pages,)] = database.rows(_PAGES, {})[1]
     share = min(1.0, _SAMPLED_PAGES / max(pages, 1))
     sql = f"""
         select count(*)

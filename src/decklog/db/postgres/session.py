@@ -19,7 +19,7 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from decklog.db.postgres import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from psycopg.abc import PQGen
     from psycopg.pq.abc import PGconn, PGresult
@@ -95,11 +95,11 @@ class Session:
         # How long the server waits for the next statement of the write transaction that is open; 0 without one.
         self.idle_seconds = 0.0
 
-    def begin(self, commands: "Sequence[bytes]") -> None:
-        """Begin a transaction with the next statement."""
+    def begin(self, commands: "Sequence[bytes]", takes: "Mapping[bytes, Take] | None" = None) -> None:
+        """Begin a transaction with the next statement; `takes` get the rows of commands that return some."""
         self._drop(0)
         for command in commands:
-            self.queue(command)
+            self.queue(command, take=(takes or {}).get(command))
         if self._is_stale or len(self._prepared) > _MOST_PREPARED:
             self._is_stale = False
             self._prepared.clear()

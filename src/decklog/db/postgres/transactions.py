@@ -212,7 +212,7 @@ class PostgresTransactions:
             settings = self._connections.local_settings if self._connections.shares_sessions else ()
             try:
                 connection.patience_seconds = patience_seconds
-                connection.session.begin((begin[0], *settings, *begin[1:]))
+                connection.session.begin((begin[0], *settings, *begin[1:]), dict.fromkeys(settings, connection.check_server))
                 self.acknowledged.compare(connection)
                 try:
                     if at_once:

@@ -1,20 +1,26 @@
--- Entries lie in partitions by ranges of stream numbers, so that a stream and its keys are in one table. The first range has all
--- entries from before, and the streams of no run. `archive` names the file that has the entries of a range instead of a table.
+-- Entries lie in partitions by ranges of stream numbers, so that a stream and its keys are in one table; their words for search
+-- lie in partitions of the same ranges. The first range has all entries from before, and the streams of no run. `archive` names
+-- the file that has the entries of a range instead of a table.
 create table entry_ranges (
   first_no {integer} not null primary key,
   end_no   {integer} not null check (end_no > first_no),
   archive  {text}
 );
 
--- Make the table of a range, and attach it. Attaching does not keep others from writing.
+-- Make the tables of a range, and attach them. Attaching does not keep others from writing.
 create function add_entry_range(p_first bigint, p_end bigint) returns void language plpgsql security definer as $$
 declare
   leaf varchar := 'entries_' || p_first;
+  text_leaf varchar := 'entry_text_' || p_first;
 begin
   execute format('create table %I (like entries including defaults including constraints)', leaf);
   perform prepare_entry_range(leaf);
   execute format(
     'alter table entries attach partition %I for values from (%s) to (%s)', leaf, p_first * 4294967296, p_end * 4294967296);
+  execute format('create table %I (like entry_text)', text_leaf);
+  execute format(
+    'alter table entry_text attach partition %I for values from (%s) to (%s)',
+    text_leaf, p_first * 4294967296, p_end * 4294967296);
   insert into entry_ranges (first_no, end_no) values (p_first, p_end);
 end
 $$;
@@ -75,7 +81,7 @@ begin
   end loop;
   revoke execute on function add_entry_range, prepare_entry_range from public;
 
-  lock table entries in access exclusive mode;
+  lock table entry_text, entries in access exclusive mode;
   if boundary is null then
     boundary := coalesce((select max(no) + 1000000 from streams), 16);
   end if;
@@ -102,9 +108,19 @@ begin
   create trigger entries_never_change before update on entries for each row execute function entries_never_change();
   create trigger entries_never_go_at_once before truncate on entries for each statement execute function entries_never_go();
 
-  -- A constraint that was validated before says that all entries are in the range, so that they are not read again.
+  alter table entry_text rename to entry_text_0;
+  for named in select indexrelid::regclass from pg_index where indrelid = 'entry_text_0'::regclass loop
+    execute format('alter index %s rename to %s', named, regexp_replace(named, 'entry_text_', 'entry_text_0_'));
+  end loop;
+  create table entry_text (like entry_text_0) partition by range (entry_pos);
+  alter table entry_text add primary key (entry_pos);
+  create index entry_text_by_word on entry_text using gin (words);
+
+  -- Constraints that were validated before say that all rows are in the range, so that they are not read again.
   execute format('alter table entries attach partition entries_0 for values from (minvalue) to (%s)', boundary * 4294967296);
   execute format('alter table entries_0 drop constraint if exists %I', 'entries_before_' || boundary);
+  execute format('alter table entry_text attach partition entry_text_0 for values from (minvalue) to (%s)', boundary * 4294967296);
+  execute format('alter table entry_text_0 drop constraint if exists %I', 'entry_text_before_' || boundary);
   insert into entry_ranges (first_no, end_no) values (0, boundary);
   perform add_entry_range(boundary, boundary + 1000);
   execute format('alter table streams alter column no restart with %s', boundary);
