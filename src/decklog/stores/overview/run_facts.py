@@ -276,7 +276,8 @@ def _usual_gap(fact: dict[str, Any], last_at: datetime) -> timedelta:
     """Return the average time between a run's latest entries."""
     if fact["earlier_at"] is None:
         return timedelta()
-    return (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
+    entries: int = fact["seq"] - fact["earlier_seq"]
+    return (last_at - from_text(fact["earlier_at"])) / max(1, entries)
 
 
 def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:
