@@ -24,9 +24,8 @@ from decklog.conductor import commands, starting
 from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.session import AgentSession, Terms
 from decklog.conductor.commands import Command, Running
-from decklog.conductor.conductor import Conductor
+from decklog.conductor.conductor import Conductor, MergeQueue
 from decklog.conductor.context import RunContext
-from decklog.conductor.merge_queue import MergeQueue
 from decklog.conductor.recovery import Recovery
 from decklog.guard.sandbox.sandbox import Sandbox
 

@@ -26,7 +26,7 @@ from benchmarks.measure import Row, row
 from decklog import Decklog
 from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.plugins.adapters.langgraph import DecklogSaver
-from decklog.plugins.adapters.langgraph.encoding import Encoder
+from decklog.plugins.adapters.langgraph.saver import Encoder
 from decklog.records.values import Values
 from decklog.stores.artifacts import graphs
 from decklog.stores.base import Store

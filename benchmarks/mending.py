@@ -29,9 +29,9 @@ from benchmarks.killing import came_to_its_end, forked, git
 from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
 from decklog import Decklog, Mend
 from decklog.fixes.loop import FixInput, FixLoop
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import Provider
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 
 # Writes the files that it is told of, and asks for money as agents do.
 AGENT = """

@@ -22,7 +22,7 @@ from benchmarks.measure import Row, row, write
 from benchmarks.task_narrowed import places
 from decklog import Decklog, ManualClock
 from decklog.cli.screens.now import screen
-from decklog.cli.screens.pages import SHOWN, overview_page
+from decklog.cli.screens.top import SHOWN, overview_page
 from decklog.core.clock import to_text
 from decklog.journal.rows import HEAD, STREAM_SIZE
 

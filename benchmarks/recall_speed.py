@@ -23,7 +23,7 @@ from decklog.core.errors import Unavailable
 from decklog.db.search.lessons import lesson_search
 from decklog.db.search.vectors import VectorIndex
 from decklog.stores.memory import similarity
-from decklog.stores.memory.semantic.arrays import numpy
+from decklog.stores.memory.semantic.minilm import numpy
 from decklog.stores.memory.semantic.model import kept_model
 from decklog.stores.memory.text import terms_of, words_of
 

@@ -138,7 +138,7 @@ def raw_copy(source: Path, copy: Path) -> float:
 
 
 def our_backup(source: Path, copy: Path) -> float:
-    from decklog.transfer.backup import back_up
+    from decklog.transfer.restore import back_up
 
     copy.unlink(missing_ok=True)
     begin = time.perf_counter()

@@ -48,8 +48,8 @@ from benchmarks.web_served import (
 )
 from decklog import Decklog
 from decklog.transfer.move import Move
+from decklog.web.login import App
 from decklog.web.rendering import environment
-from decklog.web.safety import App
 from decklog.web.sessions import COOKIE
 
 PAGE = Path(__file__).resolve().parent / "results" / "web.md"

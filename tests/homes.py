@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from decklog.core.user_consents import settings_home
-from decklog.location.accepted import NAME
+from decklog.location.locate import NAME
 
 _HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 

@@ -59,10 +59,10 @@ def _import_everything() -> None:
     import decklog.cli.show
     import decklog.guard.policy
     import decklog.hooks.proxy.relay
-    import decklog.location.accepted
-    import decklog.models.providers.agent_program
+    import decklog.location.locate
+    import decklog.models.providers.making
     import decklog.redaction.redactor
     import decklog.review.publishing
     import decklog.shortcuts.planning
-    import decklog.shortcuts.question
+    import decklog.shortcuts.verbs
     import decklog.transfer.doctor

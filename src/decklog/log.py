@@ -109,7 +109,7 @@ class Decklog(Blocks):
         }
         text = os.fspath(target)
         if text.startswith(("postgresql://", "postgres://")):
-            from decklog.db.postgres.opening import open_server
+            from decklog.db.postgres.roles import open_server
 
             db = open_server(text, migrate=migrate, clock=clock, pool_size=pool_size, **common)
         else:

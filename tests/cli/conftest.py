@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.location.accepted import accept
+from decklog.location.locate import accept
 from tests.programs import call
 
 

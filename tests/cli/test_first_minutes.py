@@ -210,15 +210,15 @@ def test_an_import_that_finds_nothing_says_where_it_looked(decklog: Program, rep
 
 
 def test_an_import_shows_progress_with_a_rate_on_a_terminal(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from decklog.cli import progress
+    from decklog.cli import terminal
     from decklog.core.figures import sized
 
     written: list[str] = []
     clock = iter([0.0, 0.0, 1.5, 3.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(progress.sys.stderr, "write", written.append)
-    meter = progress.ProgressMeter(sized)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(terminal.sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(terminal.sys.stderr, "write", written.append)
+    meter = terminal.ProgressMeter(sized)
     meter("events", 0, 30_000_000)
     meter("events", 10_000_000, 30_000_000)
     assert written[-1].endswith("events: 10 MB of 30 MB (33 %)  6.7 MB/s  3 s left")

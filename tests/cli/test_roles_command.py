@@ -1,4 +1,4 @@
-from decklog.transfer.roles import roles_sql
+from decklog.transfer.projects import roles_sql
 from tests.cli.conftest import Program
 
 

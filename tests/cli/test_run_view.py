@@ -3,7 +3,7 @@
 import io
 
 from decklog.cli.screens.lines import cells, written
-from decklog.cli.screens.run import RunScreen, frame
+from decklog.cli.screens.session import RunScreen, frame
 from decklog.conductor.status import ConductorStatus, ItemStatus
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from decklog.agents.context.agents import is_agent, recognised
-from decklog.cli.shape import AS_IT_IS, OutputShape
+from decklog.agents.context.worker import is_agent, recognised
+from decklog.cli.exits import AS_IT_IS, OutputShape
 from tests.cli.conftest import Program
 from tests.registry import records
 

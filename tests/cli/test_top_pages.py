@@ -1,7 +1,7 @@
 """What `top` shows of each thing that is opened."""
 
 from decklog import Decklog, ManualClock
-from decklog.cli.screens.pages import thing_page
+from decklog.cli.screens.top import thing_page
 
 
 def test_everything_that_can_be_marked_opens_as_what_it_is(log: Decklog, clock: ManualClock, run_id: str) -> None:

@@ -25,7 +25,7 @@ from decklog.models.settings import ModelChoice
 from decklog.provenance.settings import ProvenanceSettings
 from decklog.review.change import between
 from decklog.review.critique import CritiqueSettings, critic_of
-from decklog.review.reviewing import review, run_stage
+from decklog.review.gate import review, run_stage
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
 from tests.conductor.plans import start_plan

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from decklog.conductor.git.patches import files_of
+from decklog.conductor.git.changes import files_of
 from decklog.conductor.git.repository import Repository
 from tests.conductor.repositories import git, write
 

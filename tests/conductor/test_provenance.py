@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from decklog import Decklog
-from decklog.provenance.attempts import captured_between
 from decklog.provenance.blame import blame_file
 from decklog.provenance.git import GitRepository
+from decklog.provenance.recording import captured_between
 from tests.conductor.plans import Work, target_of, work_item
 from tests.conductor.repositories import git, write
 

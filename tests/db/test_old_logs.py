@@ -13,7 +13,7 @@ from tests.project.altered import Altered
 # What is done with an old log, whichever Decklog does it.
 PROGRAM = """
 from decklog import Decklog
-from decklog.transfer.backup import back_up
+from decklog.transfer.restore import back_up
 from decklog.transfer.jsonl import JsonlExport
 from decklog.transfer.jsonl import JsonlImport
 from decklog.transfer.move import Move

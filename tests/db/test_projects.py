@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Conflict, Denied, Invalid, ReadOnly, Unavailable
-from decklog.db.postgres.projects import url_of
+from decklog.db.postgres.roles import url_of
 from decklog.location.locate import LogLocation
 from decklog.transfer.projects import create_project, list_projects
 

@@ -9,8 +9,8 @@ import pytest
 
 from decklog import Decklog, DecklogError, Denied, ManualClock, ReadOnly
 from decklog.db.postgres import roles
+from decklog.transfer.projects import roles_sql
 from decklog.transfer.prune import Prune, age_of
-from decklog.transfer.roles import roles_sql
 from tests.db import whole_log
 from tests.db.processes import ROOT
 from tests.registry import arguments, operations

@@ -13,13 +13,13 @@ from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import Repository
 from decklog.fixes.loop import FixInput, FixLoop
 from decklog.guard.sandbox.sandbox import SandboxKind
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 from decklog.review.change import Change, between
+from decklog.review.gate import settings_of
 from decklog.review.proof.judging import FixProof
 from decklog.review.proof.proving import Proving
-from decklog.review.reviewing import settings_of
 from tests.conductor.repositories import git, make_repository, write
 from tests.conductor.scripts import COMMAND
 from tests.review.changes import ANSWERS, Script, site_of

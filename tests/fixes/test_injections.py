@@ -9,7 +9,7 @@ from benchmarks.mending_faults import FAULTS, files
 from decklog.fixes import fixing
 from decklog.fixes.loop import FixLoop
 from decklog.fixes.publication import branch_of
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply
 from decklog.review.change import Change
 from decklog.review.model_stages import run_prose

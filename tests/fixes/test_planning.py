@@ -7,7 +7,7 @@ import pytest
 from benchmarks.mending_faults import FAULTS
 
 from decklog import Decklog
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from tests.conductor.repositories import git, write
 from tests.conftest import on_both
 from tests.fixes.bench import TRIAGE, Bench, answering

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from decklog import Conflict, Decklog, Entry, NotFound, Run
-from decklog.transfer.backup import back_up
 from decklog.transfer.jsonl import JsonlExport, JsonlImport
 from decklog.transfer.move import Move
 from decklog.transfer.prune import Prune
-from decklog.transfer.restore import restore
+from decklog.transfer.restore import back_up, restore
 from tests.machines.base import WHICH, LogMachine, pick
 from tests.machines.journal_world import INLINE, JournalWorld, Line
 

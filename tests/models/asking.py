@@ -5,9 +5,9 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.models.client import ModelCall, Models
-from decklog.models.prompt import Prompt, PromptPart
+from decklog.models.composer import Prompt, PromptPart
 from decklog.models.provider import ModelReply, Provider
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 from decklog.models.settings import ModelChoice, ModelSettings
 
 SCHEMA: dict[str, Any] = {

@@ -7,10 +7,10 @@ import pytest
 from decklog.core.errors import DecklogError, Invalid
 from decklog.models import client, settings
 from decklog.models.client import NotAnAnswer
-from decklog.models.prompt import Prompt, PromptPart, as_data
+from decklog.models.composer import Prompt, PromptPart, as_data
 from decklog.models.provider import ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 from tests.every import every
 from tests.models.asking import GOOD, PROMPT, SCHEMA
 

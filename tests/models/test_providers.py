@@ -14,9 +14,9 @@ import pytest
 from decklog import ManualClock
 from decklog.conductor.agents.description import describe
 from decklog.guard.sandbox.sandbox import SandboxKind
-from decklog.models.prompt import Prompt, PromptPart
+from decklog.models.composer import Prompt, PromptPart
 from decklog.models.provider import ModelReply, ModelRequest
-from decklog.models.providers.agent_program import AgentModel
+from decklog.models.providers.making import AgentModel
 from tests.models.asking import GOOD, PROMPT, SCHEMA
 
 WISH = ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=20)

@@ -6,9 +6,9 @@ import pytest
 
 from decklog import Decklog
 from decklog.models.client import Models
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 from decklog.models.settings import ModelSettings
 from tests.conftest import on_both
 from tests.models.asking import CALL, GOOD, PROMPT, models

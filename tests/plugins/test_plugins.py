@@ -16,8 +16,8 @@ from decklog import Decklog, Invalid, NotFound
 from decklog.core.plugins import PluginKind, find_plugins, load_plugin, plugin_names
 from decklog.models.providers.making import maker
 from decklog.models.settings import ModelChoice
-from decklog.notify.sending import send
-from decklog.plugins.records import RecordImport
+from decklog.notify.round import send
+from decklog.plugins.trackers import RecordImport
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 CODE = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.location import accepted
+from decklog.location import locate
 from tests.homes import Homes
 from tests.programs import call
 
@@ -26,7 +26,7 @@ def test_what_a_test_accepted_in_the_home_of_before_is_found(tmp_path: Path, mon
     assert Path(os.environ["HOME"]) != tmp_path
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "project").mkdir()
-    accepted.accept(str(tmp_path / "project"), None, "now")
+    locate.accept(str(tmp_path / "project"), None, "now")
     (line,) = homes.accepted_below(tmp_path)
     assert line.startswith(f"{tmp_path}/project\t")
     assert homes.accepted_below(tmp_path / "other") == []

@@ -32,7 +32,7 @@ BREAKING = {
     "Importers know nothing": ("decklog.plugins.importers.gaia.importer", "decklog.plugins.importers.bazinga.importer"),
     "No circles inside redaction": ("decklog.redaction.normalize", "decklog.redaction.redactor"),
     "The tools: the toolbox above": ("decklog.guard.policy.policy", "decklog.guard.files.files"),
-    "No circles in the tools": ("decklog.guard.search.globs", "decklog.guard.search.search"),
+    "No circles in the tools": ("decklog.guard.files.gitignore", "decklog.guard.files.access"),
     "The policy: the engine": ("decklog.guard.policy.words", "decklog.guard.policy.engine"),
     "SQLite's driver": ("decklog.stores.tasks.tasks", "apsw"),
     "PostgreSQL's driver": ("decklog.db.sqlite.database", "psycopg"),

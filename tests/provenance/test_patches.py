@@ -2,7 +2,7 @@
 
 import pytest
 
-from decklog.provenance.patches import parse_patch
+from decklog.provenance.reconstructing import parse_patch
 
 BEFORE = "def a():\n    return 1\n\ndef b():\n    return 1\n"
 

@@ -7,8 +7,8 @@ import pytest
 
 from decklog.core.errors import Invalid
 from decklog.core.user_consents import give_consent
-from decklog.redaction.config import Config, load_config, user_file
 from decklog.redaction.redactor import Redactor
+from decklog.redaction.rules import Config, load_config, user_file
 
 _RULE = """
 [[redaction.rule]]

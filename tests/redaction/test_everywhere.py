@@ -13,7 +13,7 @@ from decklog.plugins.importers.beads import BeadsImport
 from decklog.plugins.legacy.bazinga import scan_and_redact
 from decklog.redaction import default_redactor
 from decklog.review.change import AddedLine
-from decklog.review.secrets import secrets_in
+from decklog.review.deterministic import secrets_in
 from tests.conductor.repositories import consent, make_repository
 from tests.programs import call
 from tests.waiting import wait_until

@@ -8,10 +8,10 @@ from typing import Any
 
 from decklog import Decklog, Review
 from decklog.conductor.git.repository import Repository
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
-from decklog.models.providers.scripted import Scripted
-from decklog.review import reviewing
+from decklog.models.providers.making import Scripted
+from decklog.review import gate
 from decklog.review.change import Change, between, of_worktree
 from decklog.review.deterministic import run_security, run_static
 from decklog.review.linters import LinterReport
@@ -117,7 +117,7 @@ class Desk:
         return lambda _: Scripted(tell)
 
     def review(self, change: Change, script: Script = good, **given: Any) -> Review:
-        return reviewing.review(self.log, change, make=self.provider(script), **given)
+        return gate.review(self.log, change, make=self.provider(script), **given)
 
 
 def statuses(review: Review) -> str:

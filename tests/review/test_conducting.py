@@ -13,10 +13,10 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.core.errors import Invalid
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
-from decklog.models.providers.scripted import Scripted
-from decklog.review.conducting import review_attempt
+from decklog.models.providers.making import Scripted
+from decklog.review.agent_tool import review_attempt
 from tests.conductor.plans import SETTINGS, landed_titles, make_checked_repository, start_plan, states, work_item
 from tests.conductor.repositories import git
 from tests.review.changes import Script, answering, good, site_of

@@ -12,9 +12,9 @@ from decklog import Decklog
 from decklog.core.errors import Invalid
 from decklog.guard.calls.guard import Unrestricted
 from decklog.guard.toolbox.toolbox import Toolbox
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 from decklog.review.critique import Critic, critic_of, kept_for_review, read_settings
 from decklog.review.model_stages import Answer, run_adversarial
 from decklog.review.settings import Rules

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
+from decklog.review.gate import build_gate, settings_of
 from decklog.review.result import StageResult
-from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.repositories import make_repository
 from tests.review import labelled_functional as labelled
 from tests.review.changes import SETTINGS, Desk

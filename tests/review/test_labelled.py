@@ -11,8 +11,8 @@ import pytest
 
 from decklog.review import deterministic, linters
 from decklog.review.change import Change, between
+from decklog.review.gate import build_gate, settings_of
 from decklog.review.result import Finding, Severity
-from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.repositories import git, write
 from tests.review import labelled, labelled_second, labelled_third
 from tests.review.changes import Desk, rules_of_stage_1

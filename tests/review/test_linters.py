@@ -13,10 +13,18 @@ import pytest
 from decklog.core.errors import Invalid
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from decklog.review.change import Change
-from decklog.review.linters import LinterReport, Linters, LinterTool, build_tool, load_tools
+from decklog.review.gate import build_gate, settings_of
+from decklog.review.linters import (
+    LinterReport,
+    Linters,
+    LinterTool,
+    Result,
+    UnreadableReport,
+    build_tool,
+    load_tools,
+    read_report,
+)
 from decklog.review.result import Severity, StageResult
-from decklog.review.reviewing import build_gate, settings_of
-from decklog.review.sarif import Result, UnreadableReport, read_report
 from decklog.review.settings import ReviewSettings, Rules, read
 from tests.conductor.repositories import git, write
 from tests.every import every

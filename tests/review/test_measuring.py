@@ -2,9 +2,9 @@
 
 import pytest
 
+from decklog.review.gate import build_gate, settings_of
 from decklog.review.proof.measuring import mutants
 from decklog.review.result import StageResult
-from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.plans import CALC, TESTS
 from tests.review.changes import SETTINGS, WATCHED, Desk
 

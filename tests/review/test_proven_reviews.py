@@ -8,8 +8,8 @@ import pytest
 from decklog import Decklog, Review
 from decklog.core.errors import Conflict
 from decklog.review.change import Change
+from decklog.review.gate import settings_of
 from decklog.review.publishing import publish_block_reason, request_override
-from decklog.review.reviewing import settings_of
 from tests.review.changes import GOOD, Desk
 
 PASSWORD = "correct horse " + "battery staple"

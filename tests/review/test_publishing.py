@@ -78,7 +78,7 @@ def change(desk: Desk) -> Change:
 
 def recorded(desk: Desk, change: Change, verdict: str, **given: Any) -> Review:
     """Put a verdict on record, as a gate does."""
-    from decklog.review.reviewing import settings_of
+    from decklog.review.gate import settings_of
 
     run_id = desk.log.runs.start("Review").id
     facts = {"base": change.base, "head": change.head, "tree": change.tree, "patch": change.patch}

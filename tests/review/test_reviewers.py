@@ -7,14 +7,13 @@ import pytest
 
 from decklog.core.errors import Refused
 from decklog.models.client import Models
-from decklog.models.composer import Composer
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Composer, Prompt
 from decklog.models.provider import ModelReply
 from decklog.models.settings import ModelChoice, ModelSettings
+from decklog.review.gate import settings_of
 from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_prose
 from decklog.review.publishing import publish_block_reason
 from decklog.review.result import ORDER, Severity, StageResult, StageStatus, conclude, judge
-from decklog.review.reviewing import settings_of
 from decklog.review.settings import Rules
 from tests.every import every
 from tests.review.changes import ANSWERS, FIX, GOOD, WATCHED, Desk, Script, answering, good

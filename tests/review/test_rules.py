@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from decklog.conductor.git.changes import DiffLine
-from decklog.review.rules import MESSAGE, build_rule, find_by_rules, find_in_message, load_rules, load_table
-from decklog.review.sources import Source
+from decklog.review.rules import MESSAGE, Source, build_rule, find_by_rules, find_in_message, load_rules, load_table
 from tests.every import every
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from decklog.review.change import Change
+from decklog.review.gate import build_gate, settings_of
 from decklog.review.model_stages import run_architectural, run_feedback_binding, run_prose
 from decklog.review.result import StageResult
-from decklog.review.reviewing import build_gate, settings_of
 from decklog.review.settings import ReviewSettings, Rules
 from tests.conductor.plans import CALC
 from tests.conductor.repositories import git, write

@@ -8,8 +8,7 @@ import pytest
 
 from decklog import Conflict, Decklog, ManualClock
 from decklog.core.errors import Busy, Damaged, NotADatabase
-from decklog.transfer.backup import back_up
-from decklog.transfer.restore import restore
+from decklog.transfer.restore import back_up, restore
 from tests.transfer.conftest import exported, fill
 from tests.waiting import wait_until
 

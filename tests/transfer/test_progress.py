@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from decklog import Decklog
-from decklog.cli import progress, run
+from decklog.cli import run, terminal
 
 # Larger than a file whose pages are all checked.
 LARGE = 205_000_000
@@ -40,7 +40,7 @@ def shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str
     controller, device = os.openpty()
     os.set_blocking(controller, False)
     seconds = itertools.count(0, 0.6)
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     with open(device, "w", encoding="utf-8") as stderr, monkeypatch.context() as patch:
         patch.setattr("sys.stderr", stderr)
         assert run(["--db", str(path), *words]) == 0

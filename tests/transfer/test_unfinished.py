@@ -11,10 +11,8 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import DiskFull
-from decklog.transfer.backup import back_up
 from decklog.transfer.recover.recovery import recover
-from decklog.transfer.restore import restore
-from decklog.transfer.unfinished import sweep
+from decklog.transfer.restore import back_up, restore, sweep
 
 HOURS_AGO = time.time() - 3 * 3600
 
@@ -70,7 +68,7 @@ def stop(*_):
     sys.stdin.read()
 """
 WORK = {
-    "backup": "from decklog.transfer.backup import back_up; back_up(Decklog.open('decklog.db'), 'copy.db', progress=stop)",
+    "backup": "from decklog.transfer.restore import back_up; back_up(Decklog.open('decklog.db'), 'copy.db', progress=stop)",
     "restore": "from decklog.transfer.restore import restore; restore('backup.db', 'decklog.db', progress=stop)",
     "recover": "from decklog.transfer.recover.recovery import recover; recover('decklog.db', 'new.db', progress=stop)",
 }

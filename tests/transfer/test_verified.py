@@ -11,8 +11,8 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Invalid
-from decklog.db.search.entries_check import MOST_COMPARED
-from decklog.transfer import verified, verify_steps
+from decklog.db.search.entries import MOST_COMPARED
+from decklog.transfer import doctor, verify_steps
 from tests.db.tampering import PostgresVictim, SqliteVictim
 
 
@@ -91,7 +91,7 @@ def test_tampering_behind_the_anchor_or_with_it_is_found(some: Decklog, tmp_path
 def test_an_anchor_holds_nothing_that_was_written_after_the_read(
     some: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from decklog.journal.anchors import Anchors
+    from decklog.journal.verify import Anchors
 
     keep, anchor = Anchors.keep, str(tmp_path / "heads.jsonl")
     newest = {head["stream"]: head["seq"] for head in some.journal.heads()}
@@ -116,29 +116,29 @@ def test_an_interrupted_run_continues(some: Decklog, state: Path, monkeypatch: p
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        verified.verify(some, progress=interrupt)
+        doctor.verify(some, progress=interrupt)
     again: list[tuple[str, int, int]] = []
-    result = verified.verify(some, progress=lambda *step: again.append(step))
+    result = doctor.verify(some, progress=lambda *step: again.append(step))
     assert result.ok
     assert result.entries == some.journal.verify().entries
     assert again[0][1] > seen[-1][1]
     anew: list[tuple[str, int, int]] = []
-    assert verified.verify(some, progress=lambda *step: anew.append(step)).ok
+    assert doctor.verify(some, progress=lambda *step: anew.append(step)).ok
     assert anew[0][1] == seen[0][1]  # a finished run leaves nothing to continue
 
 
 def test_a_run_is_not_continued_in_another_log_nor_after_a_day(
     some: Decklog, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    marks = verified.VerifyMarks(some)
+    marks = doctor.VerifyMarks(some)
     marks.save({"1": (1, "x", "y", False)})
     assert marks.unfinished()
     monkeypatch.setattr(some.db, "made_at", lambda: "another")
-    assert verified.VerifyMarks(some).unfinished() == {}
+    assert doctor.VerifyMarks(some).unfinished() == {}
     monkeypatch.undo()
     [kept] = (state / "decklog" / "verified").iterdir()
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "at": time.time() - 90_000}))
-    assert verified.VerifyMarks(some).unfinished() == {}
+    assert doctor.VerifyMarks(some).unfinished() == {}
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_killed_run_of_the_command_continues(tmp_path: Path, state: Path) -> N
     assert subprocess.run([sys.executable, "-c", script, str(path)], env=environment, check=False).returncode == -9
     with Decklog.open(path) as log:
         steps: list[int] = []
-        assert verified.verify(log, progress=lambda _, done, __: steps.append(done)).ok
+        assert doctor.verify(log, progress=lambda _, done, __: steps.append(done)).ok
         assert steps[0] > 60_000
 
 
@@ -191,8 +191,8 @@ def large(log: Decklog, run_id: str, state: Path) -> Decklog:
 def test_words_of_a_large_log_are_sampled_unless_full_and_the_rest_is_reported(large: Decklog) -> None:
     [unchecked] = large.journal.verify().unchecked
     assert unchecked.endswith("entries in the text index; compare them: decklog verify --full")
-    assert verified.verify(large).unchecked
-    assert large.journal.verify(full=True).unchecked == verified.verify(large, full=True).unchecked == []
+    assert doctor.verify(large).unchecked
+    assert large.journal.verify(full=True).unchecked == doctor.verify(large, full=True).unchecked == []
 
 
 @pytest.mark.slow
@@ -208,4 +208,4 @@ def test_wrong_words_of_every_entry_in_a_large_log_are_found_by_the_sample(large
     words = {"sqlite": "'other', tags = 'kind tool'", "postgres": "cast('other' as tsvector)"}[large.db.engine]
     large.db.write(lambda: large.db.count(f"update entry_text set words = {words}", {}))
     assert {problem.table for problem in large.journal.verify().problems} == {"entry_text"}
-    assert {problem.table for problem in verified.verify(large).problems} == {"entry_text"}
+    assert {problem.table for problem in doctor.verify(large).problems} == {"entry_text"}

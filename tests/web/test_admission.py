@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from decklog import Decklog
-from decklog.web.admission import LONGEST_URL, MOST_BODY
-from decklog.web.safety import HEADERS
+from decklog.web.login import HEADERS, LONGEST_URL, MOST_BODY
 from decklog.web.sessions import COOKIE
 from tests.web.asking import NAMES, Answer, Browser, Pairs, hand_on, made
 

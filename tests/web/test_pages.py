@@ -12,10 +12,10 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.web import answers
+from decklog.web.login import HEADERS
 from decklog.web.pages import run, run_moment
 from decklog.web.pages.entries.rows import LONGEST, folded, row_of
 from decklog.web.rendering import asset, assets, bars, edition, length, shown_lines
-from decklog.web.safety import HEADERS
 from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_log

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.agents.interrupted import close_interrupted
+    from decklog.agents.entries import close_interrupted
     from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep, step, tool
     from decklog.plugins.adapters.loops.run import Recorded, acharge, charge, recorded
 
@@ -20,7 +20,7 @@ _HOMES = {
     "LoopStep": "decklog.plugins.adapters.loops.calls",
     "acharge": "decklog.plugins.adapters.loops.run",
     "charge": "decklog.plugins.adapters.loops.run",
-    "close_interrupted": "decklog.agents.interrupted",
+    "close_interrupted": "decklog.agents.entries",
     "recorded": "decklog.plugins.adapters.loops.run",
     "step": "decklog.plugins.adapters.loops.calls",
     "tool": "decklog.plugins.adapters.loops.calls",

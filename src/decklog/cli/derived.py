@@ -1,13 +1,18 @@
 """Run a store's verb from its signature, and add the status of runs and tasks to its answer."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
+from decklog.cli.screens import approval as approval_screen
+from decklog.cli.screens.lines import written
+from decklog.cli.terminal import width
+from decklog.core.characters import revealed
 from decklog.core.figures import dollars
 from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
@@ -108,7 +113,7 @@ def run_operation(call: Invocation) -> int:
 
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
         if store == "runs" and not operation.writes:
-            from decklog.agents.interrupted import close_killed_sessions
+            from decklog.agents.entries import close_killed_sessions
 
             close_killed_sessions(log, call.spool())
         result = getattr(getattr(log, store), operation.name)(**arguments)
@@ -171,7 +176,6 @@ def _proving(
     if not operation.manager_only:
         return nullcontext()
     from decklog.cli.proving import proving
-    from decklog.cli.signed import show_signed
 
     show_signed(log, f"{store}.{operation.name}", arguments)
     return proving(log, call.key)
@@ -187,3 +191,38 @@ def acting(log: Decklog, call: Invocation) -> AbstractContextManager[None]:
     if fence is not None and not fence.isdecimal():
         raise WrongUsage(f"DECKLOG_FENCE is {fence!r}; it is the number that a claim gave")
     return log.acting(**given, fence=None if fence is None else int(fence))
+
+
+_LONGEST = 2_000
+
+
+def show_signed(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> None:
+    """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
+        return
+    for line in [*_thing(log, operation, arguments), _words_signed(operation, arguments)]:
+        sys.stderr.write(f"{line}\n")
+
+
+def _words_signed(operation: str, arguments: Mapping[str, Any]) -> str:
+    given = (_argument(name, value) for name, value in arguments.items() if value is not None)
+    return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
+
+
+def _argument(name: str, value: object) -> str:
+    if name.endswith(("_microdollars", "_price")) and isinstance(value, int):
+        return f"{name.removesuffix('_microdollars')}={dollars(value, exact=True)}"
+    return f"{name}={value}"
+
+
+def _thing(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> list[str]:
+    """Describe the record that the decision is about."""
+    if operation == "approvals.decide":
+        shown = log.approvals.show(arguments["approval_id"])
+        found = approval_screen.lines(shown, log.clock.now(), width(100), with_next=False)
+        return [written(line, colour=False) for line in found]
+    if operation == "effects.reconcile":
+        effect = log.effects.get(arguments["effect_id"])
+        told = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]
+        return [revealed(line[:_LONGEST]) for line in told]
+    return []

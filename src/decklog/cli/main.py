@@ -316,7 +316,7 @@ def menu() -> None:
 def run_command(call: Invocation) -> int:
     """Run a hand-written command, or show help."""
     if not call.words and _COMPLETING not in os.environ:
-        from decklog.cli.screens.welcome import welcome
+        from decklog.cli.screens.now import welcome
 
         return welcome(call)
     try:

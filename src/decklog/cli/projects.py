@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotAccepted
-from decklog.location.accepted import Accepted, accept, check, check_made
+from decklog.location.locate import Accepted, accept, check, check_made
 from decklog.plugins.bazinga_project import database_of, is_old_database, log_of
 
 if TYPE_CHECKING:

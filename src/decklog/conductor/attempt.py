@@ -22,9 +22,8 @@ from decklog.conductor.stages import WORK, is_cut_anew
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
-from decklog.provenance.attempts import captured_between
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.recording import keep_objects, record_captured
+from decklog.provenance.recording import captured_between, keep_objects, record_captured
 
 if TYPE_CHECKING:
     from decklog.log import Decklog

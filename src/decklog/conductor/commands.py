@@ -15,11 +15,10 @@ from typing import Any
 
 from decklog.core.processes import Identity
 from decklog.guard.sandbox import sandbox
-from decklog.guard.sandbox.linux import require_linux
+from decklog.guard.sandbox.landlock import require_linux
 from decklog.guard.sandbox.sandbox import CommandContext, Sandbox, SandboxKind
 from decklog.guard.shell import launch
-from decklog.guard.shell.environment import environment
-from decklog.guard.shell.shell import read_note
+from decklog.guard.shell.shell import environment, read_note
 
 # The output is kept up to this size: charges are read from it, also after a crash.
 CAP_BYTES = 64 * 1024 * 1024

@@ -18,7 +18,7 @@ from decklog.conductor.settings import Check, Configuration
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox import sandbox
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
-from decklog.guard.shell.output import read_output
+from decklog.guard.shell.spool import read_output
 from decklog.stores.workflow.verdicts import CheckOutcome
 
 SECONDS = 60.0

@@ -64,7 +64,7 @@ class Demo:
         return run.id
 
     def _start(self, run_id: str, name: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, "-P", "-m", "decklog.demo.worker", self.target, run_id, name])
+        return subprocess.Popen([sys.executable, "-P", "-m", "decklog.demo.big", self.target, run_id, name])
 
     def _kill_one(self, log: Decklog, run_id: str, processes: "dict[str, subprocess.Popen[bytes]]") -> None:
         """Wait until a worker is in the middle of a task, and kill it without warning."""

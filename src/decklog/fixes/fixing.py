@@ -15,14 +15,14 @@ from decklog.conductor.status import run_status
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
 from decklog.fixes.context import FixContext, answer_merge_question, newest_base
 from decklog.guard.files.gitignore import IgnoreFile
-from decklog.models.prompt import as_data
+from decklog.models.composer import as_data
 from decklog.records.values import to_json
 from decklog.review.change import Change
+from decklog.review.gate import review as reviewed
 from decklog.review.proof.judging import FixProof, Refusal
 from decklog.review.proof.proving import Proving
 from decklog.review.publishing import pending_override, publish_block_reason
 from decklog.review.result import ACTIONABLE, had_outage
-from decklog.review.reviewing import review as reviewed
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
 from decklog.stores.workflow.reviews import Review, ReviewVerdict

@@ -163,7 +163,7 @@ class Hook:
 
     def _criticise(self, place: "LogLocation", out: "IO[str]") -> None:
         """Review what a tool has changed, and report certain errors to the agent."""
-        from decklog.hooks.critique import said_of
+        from decklog.hooks.capturing import said_of
 
         with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
             lines = said_of(log, self.told, self._root, session=f"{self.program}:{self._session}", named=self._facts(None))
@@ -264,8 +264,8 @@ def _object(payload: bytes) -> "dict[str, Any]":
 
 
 def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False) -> None:
+    from decklog.agents.entries import close_killed_sessions
     from decklog.agents.intake import take_in
-    from decklog.agents.interrupted import close_killed_sessions
 
     with place.open() as log:
         take_in(log, spool)

@@ -1,10 +1,9 @@
 """Policy decisions about tool calls before they run."""
 
 import os
-from typing import TYPE_CHECKING
-
-from decklog.hooks.called_files import files_of
-from decklog.hooks.harmless import is_plain
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,6 +11,136 @@ if TYPE_CHECKING:
 
     from decklog.guard.policy import Publication
     from decklog.log import Decklog
+
+# Words in a tool's name which mean that it changes its files; any other tool reads them.
+_CHANGES = frozenset(
+    (
+        *("write", "edit", "replace", "create", "update", "delete", "remove", "move", "rename", "copy"),
+        *("append", "insert", "patch", "save", "mkdir", "put", "upload", "set"),
+    )
+)
+# Arguments that name a file or a folder.
+_PATHS = (
+    *("file_path", "filePath", "notebook_path", "absolute_path", "abs_path", "path", "paths", "file", "files", "filename"),
+    *("dir_path", "directory", "folder", "source", "destination", "old_path", "new_path", "target_file", "relative_path"),
+)
+# Arguments with patterns of files below that folder. The `pattern` of a tool that finds files is one too.
+_PATTERNS = ("glob", "include", "include_pattern", "file_pattern")
+_FINDS_FILES = frozenset(["glob", "find"])
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def files_of(tool: str, arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the files that a call reads and those that it writes."""
+    words = {word.lower() for word in _WORDS.findall(tool)}
+    paths = list(_texts(arguments, _PATHS))
+    if words & _CHANGES:
+        return [], paths
+    names = (*_PATTERNS, "pattern") if words & _FINDS_FILES else _PATTERNS
+    patterns = [pattern for pattern in _texts(arguments, names) if not pattern.startswith("!")]
+    below = [_joined(folder, pattern) for folder in paths or ["."] for pattern in patterns]
+    return [*paths, *(path for pattern in below for path in _alternatives(pattern))], []
+
+
+def _texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        value = arguments.get(name)
+        yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str) and text)
+
+
+def _joined(folder: str, pattern: str) -> str:
+    return pattern if pattern.startswith("~") else os.path.join(folder, pattern)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Expand braces such as `{a,b}`, as search tools do."""
+    if "{" not in pattern:
+        return [pattern]
+    from decklog.guard.policy.words import expand_braces
+
+    return expand_braces(pattern)
+
+
+# Any other character may have a meaning for the shell.
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+, -")
+# Parts of names that may belong to secrets or settings, or to something that only looks like a file.
+_TELLING = (
+    *("secret", "cred", "passw", "pwd", "token", "key", "auth", "env", "pem", "rsa", "dsa", "ed25519", "pgp", "gpg", "ssh"),
+    *("aws", "kube", "docker", "netrc", "npmrc", "pypirc", "htpasswd", "shadow", "cookie", "history", "login", "wallet"),
+    *("vault", "private", "config", "decklog", "hook", "gcloud", "azure", "terraform", "tfstate", "tfvars", "session", "p12"),
+    *("pfx", "jks", "crt"),
+)
+_LONGEST = 500
+
+# Allowed options of each program. Entries such as `git status` include the subcommand.
+_OPTIONS: dict[str, str] = {
+    "ls": "-l -a -la -al -lh -lah -1 -R -t -lt -ltr -h",
+    "pwd": "",
+    "cat": "-n",
+    "head": "-n -c -1 -3 -5 -10 -20 -30 -40 -50 -60 -80 -100 -200",
+    "tail": "-n -c -1 -3 -5 -10 -20 -30 -40 -50 -60 -80 -100 -200",
+    "wc": "-l -w -c",
+    "grep": "-n -r -rn -i -in -l -rl -rin -c -w -v -E -A -B -C",
+    "rg": "-n -i -l -c -w -A -B -C",
+    "echo": "",
+    "true": "",
+    "basename": "",
+    "dirname": "",
+    "tree": "-L -d",
+    "git status": "-s --short --porcelain -b --branch -sb",
+    "git diff": "--stat --name-only --name-status --cached --staged",
+    "git log": "--oneline --stat -1 -2 -3 -5 -10 -20 -n",
+    "git show": "--stat --name-only",
+    "git rev-parse": "--abbrev-ref --show-toplevel --short",
+    "git ls-files": "",
+    "git add": "-A",
+    "pytest": "-q -x -v -vv -s",
+    "python -m pytest": "-q -x -v -vv -s",
+    "npm test": "",
+    "cargo test": "",
+    "cargo build": "",
+    "cargo check": "",
+    "go test": "-v",
+    "go build": "",
+    "go vet": "",
+    "ruff check": "",
+    "mypy": "",
+}
+# Programs that change no file.
+_READERS = frozenset(
+    (
+        *("ls", "pwd", "cat", "head", "tail", "wc", "grep", "rg", "echo", "true", "basename", "dirname", "tree"),
+        *("git status", "git diff", "git log", "git show", "git rev-parse", "git ls-files"),
+    )
+)
+_ALLOWED = {name: frozenset(options.split()) for name, options in _OPTIONS.items()}
+
+
+def is_plain(command: str) -> bool:
+    """Return whether a command is harmless without consulting the policy."""
+    if len(command) > _LONGEST or not _PLAIN.issuperset(command):
+        return False
+    words = command.split()
+    for length in (1, 2, 3):
+        options = _ALLOWED.get(" ".join(words[:length]))
+        if options is not None:
+            return all(word in options if word[0] == "-" else _is_plain_word(word) for word in words[length:])
+    return False
+
+
+def only_reads(command: str) -> bool:
+    """Return whether a command is plain and changes no file."""
+    words = command.split()
+    return is_plain(command) and any(" ".join(words[:length]) in _READERS for length in (1, 2))
+
+
+def _is_plain_word(word: str) -> bool:
+    """Return whether a word can only be a plain word, a number, or a file of the repository without secrets."""
+    if word[0] in "/:+," or ":" in word or any(part[:1] == "." and part not in (".", "...") for part in word.split("/")):
+        return False
+    lower = word.lower()
+    return not any(name in lower for name in _TELLING)
+
 
 _COMMANDS = ("command", "cmd")
 _PATCHES = ("command", "input", "patch", "patchText")

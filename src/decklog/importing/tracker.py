@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.core.ids import is_ours
-from decklog.importing.gathering import Gathered, LinkOrder
-from decklog.importing.importer import Import
+from decklog.importing.importer import Gathered, Import, LinkOrder
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json, plain
 from decklog.importing.source import SqliteSource

@@ -408,7 +408,7 @@ class Journal:
         resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With
         `entry`, the number of the change that is meant, it is refused when another came after it.
         """
-        from decklog.journal.undo import Undo
+        from decklog.journal.tail import Undo
 
         record_class = self._class_of(table)
         if not reason.strip():
@@ -453,7 +453,7 @@ class Journal:
             return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
-        from decklog.journal.since import verify_since
+        from decklog.journal.verify import verify_since
 
         return verify_since(self.verifier(), anchor)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotFound
-from decklog.db.near_ids import meant
 from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS
+from decklog.db.where import meant
 from decklog.journal import attribution, chain, known_keys
 from decklog.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.journal.preparing import change_columns, checked, columns_of, row_of

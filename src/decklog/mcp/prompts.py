@@ -7,10 +7,9 @@ import mcp_types as types
 
 from decklog import EntryKind, Task
 from decklog.core.errors import Invalid, NotFound
-from decklog.mcp.plain import cut
 from decklog.mcp.telling import situation
-from decklog.shortcuts.answer import one_line, task_data
-from decklog.shortcuts.caller import Caller
+from decklog.mcp.tool import cut
+from decklog.shortcuts.caller import Caller, one_line, task_data
 
 _NOTES = 20
 _LINE = 500

@@ -8,7 +8,7 @@ import mcp_types as types
 
 from decklog import Decklog
 from decklog.core.errors import NotFound
-from decklog.mcp.plain import bounded, cut, plain
+from decklog.mcp.tool import bounded, cut, plain
 
 _SCHEME = "decklog://"
 _JSON = "application/json"

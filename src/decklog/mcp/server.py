@@ -16,13 +16,11 @@ from decklog import __version__
 from decklog.core.errors import Closed, Conflict, DecklogError, Denied, FileReplaced, Invalid, LeaseLost, NotFound
 from decklog.mcp import prompts, resources
 from decklog.mcp.identity import HEADER, caller
-from decklog.mcp.plain import sendable
 from decklog.mcp.source import LogSource
-from decklog.mcp.tool import McpTool
+from decklog.mcp.tool import McpTool, sendable
 from decklog.mcp.tools import TOOLS
 from decklog.records.operations import of_an_agent
-from decklog.shortcuts.answer import PENDING, ShortcutAnswer
-from decklog.shortcuts.caller import Caller, Meant, Surface
+from decklog.shortcuts.caller import PENDING, Caller, Meant, ShortcutAnswer, Surface
 
 R = TypeVar("R")
 

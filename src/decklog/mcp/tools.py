@@ -8,12 +8,10 @@ from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
-from decklog.mcp.plain import bounded, cut, paged, place_of, plain
 from decklog.mcp.telling import situation
-from decklog.mcp.tool import McpTool
+from decklog.mcp.tool import McpTool, bounded, cut, paged, place_of, plain
 from decklog.shortcuts import verbs
-from decklog.shortcuts.answer import DONE, PENDING, REFUSED, ShortcutAnswer, one_line
-from decklog.shortcuts.caller import Caller
+from decklog.shortcuts.caller import DONE, PENDING, REFUSED, Caller, ShortcutAnswer, one_line
 
 _LINE = 300
 _SHOWN = 10
@@ -117,9 +115,8 @@ def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> 
 
 
 def why(me: Caller, place: str) -> ShortcutAnswer:
-    from decklog.agents.origins.line_facts import facts_of
-    from decklog.agents.origins.line_story import explain_line
-    from decklog.provenance.opening import git_failures, repository_at
+    from decklog.agents.origins.line_story import explain_line, facts_of
+    from decklog.provenance.settings import git_failures, repository_at
 
     if is_over_http(me.worker):
         raise Invalid("this server has no folder of yours with that file", hint="Run: decklog why FILE:LINE", field="place")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
-from decklog.models.prompt import Prompt, PromptPart
+from decklog.models.composer import Prompt, PromptPart
 from decklog.models.provider import PASSING, WEATHER, ModelReply, ModelRequest, Provider
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from decklog.models.prompt import Prompt
+from decklog.models.composer import Prompt
 
 # What is nobody's fault and may be over in a while.
 PASSING = ("quota", "overload")

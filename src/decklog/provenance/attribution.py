@@ -9,6 +9,8 @@
 4. Without evidence a line is unknown. Likeness and time are no evidence.
 """
 
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -17,14 +19,72 @@ from typing import TYPE_CHECKING
 from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
-from decklog.provenance.recorded_lines import RecordedLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
     from decklog.log import Decklog
+    from decklog.provenance.git import GitRepository
     from decklog.stores.provenance.edits import Edit
+
+# Git's own bound for moved lines. Without it any "}" would be taken for another one.
+_LEAST_LETTERS = 20
+_LETTER = re.compile(rb"[0-9A-Za-z]")
+_MOST_EDITS = 200
+_AT_ONCE = 50
+
+
+class RecordedLines:
+    """The lines that edits of some paths brought: their text is in the file after the edit, and was not in it before."""
+
+    def __init__(self, repo: "GitRepository", edits: "Sequence[Edit]") -> None:
+        self._repo = repo
+        self._edits = [edit for edit in edits if edit.new_blob is not None][-_MOST_EDITS:]
+
+    def writers(self, lines: Sequence[bytes], fresh: range, line: int, is_past: "Callable[[Edit], bool]") -> "Iterator[Edit]":
+        """Yield the edits that brought a line of a content, newest first. `fresh` is the block of new lines that it is in."""
+        for place, number in reversed(self._brought.get(lines[line - 1], ())):
+            if is_past(self._edits[place]) and self._letters(lines, fresh, line, (place, number)) >= _LEAST_LETTERS:
+                yield self._edits[place]
+
+    def _letters(self, lines: Sequence[bytes], fresh: range, line: int, start: tuple[int, int]) -> int:
+        """Count the letters and digits of the block around a line that one edit brought as a block."""
+        place, number = start
+        count = _letters_of(lines[line - 1])
+        for step in (-1, 1):
+            away = step
+            while line + away in fresh and (place, number + away) in self._brought.get(lines[line + away - 1], ()):
+                count += _letters_of(lines[line + away - 1])
+                away += step
+        return count
+
+    def has(self, text: bytes) -> bool:
+        """Return whether an edit brought a line of this text."""
+        return text in self._brought
+
+    @cached_property
+    def _brought(self) -> dict[bytes, list[tuple[int, int]]]:
+        """The edit and the line number of each line that an edit brought, by text."""
+        found: dict[bytes, list[tuple[int, int]]] = {}
+        for start in range(0, len(self._edits), _AT_ONCE):
+            edits = self._edits[start : start + _AT_ONCE]
+            blobs = dict.fromkeys(blob for edit in edits for blob in (edit.old_blob, edit.new_blob) if blob is not None)
+            contents = self._repo.lines_of(list(blobs))
+            for place, edit in enumerate(edits, start):
+                if edit.old_blob is not None and edit.old_blob not in contents:
+                    continue
+                lines = contents.get(edit.new_blob or "", [])
+                new = set(lines).difference(contents.get(edit.old_blob or "", ()))
+                for number, text in enumerate(lines, 1) if new else ():
+                    if text in new:
+                        found.setdefault(text, []).append((place, number))
+        return found
+
+
+def _letters_of(text: bytes) -> int:
+    return len(_LETTER.findall(text))
+
 
 # The commit that `git blame` names for lines that are not committed.
 UNCOMMITTED = "0" * 40

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.provenance.git import GitFailed, GitRepository
 
 if TYPE_CHECKING:
-    from decklog.provenance.new_objects import NewObjects
+    from decklog.provenance.capture import NewObjects
 
     Captured = dict[str, Any]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from decklog.provenance.formats.ranges import Span
+from decklog.provenance.formats.git_ai import Span
 from decklog.provenance.git import GitRepository
 
 _MARK = b"\x01commit "

@@ -1,9 +1,13 @@
 """`[provenance]` of `decklog.toml`."""
 
+import os
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from decklog.core.errors import Invalid
+from decklog.core.errors import Invalid, NotFound, Unavailable
+from decklog.provenance.git import GitFailed, GitRepository
 
 TABLE = "provenance"
 
@@ -24,3 +28,21 @@ def read_settings(content: bytes) -> ProvenanceSettings:
     if not isinstance(table, dict) or table.keys() - {"capture"} or not isinstance(table.get("capture", True), bool):
         raise Invalid("[provenance] has one setting, capture, which is true or false", field=TABLE)
     return ProvenanceSettings(**table)
+
+
+def repository_at(folder: str | None = None) -> GitRepository:
+    """Return the repository of a folder, the current one unless another is named; raise NotFound where there is none."""
+    where = folder or os.getcwd()
+    found = GitRepository.find(where)
+    if found is None:
+        raise NotFound(f"{where} is in no git repository", hint="Change to a folder of one, or run: git init", path=where)
+    return found
+
+
+@contextmanager
+def git_failures() -> Iterator[None]:
+    """Raise a failure of git as Unavailable."""
+    try:
+        yield
+    except GitFailed as problem:
+        raise Unavailable(str(problem)) from problem

@@ -21,8 +21,8 @@ _SHORTEST = 10
 def default_redactor() -> "Redactor":
     """Return the redactor of this process: the shipped rules with those of the user and of the repository around it."""
     # Here, and not at the top: a command that only reads ids does not load the matcher.
-    from decklog.redaction.config import load_config
     from decklog.redaction.redactor import Redactor
+    from decklog.redaction.rules import load_config
 
     config = load_config()
     return Redactor(config.rules, config.allow)

@@ -1,29 +1,164 @@
 """The gate: seven stages over one change, those without a model first, and one verdict for its tree and patch."""
 
+import ast
 import hashlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examiner
-from decklog.conductor.checks.running import Runner
+from decklog.conductor.checks.running import PASSED, Runner
+from decklog.conductor.git.repository import Repository, ref_part
+from decklog.conductor.git.workspaces import remove_folder
+from decklog.conductor.settings import NAME, Check, require_consent
+from decklog.core.python_source import parsed
+from decklog.guard.files.gitignore import IgnoreFile
+from decklog.models.client import Models
+from decklog.models.composer import Composer
+from decklog.models.provider import Provider
+from decklog.models.providers.making import maker
 from decklog.records.values import to_json
-from decklog.review.change import Change
+from decklog.review import settings as review_settings
+from decklog.review.change import Change, between, usual_base
 from decklog.review.critique import kept_for_review
 from decklog.review.deterministic import run_security, run_static
-from decklog.review.functional import Functional
 from decklog.review.linters import Linters
-from decklog.review.model_stages import Ask, run_adversarial, run_architectural, run_feedback_binding, run_prose
+from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_feedback_binding, run_prose
 from decklog.review.proof.judging import FixProof
+from decklog.review.proof.measuring import Measuring
 from decklog.review.proof.proving import Proving
-from decklog.review.result import ENDING, ORDER, StageResult, StageStatus, from_dict, judge, skip
+from decklog.review.result import ENDING, ORDER, Finding, Severity, StageResult, StageStatus, conclude, from_dict, judge, skip
 from decklog.review.settings import ReviewSettings
+from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 if TYPE_CHECKING:
     from decklog.conductor.settings import Check
     from decklog.log import Decklog
+    from decklog.models.settings import ModelChoice
+    from decklog.review.proof.judging import FixProof
+    from decklog.review.settings import ReviewSettings
     from decklog.stores.workflow.reviews import Review
+
+# Findings of an examination that only a person can decide.
+_QUESTIONS = ("protected", "knows-its-tests", "old-tests")
+_NO_RESULT = ("error", "inherited", "flaky")
+_NO_BEHAVIOUR = (".md", ".rst", ".txt", ".adoc", ".editorconfig", ".gitignore")
+# What decides how code behaves. Names, calls and the layout of functions may change in a refactoring.
+_BEHAVIOUR = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.If, ast.IfExp, ast.Raise, ast.Try, ast.While, ast.match_case)
+_MOST = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Functional:
+    """Runs stage 2 on one change."""
+
+    change: Change
+    settings: ReviewSettings
+    examiner: Examiner
+    runner: Runner
+    mark: str
+
+    def run(self) -> StageResult:
+        """Run the checks of the base on the change; where they pass, measure what they show of it."""
+        checks = self.settings.functional_checks
+        by = [check.name for check in checks]
+        if not checks:
+            return conclude(2, unproven="no check that runs tests is defined in the commit that the change starts from", by=by)
+        found = self.examiner.examine(self.change.base, self.change.head)
+        findings = [one for row in found.findings for one in _read_findings(row, is_held=found.outcome == "held")]
+        unsaid = {str(one["check"]): str(one["text"]) for one in found.findings if one["kind"] in _NO_RESULT}
+        unproven = "; ".join(f"{name} could not say{f': {why}' if why else ''}" for name, why in unsaid.items())
+        if not unproven and not any(one.severity is Severity.BLOCKING for one in findings):
+            findings += [one for check in checks for one in self._vacuous_tests(check)]
+            check = next((one for one in checks if one.report == "junit"), None)
+            if check is not None and self.settings.rules.measure_seconds and not findings:
+                findings += self._measure(check)
+        return conclude(2, findings, unproven=unproven, by=by)
+
+    def _measure(self, check: Check) -> Iterator[Finding]:
+        tests = IgnoreFile(self.settings.tests)
+        paths = [one.path for one in self.change.paths if one.status != "D" and not tests.covers(one.path)]
+        measuring = Measuring(
+            runner=self.runner,
+            examiner=self.examiner,
+            check=check,
+            change=self.change,
+            mark=self.mark,
+            seconds=self.settings.rules.measure_seconds,
+        )
+        return measuring.findings(paths)
+
+    def _vacuous_tests(self, check: Check) -> Iterator[Finding]:
+        """Yield a finding when a change of behaviour brings tests that all pass without it."""
+        change, examiner, tests = self.change, self.examiner, IgnoreFile(self.settings.tests)
+        paths = [one.path for one in change.paths if one.status != "D"]
+        new_tests = [path for path in paths if tests.covers(path)]
+        if check.report != "junit" or not new_tests or not self._changes_behaviour(tests):
+            return
+        after = examiner.verdict(check, change.head, paths)[1].tests or {}
+        before = examiner.verdict(check, change.base, ())[1].tests or {}
+        added = [name for name in after if name not in before]
+        if not added:
+            return
+        without = examiner.verdict(check, examiner.with_files_of(change.head, change.base, new_tests), paths)[1]
+        if without.tests is not None and all(without.tests.get(name) == PASSED for name in added):
+            yield Finding(
+                severity=Severity.SIGNIFICANT,
+                kind="vacuous-test",
+                text=f"every new test passes without the change: {', '.join(sorted(added)[:_MOST])}",
+                file=new_tests[0],
+                remedy="Add a test that fails when the change is taken back.",
+            )
+
+    def _changes_behaviour(self, tests: IgnoreFile) -> bool:
+        """Return whether code differs in more than words, types, names and the layout of functions."""
+        before: Counter[str] = Counter()
+        after: Counter[str] = Counter()
+        for one in self.change.paths:
+            if tests.covers(one.path) or one.path.endswith(_NO_BEHAVIOUR):
+                continue
+            if PurePosixPath(one.path).suffix != ".py":
+                return True
+            before += _behaviour(self.change.content(one.path, at_base=True))
+            after += _behaviour(self.change.content(one.path))
+        return before != after
+
+
+def _behaviour(content: bytes | None) -> Counter[str]:
+    """Count the values, operators and conditions of a module."""
+    tree = parsed(content or b"")
+    return Counter(_parts(tree)) if tree is not None else Counter([repr(content)])
+
+
+def _parts(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return  # a docstring
+    if isinstance(node, ast.Constant):
+        yield repr(node.value)
+    elif isinstance(node, _BEHAVIOUR):
+        yield type(node).__name__
+    elif isinstance(node, ast.comprehension):
+        yield from ["condition"] * len(node.ifs)
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
+                yield from _parts(child)
+
+
+def _read_findings(row: Mapping[str, Any], *, is_held: bool) -> Iterator[Finding]:
+    """Yield what an examination found as findings of a review."""
+    kind, output = str(row["kind"]), str(row.get("output", ""))[-1500:].strip()
+    if kind in _NO_RESULT:
+        yield Finding(severity=Severity.INFO, kind=kind, text=f"{row['check']}: {row['text'] or kind}", remedy=output)
+        return
+    severity = Severity.QUESTION if is_held and kind in _QUESTIONS else Severity.BLOCKING
+    names = [str(name) for name in (*row.get("tests", ()), *row.get("lines", ()))][:_MOST]
+    text = ": ".join(part for part in (str(row.get("check", "")), str(row["text"]), ", ".join(names)) if part)
+    for path in (row.get("paths") or row.get("changed") or [None])[:_MOST]:
+        yield Finding(severity=severity, kind=kind, text=text, file=path, remedy=output)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,3 +289,145 @@ class ReviewGate:
         for stored in earlier:
             found.setdefault(stored["number"], from_dict(stored))
         return {number: one for number, one in found.items() if one.status in (StageStatus.PASS, StageStatus.FAIL)}
+
+
+# The goal of a review's run: this, and the title of the change.
+GOAL = "Review: "
+_LONGEST_TITLE = 100
+
+
+def settings_of(change: Change) -> "ReviewSettings":
+    """Return the settings of a change: those of the commit that it starts from."""
+    return review_settings.read(change.repository.read(change.base, NAME))
+
+
+def find_change(repository: Repository, words: str | None, *, base: str = "", cwd: Path) -> Change:
+    """Return the change named by words; without a base, against the branch that the settings name."""
+    change = between(repository, words, base=base, cwd=cwd)
+    named = settings_of(change).rules.base
+    if base or not named or ".." in (words or ""):
+        return change
+    return between(repository, words, base=_published(repository, named, cwd), cwd=cwd)
+
+
+def _published(repository: Repository, branch: str, cwd: Path) -> str:
+    """Return the remote's branch where it is known; a local one may have moved on."""
+    remote = f"refs/remotes/origin/{branch}"
+    return remote if repository.resolve(remote, cwd=cwd) is not None else branch
+
+
+def base_of(repository: Repository, cwd: Path) -> str | None:
+    """Return the commit that changes are published against by its own settings; None without one."""
+    usual = usual_base(repository, cwd)
+    content = None if usual is None else repository.read(usual, NAME)
+    named = review_settings.read(content).rules.base if content is not None else ""
+    return repository.resolve(_published(repository, named, cwd), cwd=cwd) if named else usual
+
+
+def has_gate(repository: Repository, cwd: Path) -> bool:
+    """Return whether the published branch has a gate, even in settings that can't be parsed."""
+    base = usual_base(repository, cwd)
+    content = repository.read(base, NAME) if base is not None else None
+    return content is not None and b"[review" in content
+
+
+def build_gate(
+    log: "Decklog",
+    change: Change,
+    settings: "ReviewSettings",
+    folder: Path,
+    *,
+    run_id: str,
+    make: "Callable[[ModelChoice], Provider] | None" = None,
+    wanted_end: Callable[[], str | None] = lambda: None,
+    **given: Any,
+) -> ReviewGate:
+    """Build a gate: checks and models run in `folder`; prompts come from the commit that the change starts from."""
+    repository, models = change.repository, settings.models
+
+    def read(path: str) -> bytes | None:
+        return repository.read(change.base, path)
+
+    runner = Runner.beneath(folder / "checks", log, repository, settings.sandbox, wanted_end=wanted_end)
+    build_provider = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox, wanted_end=wanted_end)
+    client = Models(log, models, build_provider, run_id=run_id, task_id=given.get("task_id"))
+    ask = build_ask(client, Composer(settings.prompt, read))
+    return ReviewGate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
+
+
+def last_review(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> Review | None:
+    """Return the last review of exactly this commit by these settings."""
+    found = log.reviews.latest(change.tree, change.patch)
+    is_same = found is not None and (found.head, found.settings, found.feedback_id) == (change.head, settings.digest, feedback_id)
+    return found if is_same else None
+
+
+def _is_final(log: "Decklog", review: Review) -> bool:
+    """Return whether another review would change nothing.
+
+    An unproven one may be proven now. A verdict that lets the change pass counts only if the gate signed it.
+    """
+    return review.verdict is ReviewVerdict.BLOCK or log.reviews.lets_pass(review.id)
+
+
+def review(
+    log: "Decklog",
+    change: Change,
+    *,
+    again: bool = False,
+    make: "Callable[[ModelChoice], Provider] | None" = None,
+    on_stage: Callable[[StageResult], object] = lambda _: None,
+    feedback_id: str | None = None,
+    is_mending: bool = False,
+    proof: "Callable[[Change], FixProof] | None" = None,
+) -> Review:
+    """Review a change in a separate run; a review that was killed continues where it was."""
+    settings = settings_of(change)
+    last = None if again else last_review(log, change, settings, feedback_id)
+    if last is not None and _is_final(log, last):
+        return last.marked_already()
+    require_consent(change.repository, change.base)
+    run_id = _run_of(log, change, settings, feedback_id)
+    folder = change.repository.state / "reviews" / ref_part(run_id)
+    _clear(folder)
+    given = {
+        "make": make,
+        "on_stage": on_stage,
+        "feedback_id": feedback_id,
+        "is_mending": is_mending,
+        "proof": proof,
+        "last": last,
+    }
+    try:
+        found = build_gate(log, change, settings, folder, run_id=run_id, **given).review()  # type: ignore[arg-type]
+    finally:
+        _clear(folder)
+    log.runs.finish(run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")
+    return found
+
+
+def run_stage(log: "Decklog", change: Change, number: int, **given: Any) -> StageResult:
+    """Run one stage of the gate alone, in the run of the change; it makes no verdict."""
+    settings = settings_of(change)
+    require_consent(change.repository, change.base)
+    run_id = _run_of(log, change, settings, given.get("feedback_id"))
+    folder = change.repository.state / "reviews" / ref_part(run_id)
+    _clear(folder)
+    try:
+        return build_gate(log, change, settings, folder, run_id=run_id, **given).run_stage(number)
+    finally:
+        _clear(folder)
+
+
+def _run_of(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> str:
+    """Start the run of a review, or return the one that was started and has not ended."""
+    facts = [str(change.repository.common), change.base, change.head, settings.digest, feedback_id]
+    identity = hashlib.sha256(to_json(facts).encode()).hexdigest()
+    ended = len(log.reviews.find(tree=change.tree, patch=change.patch, limit=200))
+    title = (change.messages[-1].partition("\n")[0] if change.messages else "the files as they are")[:_LONGEST_TITLE]
+    return log.runs.start(f"{GOAL}{title}", key=f"review:{identity}:{ended}", repo=str(change.repository.folder)).id
+
+
+def _clear(folder: Path) -> None:
+    if folder.exists():
+        remove_folder(folder)

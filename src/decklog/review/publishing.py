@@ -12,11 +12,11 @@ from decklog.core.figures import counted
 from decklog.guard.policy import Publication
 from decklog.provenance.commit_origins import count_agent_lines
 from decklog.provenance.git import GitRepository
-from decklog.provenance.opening import git_failures
+from decklog.provenance.settings import git_failures
 from decklog.review.change import AddedLine, Change
+from decklog.review.deterministic import secrets_in
+from decklog.review.gate import GOAL, base_of, find_change, has_gate, settings_of
 from decklog.review.result import Severity
-from decklog.review.reviewing import GOAL, base_of, find_change, has_gate, settings_of
-from decklog.review.secrets import secrets_in
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.workflow.reviews import ReviewVerdict
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.shortcuts.answer import ShortcutAnswer, one_line
+from decklog.shortcuts.caller import ShortcutAnswer, one_line
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,11 +1,23 @@
 """The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
 
+import os
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog import ReasoningPhase
 from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
-from decklog.shortcuts.answer import DONE, PENDING, REFUSED, ShortcutAnswer, approval_data, one_line, said_of, task_answer
-from decklog.shortcuts.caller import LEASE_SECONDS, Caller
+from decklog.shortcuts.caller import (
+    DONE,
+    LEASE_SECONDS,
+    PENDING,
+    REFUSED,
+    Caller,
+    ShortcutAnswer,
+    approval_data,
+    one_line,
+    said_of,
+    task_answer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,7 +191,6 @@ def ask(
     The same question again is the same question: it hears the answer. `next` shows it too.
     About a file (its name, or - for stdin), the answer is for exactly that content.
     """
-    from decklog.shortcuts.question import ShortcutQuestion
 
     claim = me.claim_here()
     asked = ShortcutQuestion(question, about, options, reads_files=me.surface.reads_files)
@@ -318,3 +329,40 @@ VERBS: "dict[str, Callable[..., ShortcutAnswer]]" = {
     "plan": plan,
     "prime": prime,
 }
+
+
+class ShortcutQuestion:
+    """A question with what it is about; said twice in the same words about the same thing, it has the same key."""
+
+    def __init__(self, question: str, about: bytes | None, options: list[str] | None, *, reads_files: bool) -> None:
+        self._question = question
+        self._options = options
+        self._subject: str | None = None
+        whole = question.encode(errors="surrogateescape") if about is None else about
+        self._about = self._content(whole) if reads_files and about is not None else whole
+
+    def _content(self, about: bytes) -> bytes:
+        """Return the content of the named file, or the text if it names none."""
+        if not about or b"\0" in about or not os.path.isfile(about):
+            return about
+        self._subject = os.fsdecode(about)
+        with open(about, "rb") as file:
+            return file.read()
+
+    def key(self, about_task: str) -> str:
+        """Name the question within its run."""
+        parts = (self._question, *(self._options or ()))
+        digest = sha256("\0".join(parts).encode(errors="surrogateescape") + b"\0" + self._about).hexdigest()
+        return f"ask:{about_task}:{digest[:16]}"
+
+    def arguments(self) -> "dict[str, Any]":
+        """Return the subject of the question as approvals expect it: text if it is text."""
+        try:
+            about: str | bytes = self._about.decode()
+        except UnicodeDecodeError:
+            about = self._about
+        return {
+            "about": about,
+            "subject": self._subject,
+            "payload": {"options": self._options} if self._options else None,
+        }

@@ -16,6 +16,7 @@ from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record, default_of
 from decklog.records.values import Values, from_json, to_json
+from decklog.stores.results.approvals import ApprovalCause
 
 T = TypeVar("T")
 
@@ -336,7 +337,7 @@ class Store:
 
     def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
         """Return a NotFound error that suggests the closest existing id."""
-        from decklog.db.near_ids import meant
+        from decklog.db.where import meant
 
         table, is_plain = record_class.table, isinstance(record_id, str)
         said = record_id if is_plain else ", ".join(map(str, record_id))
@@ -485,3 +486,22 @@ def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, 
         missing = [name for name, value in complete.items() if value is MISSING]
         raise TypeError(f"{record_class.__name__} needs {', '.join(missing)}")
     return complete
+
+
+# The payload of an approval may contain anything. It is shown only, and never used for a decision.
+_LONGEST_RULE, _LONGEST_REASON = 200, 1000
+
+
+def cause_of(payload: object) -> ApprovalCause:
+    """Return the cause in a payload: `rule`, `reason` and `tier`, each if given."""
+    cause: ApprovalCause = {}
+    if not isinstance(payload, dict):
+        return cause
+    rule, reason, tier = payload.get("rule"), payload.get("reason"), payload.get("tier")
+    if isinstance(rule, str) and rule:
+        cause["rule"] = rule[:_LONGEST_RULE]
+    if isinstance(reason, str) and reason:
+        cause["reason"] = reason[:_LONGEST_REASON]
+    if type(tier) is int:
+        cause["tier"] = tier
+    return cause

@@ -50,7 +50,7 @@ _START = "Start it first: decklog runs start GOAL --run ID"
 
 def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
     """Return a NotFound error that suggests the closest existing run."""
-    from decklog.db.near_ids import meant
+    from decklog.db.where import meant
 
     return NotFound(
         f"there is no run {run_id!r}",

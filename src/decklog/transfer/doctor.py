@@ -1,15 +1,27 @@
 """What ails a log beyond its settings: stuck leases, wrong sums, unreadable pages, broken chains, a lock that someone holds."""
 
+import json
 import os
+import time
+from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.clock import to_text
+from decklog.core.errors import DecklogError, Invalid
 from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
 from decklog.journal.journal import LOST_WRITES
+from decklog.journal.verify import Anchors
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.verify_steps import Steps
+
+if TYPE_CHECKING:
+    from decklog.journal.findings import Verification
+    from decklog.log import Decklog
+    from decklog.stores.results.journal import StreamHead
 
 if TYPE_CHECKING:
     from typing import Any
@@ -151,7 +163,6 @@ def _budgets(log: "Decklog") -> "list[Finding]":
 
 
 def _chains(log: "Decklog", progress: Progress) -> "list[Finding]":
-    from decklog.transfer.verified import verify
 
     found = []
     is_file = log.db.engine == "sqlite"
@@ -160,3 +171,157 @@ def _chains(log: "Decklog", progress: Progress) -> "list[Finding]":
         place = f"{problem.stream}:{problem.seq} " if problem.stream else ""
         found.append(_finding("chain", f"{place}{problem.what}", mend))
     return found
+
+
+_SECONDS_BETWEEN_SAVES = 1.0
+# An older run begins anew: what it walked may have been changed since.
+_SECONDS_RESUMABLE = 24 * 3600.0
+
+
+class VerifyMarks:
+    """What this user has verified of one log, kept in the state folder: how far an unfinished run came, and the last anchor."""
+
+    def __init__(self, log: "Decklog") -> None:
+        home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+        target = log.db.target
+        place = os.path.realpath(target) if log.db.engine == "sqlite" else target
+        self._folder = os.path.join(home, "decklog", "verified")
+        name = os.path.join(self._folder, sha256(place.encode()).hexdigest()[:24])
+        self.anchor = f"{name}.anchor"
+        self._unfinished = f"{name}.unfinished"
+        self._log = log.db.made_at()
+
+    def unfinished(self) -> dict[str, Any]:
+        """Return the heads that an interrupted run of the last day has walked."""
+        try:
+            with open(self._unfinished, encoding="utf-8") as file:
+                kept = json.load(file)
+            if kept["log"] == self._log and time.time() - kept["at"] < _SECONDS_RESUMABLE:
+                return dict(kept["heads"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # what is not as we write it counts as not there
+        return {}
+
+    def save(self, heads: dict[str, Any]) -> None:
+        """Keep how far a run has come. Where nothing can be written, an interrupted run begins anew."""
+        partial = f"{self._unfinished}.{os.getpid()}"
+        with suppress(OSError):
+            self.make_folder()
+            with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                json.dump({"log": self._log, "at": time.time(), "heads": heads}, file)
+            os.replace(partial, self._unfinished)
+
+    def finish(self) -> None:
+        with suppress(OSError):
+            os.unlink(self._unfinished)
+
+    def make_folder(self) -> None:
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+
+
+def verify(log: "Decklog", *, anchor: str | None = None, full: bool = False, progress: Progress = silent) -> "Verification":
+    """Verify a whole log; after an interruption, continue behind the entries that were walked before.
+
+    With `full`, start from the beginning and compare all words of the text index, of which a large log has a sample compared.
+    """
+    marks = VerifyMarks(log)
+    heads: dict[str, Any] = {} if full else marks.unfinished()
+    steps = Steps(log, heads, full=full)
+    saved_at = time.monotonic()
+
+    def note(step: dict[str, Any]) -> None:
+        nonlocal saved_at
+        heads.update(step.get("heads", {}))
+        if (now := time.monotonic()) - saved_at > _SECONDS_BETWEEN_SAVES:
+            marks.save(heads)
+            saved_at = now
+        is_chain = "heads" in step
+        progress("verifying entries" if is_chain else "checking what belongs to them", step["done"], step["whole"])
+
+    try:
+        result = steps.run(note)
+    except BaseException:
+        marks.save(heads)
+        raise
+    marks.finish()
+    result.anchored = 0
+    if anchor is not None:
+        compared = log.journal.verifier().run_anchors(anchor)
+        result.anchored = compared.anchored
+        result.problems += compared.problems
+    if result.ok:
+        _keep(marks, anchor, steps.heads())
+    return result
+
+
+def verify_since_anchor(
+    log: "Decklog", *, anchor: str | None = None, full: bool = False, progress: Progress = silent
+) -> "Verification":
+    """Verify what was written after the anchor, or after the last successful run; everything where there was none."""
+    marks = VerifyMarks(log)
+    path = anchor or marks.anchor
+    if full or not any(Anchors(path).kept()):
+        return verify(log, anchor=anchor, full=full, progress=progress)
+    return log.journal.verify(anchor=path, since_anchor=True)
+
+
+def _keep(marks: VerifyMarks, anchor: str | None, heads: "list[StreamHead]") -> None:
+    if anchor is not None:
+        Anchors(anchor).keep(heads)
+        return
+    with suppress(OSError):
+        marks.make_folder()
+        Anchors(marks.anchor).keep(heads)
+
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+
+    # Name, type in Prometheus' terms, description, value.
+    Gauge = tuple[str, str, str, float]
+
+_SECONDS = 2.0
+_TEXTS = {
+    "up": "Whether the log could be read.",
+    "entries_not_indexed": "Entries that are not in the text index yet.",
+    "expired_leases": "Running tasks whose lease has expired.",
+    "pool_connections": "Open connections to the server.",
+    "pool_waiting": "Calls that wait for a connection now.",
+    "pool_waits_total": "Calls that had to wait for a connection.",
+    "pool_wait_seconds_total": "Time that calls waited for a connection.",
+    "standby": "Whether the server is a read-only standby.",
+    "replication_lag_seconds": "How far a standby is behind its primary.",
+}
+NAMES = tuple(_TEXTS)
+_EXPIRED = "select count(*) from tasks where state = 'running' and leased_until < :now"
+
+
+def check_ready(log: "Decklog") -> None:
+    """Raise an error if the log can't be read, or has another schema than this Decklog needs."""
+    with log.db.within(_SECONDS):
+        found, needed = log.db.read(log.db.schema_versions)
+    if found != needed:
+        raise Invalid(f"the log has schema {found}; this Decklog needs {needed}", found=found, needed=needed)
+
+
+def gauges(log: "Decklog") -> "list[Gauge]":
+    """Measure the log; one that can't be read is not up and gives nothing else."""
+    try:
+        with log.db.within(_SECONDS):
+            found = {"up": 1.0, **log.db.read(lambda: _measured(log))}
+    except DecklogError:
+        found = {"up": 0.0}
+    return [(f"decklog_{name}", _kind(name), _TEXTS[name], value) for name, value in found.items()]
+
+
+def _kind(name: str) -> str:
+    return "counter" if name.endswith("_total") else "gauge"
+
+
+def _measured(log: "Decklog") -> dict[str, float]:
+    expired = log.db.one(_EXPIRED, {"now": to_text(log.clock.steady())})
+    return {
+        "entries_not_indexed": log.db.not_indexed(),
+        "expired_leases": expired[0] if expired else 0,
+        **log.db.server_gauges(),
+    }

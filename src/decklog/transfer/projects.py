@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 def create_project(place: "LogLocation", name: str) -> "dict[str, Any]":
     """Create a project on the server of a log location, or complete one; return its address and roles."""
-    from decklog.db.postgres.projects import create, url_of
-    from decklog.db.postgres.roles import role_names
+    from decklog.db.postgres.roles import create, role_names, url_of
     from decklog.log import Decklog
 
     _check_server(place)
@@ -23,7 +22,7 @@ def create_project(place: "LogLocation", name: str) -> "dict[str, Any]":
 
 def list_projects(place: "LogLocation") -> "list[dict[str, Any]]":
     """List the projects of the server of a log location."""
-    from decklog.db.postgres.projects import projects, url_of
+    from decklog.db.postgres.roles import projects, url_of
 
     _check_server(place)
     return [{**project, "target": url_of(place.shown, project["name"])} for project in projects(place.target)]
@@ -32,3 +31,10 @@ def list_projects(place: "LogLocation") -> "list[dict[str, Any]]":
 def _check_server(place: "LogLocation") -> None:
     if not place.is_server:
         raise Invalid("projects are kept on a PostgreSQL server", hint="Name it: --db postgresql://ADMIN@HOST/postgres")
+
+
+def roles_sql(place: str = "public") -> str:
+    """Return the statements that make the roles of readers, agents and managers, for a log in this schema."""
+    from decklog.db.postgres.roles import statements
+
+    return statements(place)

@@ -1,25 +1,118 @@
 """Putting a backup in the place of a log, after proving it, and keeping what was there."""
 
+import fcntl
 import itertools
 import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import Clock, to_text
 from decklog.core.disk import sync
-from decklog.core.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
+from decklog.core.errors import Busy, Conflict, Damaged, Invalid, NotADatabase, NotFound
 from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
-from decklog.db.sqlite.file import FileState, look
+from decklog.db.sqlite.file import FileState, filesystem_of, is_network, look
 from decklog.db.sqlite.holders import holders_of
-from decklog.transfer.move import is_same
+from decklog.transfer.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.unfinished import sweep, working_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+    from decklog.log import Decklog
+
+_NAMED = re.compile(
+    r"\.(?P<pid>\d+)\.(partial|restoring)(-wal|-shm|-lock|-journal|-owner)?$|^\.decklog-recover-(?P<recovering>\d+)-"
+)
+_OWNER = "-owner"
+# Another machine or container may use the same process numbers; a process at work touches its files.
+_SECONDS_UNTOUCHED = 3600.0
+
+
+@contextmanager
+def working_on(partial: str) -> "Iterator[None]":
+    """Hold a lock while a file is made, so that others can tell at once whether this process is still at work on it."""
+    owner = partial + _OWNER
+    descriptor = os.open(owner, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.unlink(owner)
+        os.close(descriptor)
+
+
+def sweep(folder: str) -> None:
+    """Remove from a folder what processes that are gone have left of their work."""
+    names = os.listdir(folder)
+    # The system gives a lock back when its process ends. Over a network it may not know of it.
+    if not is_network(filesystem_of(folder)):
+        for name in names:
+            named = _NAMED.search(name) if name.endswith(_OWNER) else None
+            # A process that lives may be about to take its lock.
+            if named and not _is_alive(int(named["pid"])) and _is_abandoned(os.path.join(folder, name)):
+                _remove_all(folder, name.removesuffix(_OWNER), names)
+    for name in names:
+        named = _NAMED.search(name)
+        path = os.path.join(folder, name)
+        if named and os.path.lexists(path) and not _is_alive(int(named["pid"] or named["recovering"])) and _is_untouched(path):
+            _remove_unfinished(path)
+
+
+def _is_abandoned(owner: str) -> bool:
+    try:
+        descriptor = os.open(owner, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False  # it has just ended, or is not ours
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _remove_all(folder: str, partial: str, names: list[str]) -> None:
+    """Remove a file and those that belong to it; the owner's mark goes last."""
+    for name in sorted((name for name in names if name.startswith(partial)), key=lambda name: name.endswith(_OWNER)):
+        if _NAMED.search(name):
+            _remove_unfinished(os.path.join(folder, name))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _is_untouched(path: str) -> bool:
+    names = [path, *(os.path.join(path, name) for name in (os.listdir(path) if os.path.isdir(path) else []))]
+    try:
+        return all(time.time() - os.lstat(name).st_mtime > _SECONDS_UNTOUCHED for name in names)
+    except FileNotFoundError:
+        return False  # somebody else is sweeping
+
+
+def _remove_unfinished(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return  # somebody else was faster
+
 
 _PATIENCE_SECONDS = 2.0
 
@@ -140,3 +233,63 @@ def _remove(partial: str) -> None:
     for suffix in ("", "-wal", "-shm", "-lock"):
         if os.path.lexists(partial + suffix):
             os.unlink(partial + suffix)
+
+
+@dataclass(kw_only=True)
+class BackedUp:
+    """The copy, and how far it goes."""
+
+    path: str
+    bytes: int
+    streams: int
+    entries: int
+
+    def as_dict(self) -> "dict[str, Any]":
+        return asdict(self)
+
+
+def default_path(log: "Decklog") -> str:
+    """Name a new backup: next to a SQLite log, in the present folder for a server."""
+    moment = to_text(log.clock.now())[:19].replace(":", "")
+    folder = os.path.dirname(log.db.target) if log.db.engine == "sqlite" else os.getcwd()
+    return os.path.join(folder, f"decklog-{moment}Z.backup.db")
+
+
+def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False, progress: Progress = silent) -> BackedUp:
+    """Write a consistent copy as a SQLite file that only its owner can read.
+
+    An existing file is kept, unless `overwrite` is set.
+    """
+    path = os.path.abspath(path or default_path(log))
+    if os.path.lexists(path) and (not overwrite or is_same(path, log.db.target)):
+        raise Conflict(f"{path} is there already, and was left as it is", hint="Name another file.", path=path)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    sweep(os.path.dirname(path))
+    partial = f"{path}.{os.getpid()}.partial"
+    with working_on(partial):
+        try:
+            log.db.back_up(partial, lambda done, whole: progress("backing up pages", done, whole))
+            streams, entries = _extent(log, partial, progress)
+            publish(partial, path, overwrite=overwrite)
+        finally:
+            _remove_backup(partial)
+    return BackedUp(path=path, bytes=os.path.getsize(path), streams=streams, entries=entries)
+
+
+def _extent(log: "Decklog", partial: str, progress: Progress) -> tuple[int, int]:
+    """Return how far a copy goes. What a server holds is moved into it first, all from one moment."""
+    from decklog.log import Decklog
+
+    if log.db.engine != "sqlite":
+        with Decklog.open(partial, clock=log.clock) as copy:
+            moved = log.db.read(lambda: Move(log, copy, progress).run())
+        return moved.streams, moved.verified
+    with Decklog.open(partial, clock=log.clock, read_only=True) as copy:
+        heads = copy.journal.heads()
+    return len(heads), sum(head["seq"] for head in heads)
+
+
+def _remove_backup(partial: str) -> None:
+    for name in (partial, f"{partial}-journal", f"{partial}-wal", f"{partial}-shm", f"{partial}-lock"):
+        if os.path.lexists(name):
+            os.unlink(name)

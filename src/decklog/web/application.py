@@ -21,7 +21,7 @@ from decklog.web import answers, changing, deciding, health, live, tending
 from decklog.web.actions import registry
 from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed
-from decklog.web.login import LoginRequired, login_address, page_after_login
+from decklog.web.login import SANDBOX, App, BodyTooLarge, LoginRequired, Safety, login_address, page_after_login, peer_uid
 from decklog.web.pages import (
     compare,
     inbox,
@@ -40,9 +40,7 @@ from decklog.web.pages import (
 )
 from decklog.web.pages.entries import entry
 from decklog.web.pages.origins import lines
-from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, compressed_asset, edition, page, segment
-from decklog.web.safety import SANDBOX, App, BodyTooLarge, Safety
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
 from decklog.web.site import DashboardSite, PageView, SiteRequest
 from decklog.web.work import item as work_item

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from decklog.core.errors import DecklogError
 from decklog.core.metrics import prometheus_text
-from decklog.transfer.health import check_ready, gauges
+from decklog.transfer.doctor import check_ready, gauges
 from decklog.web.site import DashboardSite
 
 LIVE, READY, METRICS = "/livez", "/readyz", "/metrics"

@@ -12,10 +12,10 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from decklog.core.errors import Unavailable
-from decklog.web.admission import MOST_HEADERS
 from decklog.web.application import application
 from decklog.web.elsewhere import Elsewhere
 from decklog.web.live import Feed
+from decklog.web.login import MOST_HEADERS
 from decklog.web.site import DashboardSite
 
 _GRACE_SECONDS = 1

@@ -8,9 +8,8 @@ from decklog.log import Decklog
 from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names
-from decklog.web.now_and_then import NowAndThen
 from decklog.web.sessions import BrowserSession, BrowserSessions
-from decklog.web.verifying import Verifying
+from decklog.web.verifying import NowAndThen, Verifying
 
 # Finished runs are searched for new entries this often. The cost for unfinished runs does not depend on their number.
 _WHOLE_SECONDS = 5.0

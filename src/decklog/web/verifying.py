@@ -14,13 +14,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock, Thread
+from time import monotonic
 from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import DecklogError
 from decklog.log import Decklog
 from decklog.transfer.verify_steps import Steps
-from decklog.web.now_and_then import NowAndThen
+
+
+class NowAndThen:
+    """Throttle that allows one call per interval; the first call is always allowed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._said = -seconds
+
+    def is_time(self) -> bool:
+        now = monotonic()
+        if now - self._said < self._seconds:
+            return False
+        self._said = now
+        return True
+
 
 # `-P` leaves out the working directory: agents may have put modules there.
 PROGRAM = (sys.executable, "-P", "-m", "decklog.web.verifying")

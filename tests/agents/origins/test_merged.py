@@ -4,9 +4,9 @@ import pytest
 
 from decklog import Decklog
 from decklog.agents.origins.exporting import export_notes
-from decklog.agents.origins.merged import attribute_merged
+from decklog.agents.origins.statistics import attribute_merged
 from decklog.core.errors import Invalid, NotFound
-from decklog.provenance.formats.git_notes import read_note
+from decklog.provenance.formats.git_ai import read_note
 from tests.provenance.formats import second_reader
 from tests.provenance.sessions import RecordedSession
 from tests.provenance.text_repositories import TextFolder

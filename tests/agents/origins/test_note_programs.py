@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog
 from decklog.agents.origins.exporting import export_notes
 from decklog.agents.origins.importing import import_notes
-from decklog.provenance.formats.git_notes import read_notes
+from decklog.provenance.formats.git_ai import read_notes
 from tests.provenance.formats import second_reader
 from tests.provenance.sessions import RecordedSession, record_text
 from tests.provenance.text_repositories import TextFolder

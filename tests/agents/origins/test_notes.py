@@ -11,8 +11,7 @@ from decklog.agents.origins.exporting import NoteExport, export_notes, what_is_p
 from decklog.agents.origins.importing import import_notes, import_traces
 from decklog.provenance.blame import blame_file
 from decklog.provenance.formats.agent_trace import format_trace, parse_traces
-from decklog.provenance.formats.git_ai import human_key, session_key
-from decklog.provenance.formats.git_notes import read_note, write_notes
+from decklog.provenance.formats.git_ai import human_key, read_note, session_key, write_notes
 from decklog.provenance.recording import release_old
 from tests.provenance.formats import second_reader
 from tests.provenance.formats.test_git_ai import EVERY_KIND

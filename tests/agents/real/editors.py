@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.connections import has_ended
+from decklog.agents.intake import has_ended
 from decklog.agents.spool import Spool
 from tests.agents.real.programs import DECKLOG, EVENTS, INSTALLED, MACHINE, Claude, Codex, Desk
 from tests.waiting import wait_until

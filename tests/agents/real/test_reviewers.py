@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Review
-from decklog.review import reviewing
+from decklog.review import gate
 from tests.agents.fake_model import FakeModel, Step
 from tests.agents.real.programs import needs
 from tests.agents.real.test_conductor import PROGRAMS
@@ -27,7 +27,7 @@ class Reviewers:
 
     def review(self, lane: str) -> Review:
         change = self.desk.commit(GOOD, f"Multiply by three\n\nlane={lane} is who answers.")
-        return reviewing.review(self.desk.log, change)
+        return gate.review(self.desk.log, change)
 
 
 @pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in ("claude", "codex")])

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from decklog.agents.setup.notes import COMMANDS
+from decklog.agents.setup.supported import COMMANDS
 from decklog.cli.main import menu
 from tests.agents.setup.places import Here, Places, tree
 from tests.db.processes import environment

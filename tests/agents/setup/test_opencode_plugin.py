@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Charge, Decklog, EntryKind, RunStatus
 from decklog.agents.intake import take_in
-from decklog.agents.setup.opencode_plugin import opencode_plugin
+from decklog.agents.setup.supported import opencode_plugin
 from decklog.agents.spool import Spool
 from tests.agents.setup.places import Here, Places
 from tests.db.processes import environment

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from decklog.core.errors import Closed, Conflict, Denied, Invalid, NotFound, TooLarge
+from decklog.guard.files.access import RULES
 from decklog.guard.files.open_beneath import Opener
 from decklog.guard.files.path_check import AccessRules, Op, resolve
-from decklog.guard.files.path_spelling import RULES
 from decklog.guard.files.root import Root
-from decklog.guard.search.walk import walk
+from decklog.guard.search.search import walk
 from tests.every import every
 from tests.guard.files.corpus import CANARY, ESCAPES, HARMLESS, Case, a_tree, build, is_refused, is_refused_in_use, scores
 

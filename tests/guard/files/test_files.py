@@ -14,8 +14,7 @@ from decklog.guard.files.files import edit_file, read_file, write_file
 from decklog.guard.files.path_check import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.files.text import decode
-from decklog.guard.search.globs import full_match, name_match
-from decklog.guard.search.listing import glob, list_files
+from decklog.guard.search.search import full_match, glob, list_files, name_match
 from tests.searches import examples
 
 

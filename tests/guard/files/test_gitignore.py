@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.guard.files.root import Root
-from decklog.guard.search.walk import walk
+from decklog.guard.search.search import walk
 from tests.searches import examples
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

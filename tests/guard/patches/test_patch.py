@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
 from decklog.guard.files.path_check import AccessRules
 from decklog.guard.files.root import Root
-from decklog.guard.patches.apply import apply_patch
-from decklog.guard.patches.diffs import diff_texts, generate_diff
+from decklog.guard.patches.apply import apply_patch, diff_texts, generate_diff
 from tests.searches import examples
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " x", "-", "+", "\\", "@@", "é", "tail\r"]), max_size=12)

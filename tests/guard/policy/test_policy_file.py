@@ -11,9 +11,9 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy import Decision, Policy, judge
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.policy import words
 from decklog.guard.policy.roles import BUILTIN_ROLES
+from decklog.guard.policy.verdict import Event
 from tests.db.processes import unmeasured
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.guard.sandbox.private import parts_of
-from decklog.guard.sandbox.sandbox import CommandContext, _programs
+from decklog.guard.sandbox.sandbox import CommandContext, _programs, parts_of
 
 
 def test_what_came_to_be_private_is_seen_by_a_program_that_looked_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

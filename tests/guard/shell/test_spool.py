@@ -6,8 +6,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decklog.guard.shell.output import read_output
-from decklog.guard.shell.spool import STREAMS, OutputSpool
+from decklog.guard.shell.spool import STREAMS, OutputSpool, read_output
 
 PIECES = st.lists(st.tuples(st.sampled_from(STREAMS), st.binary(min_size=1, max_size=60)), max_size=40)
 

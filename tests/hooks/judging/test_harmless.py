@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.guard.policy import Decision, judge
-from decklog.hooks.harmless import _OPTIONS, is_plain
+from decklog.hooks.judging import _OPTIONS, is_plain
 from tests.guard.policy.corpora import DANGEROUS, HARMLESS, cases
 from tests.searches import examples
 

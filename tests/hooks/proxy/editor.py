@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
-from decklog.agents.connections import has_ended
+from decklog.agents.intake import has_ended
 from decklog.agents.spool import Spool
 from tests import prepared
 from tests.waiting import wait_until

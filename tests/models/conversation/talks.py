@@ -7,10 +7,10 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.models.asking import Voices, nobody, voices_of
+from decklog.models.composer import Prompt
 from decklog.models.conversation import Conversation, MessageOutcome
-from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 
 PASSWORD = "correct horse " + "battery"
 SETTINGS = b"""

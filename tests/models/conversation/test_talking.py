@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Denied
+from decklog.models.composer import Prompt
 from decklog.models.conversation import COMMANDS, Handler, Intent, command_in
-from decklog.models.prompt import Prompt
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
-from decklog.models.providers.scripted import Scripted
+from decklog.models.providers.making import Scripted
 from tests.conftest import on_both
 from tests.every import every
 from tests.models.conversation.talks import Person, guess

@@ -13,12 +13,13 @@ from decklog.provenance.formats.git_ai import (
     checkpoint_key,
     format_note,
     human_key,
+    join_spans,
     kind_of_key,
     parse_note,
+    parse_ranges,
     quote_path,
     session_key,
 )
-from decklog.provenance.formats.ranges import join_spans, parse_ranges
 from tests.provenance.formats import second_reader
 from tests.searches import examples
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.provenance.formats.git_notes import read_note, read_notes, resolve_commit, write_notes
+from decklog.provenance.formats.git_ai import read_note, read_notes, resolve_commit, write_notes
 from tests.provenance.repositories import GitFolder
 from tests.provenance.text_repositories import TextFolder
 

@@ -289,4 +289,4 @@ def test_nothing_of_numpy_is_loaded_by_calls_that_compare_nothing(log: Decklog, 
     assert log.memory.recall("collation")[0].id == lesson.id
     assert log.memory.health()["lessons"] == 2
     assert LessonVectors(log.db) is not None
-    assert "decklog.stores.memory.semantic.arrays" not in sys.modules
+    assert "decklog.stores.memory.semantic.minilm" not in sys.modules

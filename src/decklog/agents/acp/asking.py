@@ -7,13 +7,13 @@ them override the editor's request, so they apply only with --enforce or under t
 import json
 from typing import TYPE_CHECKING
 
-from decklog.agents.acp.messages import OPENING, dict_of, list_of, params_of
+from decklog.agents.acp.exchange import OPENING, dict_of, list_of, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from decklog.agents.acp.messages import Message
+    from decklog.agents.acp.exchange import Message
 
 # Claude Code runs commands that it considers harmless without asking, unless a tool is listed here.
 _CLAUDE_ASKS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")

@@ -4,7 +4,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import tool_calls
-from decklog.agents.acp.messages import dict_of, list_of
+from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.events import Noted
 from decklog.agents.texts import as_text
 

@@ -5,7 +5,7 @@ If the session's own files are read, they supply the charges, and these reports 
 
 from typing import TYPE_CHECKING
 
-from decklog.agents.acp.messages import dict_of, list_of
+from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.events import Answered
 from decklog.agents.texts import text_or_none, whole
 

@@ -9,7 +9,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from decklog.agents.acp.messages import dict_of, list_of
+from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import as_text, text_or_none

@@ -4,12 +4,14 @@ A message is only recorded when it is complete, so its parts are kept between re
 its connection and line number. Reading a line again therefore changes nothing.
 """
 
+import glob
 import hashlib
 import json
+import os
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import changes, spending, tool_calls
-from decklog.agents.acp.messages import (
+from decklog.agents.acp.exchange import (
     AGENT,
     CLOSING,
     OPENING,
@@ -26,7 +28,7 @@ from decklog.agents.acp.messages import (
     params_of,
     result_of,
 )
-from decklog.agents.acp.transcripts import transcripts_of_session
+from decklog.agents.claude.payloads import transcripts_below
 from decklog.agents.events import (
     Begun,
     Called,
@@ -43,11 +45,42 @@ from decklog.agents.events import (
 from decklog.agents.texts import as_text, text_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
     from typing import Any
 
-    from decklog.agents.acp.messages import Message
+    from decklog.agents.acp.exchange import Message
+
+# Programs that keep such files: the environment variable of their folder, and its default in the home.
+_HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex")}
+
+
+def home_of(program: str, environment: "Mapping[str, str]") -> str | None:
+    """Return the folder of a program's session files; None if Decklog does not read them."""
+    if program not in _HOMES:
+        return None
+    variable, name = _HOMES[program]
+    return environment.get(variable) or os.path.join(environment.get("HOME") or os.path.expanduser("~"), name)
+
+
+def transcripts_of_session(program: str, session: str, facts: "Mapping[str, Any]") -> list[tuple[str, str | None]]:
+    """Return the existing files of a session, each with the id of its sub-agent."""
+    home, folder = facts.get("home"), facts.get("cwd")
+    if not isinstance(home, str) or not session or os.sep in session:
+        return []
+    if program == "codex":
+        pattern = os.path.join(glob.escape(home), "sessions", "*", "*", "*", f"rollout-*-{glob.escape(session)}.jsonl")
+        return [(path, None) for path in sorted(glob.glob(pattern))]
+    path = os.path.join(home, "projects", _as_folder(str(folder)), f"{session}.jsonl")
+    if not os.path.isfile(path):
+        return []
+    return [(path, None), *transcripts_below(path)]
+
+
+def _as_folder(path: str) -> str:
+    """Return a path in the form that Claude Code uses to name the folder of its sessions."""
+    return "".join(character if character.isascii() and character.isalnum() else "-" for character in path)
+
 
 WAY = "acp"
 # A longer message is recorded in parts.

@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
-from decklog.agents.origins.edit_story import story_of
+from decklog.agents.origins.line_story import story_of
 from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.attribution import Attribution, ranges_of
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.formats.agent_trace import ContributorType, TraceConversation, TraceRange, TraceRecord
 from decklog.provenance.formats.git_ai import (
+    AI_REF,
+    STASH_REF,
     Attestation,
     AuthorshipNote,
     NotedSession,
@@ -24,9 +26,10 @@ from decklog.provenance.formats.git_ai import (
     human_key,
     parse_note,
     quote_path,
+    read_notes,
     session_key,
+    write_notes,
 )
-from decklog.provenance.formats.git_notes import AI_REF, STASH_REF, read_notes, write_notes
 from decklog.provenance.history import read_changes, read_stashes
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from decklog.agents.origins.exporting import session_in_address
 from decklog.core.errors import Invalid, NotFound
 from decklog.provenance.attribution import Attribution
 from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
-from decklog.provenance.formats.git_ai import AuthorshipNote, parse_note
-from decklog.provenance.formats.git_notes import STASH_REF, read_blobs, read_notes
+from decklog.provenance.formats.git_ai import STASH_REF, AuthorshipNote, parse_note, read_blobs, read_notes
 from decklog.provenance.git import GitFailed
 from decklog.provenance.recording import keep_objects
 from decklog.stores.runs.run import ENDED
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from decklog.log import Decklog
-    from decklog.provenance.formats.ranges import Span
+    from decklog.provenance.formats.git_ai import Span
     from decklog.provenance.git import GitRepository
 
 _UNKNOWN_MODEL = "unknown"

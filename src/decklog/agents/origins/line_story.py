@@ -1,19 +1,202 @@
 """History of one line: its origin and edit, its commit, the lines that it replaced, and later changes."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from decklog.agents.origins.edit_story import EditStory, story_of
+from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import Invalid, NotFound
+from decklog.core.figures import dollars
+from decklog.journal.entry import EntryKind
 from decklog.provenance.attribution import UNCOMMITTED
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed
 from decklog.provenance.history import CommitChanges, FileChange, read_commit, read_uncommitted
 
 if TYPE_CHECKING:
+    from decklog.agents.origins.costs import WorkCost
+    from decklog.journal.entry import Entry
     from decklog.log import Decklog
     from decklog.provenance.attribution import Origin
     from decklog.provenance.git import GitRepository
+    from decklog.stores.approvals.approval import Approval
+    from decklog.stores.provenance.edits import Edit
+    from decklog.stores.runs.run import Run
+    from decklog.stores.tasks.task import Task
+    from decklog.stores.workflow.reviews import Review
+
+_PAGE = 200
+_MOST_CALLS = 20_000
+_SAID = ("said", "agent.text")
+_CALLS = ("call", "agent.tool")
+_RESULTS = ("result", "agent.result")
+_LOOKED_AHEAD = 200
+# Commands that run tests.
+_TESTS = re.compile(
+    r"\b(pytest|unittest|tox|nox|(npm|yarn|pnpm|bun)( run)? test|jest|vitest|cargo (nextest|test)|go test|make (test|check)\S*"
+    r"|ctest|rspec|rake test|mvn \S*test|gradlew? \S*test|dotnet test|phpunit|mix test|swift test)\b"
+)
+_MOMENT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestCommand:
+    """Command that ran tests after the edit. `outcome` is None while it has no result."""
+
+    command: str
+    entry: str
+    outcome: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditStory:
+    """Records about one edit. A field without a record is None or empty."""
+
+    edit: "Edit"
+    run: "Run | None" = None
+    task: "Task | None" = None
+    prompt: "Entry | None" = None
+    said: "Entry | None" = None
+    call: "Entry | None" = None
+    test: TestCommand | None = None
+    reviews: "list[Review]" = field(default_factory=list)
+    approvals: "list[Approval]" = field(default_factory=list)
+    cost: WorkCost = NO_COST
+
+    @property
+    def program(self) -> str | None:
+        """The agent's program."""
+        return None if self.edit.session is None else self.edit.session.partition(":")[0]
+
+    @property
+    def model(self) -> str | None:
+        """The model of the session."""
+        found = None if self.run is None else self.run.metadata.get("model")
+        return found if isinstance(found, str) else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        edit = self.edit
+        return {
+            "edit": edit.id,
+            "kind": edit.kind.value,
+            "at": edit.edited_at.isoformat(),
+            "session": edit.session,
+            "program": self.program,
+            "model": self.model,
+            "run": edit.run_id,
+            "task": None if self.task is None else {"id": self.task.id, "title": self.task.title, "state": self.task.state.value},
+            "prompt": _entry_data(self.prompt),
+            "said": _entry_data(self.said),
+            "call": _entry_data(self.call),
+            "test": None if self.test is None else vars(self.test),
+            "reviews": [{"id": one.id, "verdict": one.verdict.value, "confidence": one.confidence} for one in self.reviews],
+            "approvals": [
+                {
+                    "id": one.id,
+                    "question": one.question,
+                    "by": one.decided_by,
+                    "at": one.decided_at and one.decided_at.isoformat(),
+                }
+                for one in self.approvals
+            ],
+            "cost_microdollars": self.cost.microdollars,
+            "unpriced_calls": self.cost.unpriced_calls,
+        }
+
+
+def _entry_data(entry: "Entry | None") -> dict[str, Any] | None:
+    return None if entry is None else {"entry": entry.id, "at": entry.at.isoformat(), "text": entry.body or ""}
+
+
+def story_of(log: "Decklog", edit: "Edit") -> EditStory:
+    """Collect the log's records about an edit."""
+    run, task = _run_of(log, edit.run_id), _task_of(log, edit.task_id)
+    if run is None:
+        return EditStory(edit=edit, task=task)
+    call = _find_call(log, run.id, edit.call_id)
+    cost = cost_of_work(log, run.id, edit.task_id)
+    return EditStory(
+        edit=edit,
+        run=run,
+        task=task,
+        prompt=_latest_before(log, run.id, ("prompt",), edit, call),
+        said=_latest_before(log, run.id, _SAID, edit, call),
+        call=call,
+        test=_test_after(log, run.id, edit, call),
+        reviews=list(log.reviews.find(task.run_id if task else run.id, task_id=edit.task_id, limit=_PAGE)),
+        approvals=_approvals_of(log, run, task),
+        cost=cost,
+    )
+
+
+def _run_of(log: "Decklog", run_id: str | None) -> "Run | None":
+    try:
+        return None if run_id is None else log.runs.get(run_id)
+    except NotFound:
+        return None
+
+
+def _task_of(log: "Decklog", task_id: str | None) -> "Task | None":
+    try:
+        return None if task_id is None else log.tasks.get(task_id)
+    except NotFound:
+        return None
+
+
+def _find_call(log: "Decklog", run_id: str, call_id: str | None) -> "Entry | None":
+    """Return the entry of a tool call, by the id that the agent's program gave it."""
+    after, seen = None, 0
+    while call_id is not None and seen < _MOST_CALLS:
+        page = log.journal.find(run_id, kind=EntryKind.TOOL, limit=_PAGE, after=after)
+        for entry in page:
+            if entry.subtype in _CALLS and _call_id(entry) == call_id:
+                return entry
+        seen, after = seen + len(page), page.next
+        if after is None:
+            break
+    return None
+
+
+def _latest_before(log: "Decklog", run_id: str, subtypes: tuple[str, ...], edit: "Edit", call: "Entry | None") -> "Entry | None":
+    """Return the newest entry of the subtypes before the call, or up to the time of the edit."""
+    until = edit.edited_at if call is None else call.at
+    pages = (log.journal.find(run_id, subtype=name, until=until + _MOMENT, limit=_PAGE) for name in subtypes)
+    found = [entry for page in pages for entry in page]
+    if call is not None:
+        # Entries of the same moment are ordered by their sequence number.
+        found = [entry for entry in found if (entry.at, entry.seq) < (call.at, call.seq)]
+    return max(found, key=lambda entry: (entry.at, entry.seq), default=None)
+
+
+def _test_after(log: "Decklog", run_id: str, edit: "Edit", call: "Entry | None") -> TestCommand | None:
+    """Return the first command after an edit that ran tests, with its outcome."""
+    start = (edit.edited_at, 0) if call is None else (call.at, call.seq)
+    found = log.journal.find(run_id, kind=EntryKind.TOOL, since=start[0], oldest_first=True, limit=_LOOKED_AHEAD)
+    entries = [entry for entry in found if (entry.at, entry.seq) > start]
+    outcomes = {_call_id(entry): _facts(entry).get("outcome") for entry in entries if entry.subtype in _RESULTS}
+    for entry in entries:
+        if entry.subtype in _CALLS and _TESTS.search(entry.body or ""):
+            return TestCommand(command=entry.body or "", entry=entry.id, outcome=outcomes.get(_call_id(entry)))
+    return None
+
+
+def _approvals_of(log: "Decklog", run: "Run", task: "Task | None") -> "list[Approval]":
+    """Return granted approvals of the task, and those of its run that name no task, such as landing it."""
+    run_id = run.id if task is None else task.run_id
+    granted = log.approvals.find(run_id, state="granted", limit=_PAGE)
+    return [one for one in granted if one.task_id is None or (task is not None and one.task_id == task.id)]
+
+
+def _facts(entry: "Entry") -> dict[str, Any]:
+    return entry.payload if isinstance(entry.payload, dict) else {}
+
+
+def _call_id(entry: "Entry") -> Any:
+    return _facts(entry).get("call")
+
 
 # Show at most this number of replaced lines.
 _MOST_PREVIOUS = 3
@@ -132,3 +315,80 @@ def _later_change(repo: "GitRepository", path: str, number: int, rev: str) -> La
         return None
     commit = read_commit(repo, after[0])
     return LaterChange(commit=commit.commit, author=commit.author, subject=commit.subject)
+
+
+_MOST_APPROVALS = 2
+
+
+class LineFact(NamedTuple):
+    """A labelled text. `entry` is the id of its journal entry."""
+
+    label: str
+    text: str
+    entry: str | None = None
+
+
+def facts_of(story: "LineStory") -> Iterator[LineFact]:
+    """Yield the facts about a line, most important first."""
+    line = story.line
+    yield LineFact("origin", origin_text(story.origin))
+    for one in story.stories:
+        yield from _edit_facts(one)
+    if story.is_committed:
+        yield LineFact("commit", f"{line.commit[:10]} by {line.facts.get('author', '')}: {line.facts.get('summary', '')}")
+    else:
+        yield LineFact("commit", "not committed")
+    for before in story.previous:
+        yield LineFact("before", f"{before.text}  ({origin_text(before.origin)}, {before.commit[:10]})")
+    if story.later is not None:
+        later = story.later
+        yield LineFact("later", f"changed in {later.commit[:10]} by {later.author}: {later.subject}")
+    if not story.stories and story.origin.kind == "unknown":
+        yield LineFact("note", "no recorded edit wrote this line; unknown is not a person")
+
+
+def _edit_facts(story: "EditStory") -> Iterator[LineFact]:
+    edit = story.edit
+    if edit.session is None:
+        return
+    model = f", {story.model}" if story.model else ""
+    how = "" if edit.kind.value == "tool" else f", {edit.kind.value}"
+    yield LineFact("session", f"{edit.session}{model}{how}, {edit.edited_at:%Y-%m-%d %H:%M} UTC")
+    yield from _entry_facts("prompt", story.prompt)
+    yield from _entry_facts("said", story.said)
+    yield from _entry_facts("call", story.call)
+    if story.task is not None:
+        task = story.task
+        yield LineFact("task", f"{task.id} {task.title} ({task.state.value}), run {task.run_id}")
+    elif story.run is not None:
+        yield LineFact("run", f"{story.run.id} {story.run.goal}")
+    if story.test is not None:
+        yield LineFact("tests", f"{story.test.outcome or 'no result'}: {story.test.command}", story.test.entry)
+    for review in story.reviews[:1]:
+        confidence = "" if review.confidence is None else f", confidence {review.confidence}"
+        yield LineFact("review", f"{review.verdict.value}{confidence} ({review.id})")
+    for approval in story.approvals[:_MOST_APPROVALS]:
+        yield LineFact("approved", f"by {approval.decided_by}: {approval.question or approval.subject or ''}")
+    if story.cost != NO_COST:
+        yield LineFact("cost", f"{cost_text(story.cost)} for the whole {'task' if story.task else 'session'}")
+
+
+def _entry_facts(label: str, entry: "Entry | None") -> Iterator[LineFact]:
+    if entry is not None:
+        yield LineFact(label, entry.body or "", entry.id)
+
+
+def origin_text(origin: "Origin") -> str:
+    """Return an origin as text."""
+    if origin.kind == "agent":
+        return f"agent {' + '.join(origin.sessions)}"
+    if origin.kind == "mixed":
+        return f"mixed: {' + '.join(origin.sessions)} worked here at the same time"
+    return f"person {origin.person}" if origin.person else origin.kind
+
+
+def cost_text(cost: "WorkCost") -> str:
+    """Return a cost in dollars, or "unpriced" if no call has a known price."""
+    if not cost.microdollars and cost.unpriced_calls:
+        return "unpriced"
+    return dollars(cost.microdollars)

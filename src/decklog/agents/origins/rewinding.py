@@ -1,10 +1,12 @@
 """Restoring of a worktree to a snapshot. The current state is saved first; only files of the worktree change."""
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.intake import take_in
 from decklog.agents.views.listing import find_session
 from decklog.core.errors import Conflict, NotFound
 from decklog.provenance.capture import Capture
@@ -13,6 +15,7 @@ from decklog.provenance.recording import keep_objects, record_captured
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from decklog.agents.spool import Spool
     from decklog.log import Decklog
     from decklog.provenance.git import GitRepository
     from decklog.stores.provenance.edits import WorktreeSnapshot
@@ -187,3 +190,16 @@ def _resume(log: "Decklog", session: str) -> str | None:
         return find_session(log, session.partition(":")[2]).resume
     except NotFound:
         return None
+
+
+_LONGEST_SECONDS = 5.0
+_STEP_SECONDS = 0.02
+
+
+def catch_up(log: "Decklog", spool: "Spool") -> None:
+    """Take in waiting events. If another process does so, wait for it, but not long."""
+    if log.db.read_only:
+        return
+    end = time.monotonic() + _LONGEST_SECONDS
+    while take_in(log, spool).is_left_to_another and not spool.is_empty and time.monotonic() < end:
+        time.sleep(_STEP_SECONDS)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents.origins.commit_story import KINDS
 from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.origins.exporting import ExportSummary, export_notes
+from decklog.agents.origins.importing import import_notes
 from decklog.agents.origins.reviewed import find_unreviewed
-from decklog.core.errors import NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted, dollars
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.history import read_changes
@@ -268,3 +270,17 @@ def _total(rows: list[StatisticsRow]) -> StatisticsRow:
         total.microdollars += row.microdollars
     total.unpriced_calls = max((row.unpriced_calls for row in rows), default=0)
     return total
+
+
+def attribute_merged(repo: "GitRepository", log: "Decklog", merged: str, result: str, *, dry_run: bool = False) -> ExportSummary:
+    """Write the note of a merge's result from the notes of the commits BASE..HEAD and from the log."""
+    base, dots, head = merged.partition("..")
+    if not dots or not base or not head:
+        raise Invalid(f"{merged!r} is not BASE..HEAD", field="merged")
+    for name in (base, head, result):
+        if repo.resolve(f"{name}^{{commit}}") is None:
+            raise NotFound(f"there is no commit {name}", hint="Fetch it: in CI, check out with the whole history.")
+    commits = set(repo.text("rev-list", f"{base}..{head}", "--").split())
+    import_notes(repo, log, commits=commits)
+    made = repo.resolve(f"{result}^{{commit}}")
+    return export_notes(repo, log, f"{base}..{made}", dry_run=dry_run)

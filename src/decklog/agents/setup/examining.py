@@ -10,7 +10,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
-from decklog.agents.setup.codex_trust import BY_HAND, listed
+from decklog.agents.setup.guard_trial import BY_HAND, listed
 from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import Setting, SetupScope, SupportedProgram, has_plugin
 from decklog.agents.spool import DROPPED

@@ -6,12 +6,22 @@ import re
 import shlex
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from threading import Timer
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
-from decklog.agents.setup.parts import Hooks, WholeFile
+from decklog.agents.setup.parts import FilePart, Hooks, WholeFile, program_called
 from decklog.agents.setup.supported import Setting, SupportedProgram
-from decklog.core.errors import DecklogError
+from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import IO, Any
+
+    from decklog.agents.setup.json_text import Insertion
 
 COMMAND = "rm -rf ~"
 _BLOCKED = 2
@@ -66,3 +76,147 @@ def _problem(event: str, words: list[str], environment: Mapping[str, str]) -> st
     if done.returncode == _BLOCKED and "could not judge" not in said:
         return None
     return f"exit {done.returncode}" + (f": {said[:300]}" if said else "")
+
+
+BY_HAND = "Start codex, type /hooks, and trust those of Decklog."
+_CODEX_TRUST_SECONDS = 20.0
+_MARK = "# decklog: trusted with `decklog setup codex --trust`"
+_TABLE = re.compile(
+    r"(?:\r?\n)?^" + re.escape(_MARK) + r'\r?\n\[hooks\.state\.("(?:[^"\\]|\\.)*")\]\r?\n((?:[A-Za-z_][^\r\n]*(?:\r?\n|\Z))*)',
+    re.M,
+)
+
+
+@dataclass(frozen=True)
+class ListedHook:
+    """A hook in Codex's list."""
+
+    key: str
+    hash: str
+    path: str
+    is_trusted: bool
+    is_of_plugin: bool = False
+
+
+def listed(executable: str, project: str, environment: "Mapping[str, str]") -> list[ListedHook]:
+    """Return Decklog's hooks that Codex lists for a project."""
+    try:
+        process = subprocess.Popen(
+            [executable, "app-server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=project,
+            env=dict(environment),
+        )
+    except OSError as problem:
+        raise Unavailable(f"{executable} can't be run: {problem.strerror}", hint=BY_HAND) from None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # Kill a process that does not answer; this also ends the reading.
+    limit = Timer(_CODEX_TRUST_SECONDS, process.kill)
+    limit.start()
+    try:
+        answer = _asked(process.stdin, process.stdout, project)
+    except (OSError, ValueError) as problem:
+        raise Unavailable(f"{executable} app-server did not list its hooks: {problem}", hint=BY_HAND) from None
+    finally:
+        limit.cancel()
+        process.kill()
+        process.communicate()
+    return [hook for folder in answer.get("data", ()) for hook in map(_hook, folder.get("hooks", ())) if hook]
+
+
+def _asked(to: "IO[bytes]", back: "IO[bytes]", project: str) -> "dict[str, Any]":
+    client = {"name": "decklog", "title": "Decklog", "version": "1"}
+    for message in (
+        {"id": 1, "method": "initialize", "params": {"clientInfo": client}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [project]}},
+    ):
+        to.write(json.dumps(message).encode() + b"\n")
+    to.flush()
+    for line in back:
+        said = json.loads(line)
+        if isinstance(said, dict) and said.get("id") == 2 and "method" not in said:
+            if isinstance(result := said.get("result"), dict):
+                return result
+            raise ValueError(str(said.get("error"))[:200])
+    raise ValueError("it ended without an answer")
+
+
+def _hook(told: "Any") -> ListedHook | None:
+    # A plugin's hooks detect the calling program at run time.
+    if not isinstance(told, dict) or program_called({"command": told.get("command")}) not in ("codex", "$program"):
+        return None
+    is_trusted = told.get("trustStatus") in ("trusted", "managed")
+    return ListedHook(
+        str(told["key"]), str(told["currentHash"]), str(told.get("sourcePath")), is_trusted, bool(told.get("pluginId"))
+    )
+
+
+@dataclass(frozen=True)
+class CodexTrust(FilePart):
+    """Tables in Codex's settings, one for each of Decklog's hooks in a file; all other text stays unchanged."""
+
+    path: str
+    hooks_file: str
+    hashes: dict[str, str]
+
+    @property
+    def owner(self) -> str:
+        return self.hooks_file
+
+    @property
+    def wanted(self) -> "Any":
+        return self.hashes
+
+    def present(self, text: str) -> "Any":
+        self.states(text)
+        found = ((json.loads(match[1]), tomllib.loads(match[2])) for match in _TABLE.finditer(text) if self._is_own(match))
+        return {key: state.get("trusted_hash") for key, state in found}
+
+    def _is_own(self, table: "re.Match[str]") -> bool:
+        return str(json.loads(table[1])).startswith(f"{self.hooks_file}:")
+
+    def insertions(self, text: str | None) -> "list[Insertion]":
+        base = text or ""
+        known = self.states(base)
+        if stale := [key for key in self.hashes if key in known]:
+            raise Conflict(
+                f"{self.path} has its own word on {stale[0]}, for a hook that is another one now",
+                hint=f"{BY_HAND} Nothing was changed there.",
+                path=self.path,
+            )
+        tables = "".join(
+            f"\n{_MARK}\n[hooks.state.{json.dumps(key, ensure_ascii=False)}]\ntrusted_hash = {json.dumps(value)}\n"
+            for key, value in self.hashes.items()
+        )
+        gap = "\n" if base and not base.endswith("\n") else ""
+        added = (gap + tables).replace("\n", "\r\n") if "\r\n" in base else gap + tables
+        return [(len(base), added)] if tables else []
+
+    def without(self, text: str) -> str | None:
+        return _TABLE.sub(lambda table: "" if self._is_own(table) else table[0], text)
+
+    def states(self, text: str) -> "dict[str, Any]":
+        """Return the hook states in Codex's settings; raise Invalid for a file that is not TOML."""
+        try:
+            hooks = tomllib.loads(text.removeprefix("\ufeff")).get("hooks", {})
+        except tomllib.TOMLDecodeError as problem:
+            hint = "Mend it by hand and try again. Nothing was changed there."
+            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+        state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
+        return state if isinstance(state, dict) else {}
+
+
+def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> CodexTrust | None:
+    """Return the missing trust entries for our hooks; None if Codex lists no hook of ours."""
+    ours = {hook.key: hook.hash for hook in hooks if files.real(hook.path) == files.real(hooks_file)}
+    if not ours:
+        return None
+    text = files.read(files.real(path)) or ""
+    empty = CodexTrust(path, next(iter(ours)).rsplit(":", 3)[0], {})
+    others = empty.states(empty.without(text) or "")
+    said = {key: state.get("trusted_hash") for key, state in others.items() if isinstance(state, dict)}
+    return CodexTrust(path, empty.hooks_file, {key: value for key, value in ours.items() if said.get(key) != value})

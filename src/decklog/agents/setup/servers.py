@@ -3,16 +3,18 @@
 import json
 import os
 import re
+import shutil
 import tomllib
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
-from decklog.agents.setup.parts import FilePart, is_blank, parse_file
-from decklog.core.errors import Conflict, Invalid
+from decklog.agents.setup.parts import FilePart, WholeFile, is_blank, parse_file
+from decklog.core.errors import Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 NAME = "decklog"
@@ -120,3 +122,144 @@ class TomlServer(FilePart):
             hint = f"Mend it by hand and try again. {_NOTHING}"
             raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
         return found if isinstance(found, dict) else {}
+
+
+_SERVERS = "agent_servers"
+
+
+@dataclass(frozen=True)
+class EditorAgent:
+    """An agent with support for the protocol, and its command."""
+
+    name: str
+    title: str
+    command: tuple[str, ...]
+    # Command that installs the agent.
+    source: str
+
+
+AGENTS = {
+    agent.name: agent
+    for agent in (
+        EditorAgent("claude", "Claude Code", ("claude-agent-acp",), "npm install -g @agentclientprotocol/claude-agent-acp"),
+        EditorAgent("codex", "Codex", ("codex-acp",), "npm install -g @agentclientprotocol/codex-acp"),
+        EditorAgent("gemini", "Gemini CLI", ("gemini", "--acp"), "npm install -g @google/gemini-cli"),
+        EditorAgent("opencode", "opencode", ("opencode", "acp"), "npm install -g opencode-ai"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class EditorEntry:
+    """Title and command of an editor entry. Paths are absolute, because editors start with a minimal PATH."""
+
+    title: str
+    words: tuple[str, ...]
+
+
+def entries(
+    names: tuple[str, ...], call: tuple[str, ...], environment: "Mapping[str, str]", *, is_enforced: bool = False
+) -> list[EditorEntry]:
+    """Return an entry for each named agent, or for each agent on the PATH if none is named."""
+    path = environment.get("PATH", os.defpath)
+    found = {agent.name: shutil.which(agent.command[0], path=path) for agent in AGENTS.values()}
+    for name in names:
+        if found[name] is None:
+            wanted = AGENTS[name]
+            raise NotFound(f"{wanted.command[0]} is not on the path", hint=f"Install it first: {wanted.source}", agent=name)
+    options = ("--enforce",) if is_enforced else ()
+    own = [*call, "acp", *options, "--"]
+    return [
+        EditorEntry(f"{agent.title}, on record", (*own, os.path.abspath(where), *agent.command[1:]))
+        for agent in AGENTS.values()
+        if (where := found[agent.name]) is not None and agent.name in (names or AGENTS)
+    ]
+
+
+def is_ours(entry: "Any") -> bool:
+    """Return whether an editor's entry starts `decklog acp`."""
+    if not isinstance(entry, dict) or not isinstance(command := entry.get("command"), str):
+        return False
+    given = entry.get("args")
+    words = [command, *map(str, given)] if isinstance(given, list) else [command]
+    return any(word == "acp" and os.path.basename(before) == "decklog" for before, word in pairwise(words))
+
+
+@dataclass(frozen=True)
+class Servers(FilePart):
+    """Entries below `agent_servers`, as in the settings of Zed and JetBrains."""
+
+    path: str
+    agents: tuple[EditorEntry, ...]
+    # Zed requires a type for agents that are not built in.
+    kind: str | None = None
+
+    @property
+    def wanted(self) -> "Any":
+        kind = {"type": self.kind} if self.kind else {}
+        return {
+            entry.title: {**kind, "command": entry.words[0], "args": list(entry.words[1:]), "env": {}} for entry in self.agents
+        }
+
+    def present(self, text: str) -> "Any":
+        return {name: entry for name, entry in self._servers(text).items() if is_ours(entry)}
+
+    def insertions(self, text: str | None) -> list[Insertion]:
+        addition = {_SERVERS: self.wanted}
+        if text is None or is_blank(text):
+            return [(len(text or ""), json.dumps(addition, indent=2, ensure_ascii=False) + "\n")]
+        parse_file(self.path, text)
+        try:
+            return added(text, addition)
+        except Conflict as problem:
+            raise Conflict(f"{self.path}: {problem.message}", hint="Nothing was changed.", path=self.path) from None
+
+    def without(self, text: str) -> str | None:
+        while ours := self.present(text):
+            is_all = len(ours) == len(self._servers(text))
+            text = removed(text, (_SERVERS,) if is_all else (_SERVERS, next(iter(ours))))
+        return text
+
+    def _servers(self, text: str) -> "dict[str, Any]":
+        value = {} if is_blank(text) else parse_file(self.path, text).value
+        servers = value.get(_SERVERS) if isinstance(value, dict) else None
+        return servers if isinstance(servers, dict) else {}
+
+
+_LUA = """\
+-- Written by `decklog setup neovim`; `decklog setup neovim --remove` takes it out.
+-- CodeCompanion:  adapters = { acp = require("decklog_agents").codecompanion() }
+-- avante:         acp_providers = require("decklog_agents").avante
+local commands = @COMMANDS@
+
+local agents = { avante = {} }
+for name, words in pairs(commands) do
+  agents.avante[name] = { command = words[1], args = vim.list_slice(words, 2), env = {} }
+end
+
+function agents.codecompanion()
+  local like = { claude = "claude_code", codex = "codex", gemini = "gemini_cli", opencode = "opencode" }
+  local adapters = {}
+  for name, words in pairs(commands) do
+    adapters["decklog_" .. name] = function()
+      return require("codecompanion.adapters").extend(like[name], { commands = { default = words } })
+    end
+  end
+  return adapters
+end
+
+return agents
+"""
+
+
+def neovim_module(path: str, agents: tuple[EditorEntry, ...]) -> FilePart:
+    """Return a Lua module for Neovim. The user must load it, because Neovim's settings are a program."""
+    names = {f"{agent.title}, on record": agent.name for agent in AGENTS.values()}
+    commands = {names[entry.title]: entry.words for entry in agents}
+    rows = [f"  {name} = {{ {', '.join(map(_lua, words))} }}," for name, words in commands.items()]
+    return WholeFile(path, _LUA.replace("@COMMANDS@", "\n".join(["{", *rows, "}"])))
+
+
+def _lua(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'

@@ -1,5 +1,6 @@
 """Table of the programs that can be set up: their files, events, guard limits and next steps."""
 
+import json
 import os
 import shlex
 from dataclasses import dataclass, field
@@ -7,17 +8,221 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
-from decklog.agents.setup.editors import Servers, entries, neovim_module
-from decklog.agents.setup.notes import agents_md, cursor_rule
-from decklog.agents.setup.opencode_plugin import opencode_plugin
-from decklog.agents.setup.parts import FilePart, Hooks, parse_file
-from decklog.agents.setup.plugin import MARKET, NAME, plugin
-from decklog.agents.setup.servers import JsonServer, TomlServer
+from decklog.agents.setup.parts import FilePart, Hooks, TextBlock, WholeFile, parse_file
+from decklog.agents.setup.servers import JsonServer, Servers, TomlServer, entries, neovim_module
 from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
+
+TITLE = "The record of this work: Decklog"
+COMMANDS = """\
+This repository keeps its tasks, decisions and costs in a Decklog log. The commands find your run, task and claim by themselves.
+
+- `decklog next`: get a task, or see the one you have. Exit 7: nothing now, `--wait 60` waits for one.
+- `decklog done "WHAT" --evidence "COMMAND OR FILE"`: end it as done; say what shows it.
+- `decklog fail "WHY"`: end this try. `decklog block "WHY"`: when only a change outside can help.
+- `decklog note "TEXT"`: what you found or decided, while you work; `-` reads it from stdin.
+- `decklog ask "QUESTION"`: ask a person. Exit 0 granted, 6 denied, 7 no answer yet: ask the same again to hear it.
+- `decklog plan "TITLE" "TITLE"`: add tasks; alone it shows how the plan stands.
+- `decklog recall WORDS`: lessons that fit, before you begin. `decklog remember "LESSON"`: one that you verified.
+- `decklog spend MODEL --in N --out N`: tokens of a call that nobody else records for you.
+
+Approving, raising budgets and changing the policy are the manager's: there is no command of yours for it. When a call is held,
+reach the goal another way, or ask."""
+
+# Files that programs read instead of AGENTS.md, if they exist.
+_OTHERS = ("CLAUDE.md", "GEMINI.md")
+
+
+def agents_md(project: str) -> list[FilePart]:
+    """Return the parts for AGENTS.md and for existing files that a program reads instead."""
+    main = os.path.join(project, "AGENTS.md")
+    others = [os.path.join(project, name) for name in _OTHERS]
+    return [TextBlock(path, block()) for path in (main, *(path for path in others if _is_read_instead(path, main)))]
+
+
+def block() -> str:
+    return f"## {TITLE}\n\n{COMMANDS}"
+
+
+def cursor_rule(project: str) -> list[FilePart]:
+    """Return the rule that Cursor reads at every request."""
+    head = "---\ndescription: How to work with the Decklog log of this repository\nalwaysApply: true\n---\n"
+    mark = "<!-- Written by `decklog setup cursor`; --remove takes it out. -->"
+    path = os.path.join(project, ".cursor", "rules", "decklog.mdc")
+    return [WholeFile(path, f"{head}{mark}\n# {TITLE}\n\n{COMMANDS}\n", "Written by `decklog setup cursor`")]
+
+
+def _is_read_instead(path: str, main: str) -> bool:
+    """Return whether a program reads this file instead of the main one: a different file that does not import it."""
+    if files.real(path) == files.real(main):
+        return False
+    text = files.read(files.real(path))
+    return text is not None and "@AGENTS.md" not in text
+
+
+_TEXT = """\
+// Written by `decklog setup opencode`; `decklog setup opencode --remove` takes it out.
+import { spawn } from "node:child_process"
+
+const CALL = @CALL@
+const SECONDS = 20
+const NAMES = { bash: "Bash", read: "Read", write: "Write", edit: "Edit" }
+// 0: judged. 3: judged, but not recorded. Anything else blocks the call: a denial, a crash, a timeout.
+const MAY_RUN = [0, 3]
+const UNJUDGED = "Decklog could not judge this call, so it is blocked. See: decklog doctor agents"
+
+function tell(payload) {
+  return new Promise((resolve) => {
+    const options = { stdio: ["pipe", "ignore", "pipe"], timeout: SECONDS * 1000 }
+    const process = spawn(CALL[0], [...CALL.slice(1), "hook", "opencode"], options)
+    let said = ""
+    process.stderr.on("data", (part) => (said += part))
+    process.stdin.on("error", () => {})
+    process.on("error", () => resolve({ code: 1, said: "" }))
+    process.on("close", (code) => resolve({ code, said: said.trim() }))
+    process.stdin.end(JSON.stringify(payload))
+  })
+}
+
+function call(input, args) {
+  const named = args?.filePath ? { ...args, file_path: args.filePath } : args
+  return { tool_name: NAMES[input.tool] ?? input.tool, tool_use_id: input.callID, tool_input: named ?? {} }
+}
+
+export const Decklog = async ({ directory }) => {
+  const known = new Set()
+  const parents = new Map()
+  const answers = new Set()
+  const texts = new Map()
+  // An editor's connection is told what a turn cost.
+  const isPaidOnTheWire = process.argv.slice(2).find((word) => !word.startsWith("-")) === "acp"
+  const root = (session) => (parents.has(session) ? root(parents.get(session)) : session)
+  const event = (session, name, fields) => {
+    const agent = parents.has(session) ? { agent_id: session } : {}
+    return tell({ session_id: root(session), ...agent, cwd: directory, hook_event_name: name, ...fields })
+  }
+  const begun = async (session) => {
+    if (known.has(session)) return
+    known.add(session)
+    if (!parents.has(session)) await event(session, "SessionStart", { source: "startup" })
+  }
+  const created = async ({ id, parentID, agent, title }) => {
+    if (!parentID) return begun(id)
+    parents.set(id, parentID)
+    known.add(id)
+    await event(id, "SubagentStart", { agent_type: agent ?? "agent", description: title })
+  }
+  const answered = async ({ id, role, sessionID, modelID, tokens, cost, time }) => {
+    if (role !== "assistant" || !time?.completed || answers.has(id) || isPaidOnTheWire) return
+    answers.add(id)
+    await event(sessionID, "ModelAnswer", { message_id: id, model: modelID, tokens, cost })
+  }
+  // The texts of an answer are told apart by their number in it.
+  const named = (message, part) => {
+    const parts = texts.get(message) ?? []
+    if (!parts.includes(part)) texts.set(message, [...parts, part])
+    const place = texts.get(message).indexOf(part)
+    return place ? `${message}:${place + 1}` : message
+  }
+  const grown = async ({ type, sessionID, messageID, text, time, state, ...part }) => {
+    if (type === "text" && time?.end)
+      await event(sessionID, "AssistantText", { message_id: named(messageID, part.id), text })
+    if (type === "reasoning" && time?.end) await event(sessionID, "AssistantThought", { message_id: part.id, text })
+    if (type === "tool" && state.status === "error")
+      await event(sessionID, "PostToolUseFailure", { ...call(part, state.input), error: state.error })
+  }
+  return {
+    event: async ({ event: { type, properties } }) => {
+      const session = properties?.sessionID ?? properties?.info?.id
+      if (!session) return
+      if (type === "session.created") await created(properties.info)
+      else if (type === "message.updated") await answered(properties.info)
+      else if (type === "message.part.updated") await grown(properties.part)
+      else if (type === "session.idle" && parents.has(session)) await event(session, "SubagentStop", { agent_type: "agent" })
+      else if (type === "session.idle") await event(session, "Stop", {})
+      else if (type === "session.compacted") await event(session, "PostCompact", { trigger: "auto" })
+      else if (type === "session.error") await event(session, "StopFailure", { error: properties.error?.name ?? "error" })
+      else if (type === "session.deleted") await event(session, "SessionEnd", { reason: "other" })
+    },
+    "chat.message": async (input, output) => {
+      await begun(input.sessionID)
+      const said = output.parts.filter((part) => part.type === "text").map((part) => part.text)
+      const source = parents.has(input.sessionID) ? "system" : "user"
+      const fields = { prompt: said.join("\\n"), prompt_id: output.message?.id, source }
+      await event(input.sessionID, "UserPromptSubmit", fields)
+    },
+    "tool.execute.before": async (input, output) => {
+      const answer = await event(input.sessionID, "PreToolUse", call(input, output.args))
+      if (!MAY_RUN.includes(answer.code)) throw new Error(answer.said || UNJUDGED)
+    },
+    "tool.execute.after": async (input, output) => {
+      const code = output.metadata?.exit
+      const ended = code ? { error: `Exit code ${code}\\n${output.output}` } : { tool_response: output.output }
+      await event(input.sessionID, code ? "PostToolUseFailure" : "PostToolUse", { ...call(input, input.args), ...ended })
+    },
+    dispose: async () => {
+      for (const session of known) if (!parents.has(session)) await event(session, "SessionEnd", { reason: "other" })
+    },
+  }
+}
+"""
+
+
+def opencode_plugin(path: str, call: tuple[str, ...]) -> WholeFile:
+    """Return the plugin's file, with the command that calls Decklog."""
+    return WholeFile(path, _TEXT.replace("@CALL@", json.dumps(call)), "Written by `decklog setup opencode`")
+
+
+MARKET = "decklog"
+NAME = "decklog"
+_ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy denies."
+
+
+def plugin(
+    folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False
+) -> list[FilePart]:
+    """Return the files of a marketplace with one plugin; `events` maps events to timeouts in seconds."""
+    texts = {
+        ".claude-plugin/marketplace.json": _json(_market(version)),
+        f"plugins/{NAME}/.claude-plugin/plugin.json": _json(_manifest(version)),
+        f"plugins/{NAME}/hooks/hooks.json": _json(_hooks(call, events)),
+        f"plugins/{NAME}/skills/log/SKILL.md": _skill(),
+    }
+    if has_server:
+        server = {"command": call[0], "args": [*call[1:], "mcp"]}
+        texts[f"plugins/{NAME}/.mcp.json"] = _json({"mcpServers": {NAME: server}})
+    return [WholeFile(os.path.join(folder, *path.split("/")), text) for path, text in texts.items()]
+
+
+def _market(version: str) -> "dict[str, Any]":
+    entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": _ABOUT, "version": version}
+    return {"name": MARKET, "owner": {"name": "decklog"}, "plugins": [entry]}
+
+
+def _manifest(version: str) -> "dict[str, Any]":
+    return {"name": NAME, "version": version, "description": _ABOUT, "author": {"name": "decklog"}}
+
+
+def _hooks(call: tuple[str, ...], events: "dict[str, int]") -> "dict[str, Any]":
+    # Codex sets PLUGIN_ROOT for a plugin's hooks, which identifies the calling program.
+    command = f'program=claude; [ -z "$PLUGIN_ROOT" ] || program=codex; exec {shlex.join(call)} hook "$program"'
+    return {
+        "hooks": {
+            event: [{"hooks": [{"type": "command", "command": command, "timeout": seconds}]}] for event, seconds in events.items()
+        }
+    }
+
+
+def _skill() -> str:
+    about = "Use the Decklog log of a repository: get tasks, end them, ask, note, recall lessons."
+    return f"---\nname: log\ndescription: {about}\n---\n\n# {TITLE}\n\n{COMMANDS}\n"
+
+
+def _json(value: "Any") -> str:
+    return json.dumps(value, indent=2) + "\n"
 
 
 class SetupScope(StrEnum):

@@ -8,25 +8,39 @@ from difflib import unified_diff
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import click
+
 from decklog import __version__
 from decklog.agents.setup import files
-from decklog.agents.setup.codex_trust import BY_HAND, CodexTrust, ListedHook, listed, trust_of
-from decklog.agents.setup.examining import found_program
-from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.installing import Installer, SetupState, SetupStep, state_of
-from decklog.agents.setup.kept import SavedChanges
+from decklog.agents.setup.examining import (
+    SetupFindings,
+    codex_trust,
+    found_program,
+    probe,
+    registered,
+    server_answers,
+    version_of,
+    waiting_in,
+)
+from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
+from decklog.agents.setup.installing import Installer, SavedChanges, SetupState, SetupStep, state_of
+from decklog.agents.setup.servers import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
+from decklog.agents.spool import Spool
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.show import show
+from decklog.cli.terminal import say
 from decklog.core.errors import DecklogError, Unavailable
 from decklog.core.extras import install_hint
-from decklog.location.locate import locate, repository, users_own
+from decklog.location.locate import LogLocation, locate, repository, spool_folder, users_own
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.agents.setup.parts import FilePart
+    from decklog.mcp.token import Token
 
 _EXITS = {SetupState.INSTALLED: 0, SetupState.MISSING: 3, SetupState.DIFFERS: 5}
 
@@ -239,3 +253,162 @@ def _trusted(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | 
     if part is None:
         return [], f"Codex lists none of these hooks: it reads a repository's only where it trusts the folder. {BY_HAND}"
     return steps, None
+
+
+def examine(call: Invocation) -> int:
+    """Show the set-up of each coding agent, and its problems."""
+    findings = SetupFindings()
+    facts = _programs(locate(call.db), findings)
+    if call.json:
+        first = findings.all[0] if findings.all else None
+        problem = Trouble(first["what"], hint=first["mend"]) if first else None
+        return print_findings({**facts, "findings": findings.all}, problem)
+    _show(facts)
+    for finding in findings.all:
+        say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
+    click.echo("No trouble found." if not findings.all else f"{len(findings.all)} found.")
+    return 1 if findings.all else 0
+
+
+def _show(facts: "dict[str, Any]") -> None:
+    programs = facts["programs"]
+    show({name: value for name, value in facts.items() if name != "programs"}, as_json=False)
+    for program in programs:
+        say("")
+        show(program, as_json=False)
+    if not programs:
+        say("No program of an agent is on the path.")
+
+
+def _programs(place: LogLocation, findings: SetupFindings) -> "dict[str, Any]":
+    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in SetupScope}
+    here = [
+        (program, path)
+        for program in PROGRAMS.values()
+        if (path := found_program(program, settings[SetupScope.USER].environment))
+    ]
+    facts = [_program(program, path, settings, findings) for program, path in here]
+    if started := [row for row in facts if row.get("mcp")]:
+        # All of them start the same server, so it is tried once.
+        answered = server_answers(settings[SetupScope.PROJECT], findings)
+        for row in started:
+            row["mcp"] = answered
+    try:
+        place.must_exist()
+        with place.open() as log:
+            spool = Spool(spool_folder(place))
+            waiting = waiting_in(spool, findings)
+            for (program, _), row in zip(here, facts, strict=True):
+                row["events_arrive"] = probe(program.name, settings[SetupScope.PROJECT], log, spool, findings)
+    except DecklogError as problem:
+        findings.add("log", problem.message, problem.hint or "Run `decklog doctor`.")
+        waiting = {}
+    return {"log": place.shown, **waiting, "programs": facts}
+
+
+def _program(
+    program: SupportedProgram, path: str, settings: dict[SetupScope, Setting], findings: SetupFindings
+) -> "dict[str, Any]":
+    row: dict[str, Any] = {"program": program.name, "path": path, "version": version_of(path)}
+    if row["version"] is None:
+        findings.add(program.name, f"{path} --version does not answer", "Install it anew.")
+    states = registered(program, settings, findings)
+    row["set_up"] = ", ".join(f"{scope} {state}" for scope, state in states.items())
+    if program.name == "codex":
+        row["trusted"] = codex_trust(path, settings[SetupScope.PROJECT].project, settings[SetupScope.USER].environment, findings)
+    if _has_server_doctor(program, settings, states):
+        row["mcp"] = True
+    if set(states.values()) == {"missing"}:
+        row["next"] = f"decklog setup {program.name}"
+    row["guard"] = program.guard
+    if results := _tried(program, settings, findings):
+        row["guard_tried"] = "; ".join(results)
+    return row
+
+
+def guard_findings() -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Try the guard of every program that is set up here; return what happened by program, and what is wrong."""
+    findings = SetupFindings()
+    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in SetupScope}
+    found = {program.name: _tried(program, settings, findings) for program in PROGRAMS.values()}
+    return {name: "; ".join(results) for name, results in found.items() if results}, findings.all
+
+
+def _tried(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> list[str]:
+    """Send a dangerous command through each installed hook of a program; return what happened, each as a line."""
+    found = {(scope, path): problem for scope in program.scopes for path, problem in tried(program, settings[scope]).items()}
+    for (scope, path), problem in found.items():
+        if problem is not None:
+            what = f"the guard of {program.title} does not work: `{COMMAND}` through {path} ended with {problem}"
+            findings.add(program.name, what, f"decklog setup {program.name} --{scope.value}, then decklog doctor agents")
+    return [f"{scope.value}: `{COMMAND}` was {'NOT judged' if problem else 'blocked'}" for (scope, _), problem in found.items()]
+
+
+def _has_server_doctor(program: SupportedProgram, settings: dict[SetupScope, Setting], states: dict[str, str]) -> bool:
+    """Return whether a program is set up to start the MCP server, by its settings or by the plugin."""
+    if "plugin" in states.values():
+        return True
+    try:
+        parts = [part for scope in program.scopes for part in program.parts(settings[scope])]
+    except DecklogError:
+        return False
+    return any(isinstance(part, (JsonServer, TomlServer)) for part in parts)
+
+
+def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
+    """Answer on standard input and output, or on HTTP."""
+    if token_file is not None and port is None:
+        raise WrongUsage("--token-file is for HTTP", hint="Add --http PORT, or leave it out.")
+    _prepare()
+    try:
+        from decklog.mcp.server import build
+        from decklog.mcp.source import LogSource
+    except ModuleNotFoundError as missing:
+        what = f"the MCP server needs the package mcp, and {missing.name} is not installed"
+        raise Unavailable(what, hint=install_hint("mcp")) from None
+    source = LogSource(call.db)
+    if port is not None:
+        return _over_http(build(source), port, token_file)
+    from decklog.mcp.stdio import serve
+
+    if sys.stdin.isatty():
+        # A person at a terminal does not type JSON-RPC.
+        sys.stderr.write(
+            "Waiting for a program that calls tools; `decklog setup claude --mcp` has one start this. Ctrl-C ends.\n"
+        )
+    serve(build(source))
+    return 0
+
+
+def _prepare() -> None:
+    """Make a program that lives on of one that was meant to live for a moment."""
+    import gc
+    import logging
+    import signal
+
+    gc.enable()
+    # A thread that waits for input can't be stopped, so end at once.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # What clients send is no business of a log on standard error, and neither is what they show.
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def _over_http(server: object, port: int, token_file: str | None) -> int:
+    from decklog.mcp.http import listen, serve
+    from decklog.mcp.token import VARIABLE, find_token
+
+    token = find_token(token_file, os.environ)
+    if token.is_new and not sys.stderr.isatty():
+        raise WrongUsage(
+            "a new token would be shown to nobody, since this is no terminal",
+            hint=f"Name a file for it: --token-file FILE, or set {VARIABLE}.",
+        )
+    serve(server, listen(port), token, lambda address: _announce(address, token))  # type: ignore[arg-type]
+    return 0
+
+
+def _announce(address: str, token: "Token") -> None:
+    terminal.say(address)
+    sys.stdout.flush()
+    if token.is_new:
+        sys.stderr.write(f"Token, shown only now: {token.text}\n")

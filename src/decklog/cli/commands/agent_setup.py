@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.agents.setup.editors import AGENTS, entries
 from decklog.agents.setup.parts import FilePart, WholeFile
+from decklog.agents.setup.servers import AGENTS, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
-from decklog.cli.agent_programs.serving import serve_mcp
-from decklog.cli.agent_programs.setting_up import set_up
+from decklog.cli.agent_programs.setting_up import serve_mcp, set_up
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.exchange.plugins import PluginGroup
 from decklog.cli.manager import for_the_manager

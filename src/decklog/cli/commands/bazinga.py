@@ -5,9 +5,9 @@ import sys
 import click
 
 from decklog.cli.call import Invocation
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import show
+from decklog.cli.terminal import ProgressMeter
 from decklog.location.locate import found_above
 
 _TAKE_OVER = "take-over"

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.screens.lines import say
-from decklog.cli.screens.timeline import timeline
+from decklog.cli.screens.session import timeline
 from decklog.cli.show import entry_line, show
+from decklog.cli.terminal import ProgressMeter
 from decklog.demo import SMALLEST, Demo
 from decklog.demo.big import Big, opened
 from decklog.log import Decklog

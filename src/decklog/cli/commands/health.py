@@ -4,12 +4,11 @@ from typing import Any
 
 import click
 
-from decklog.cli.agent_programs.doctor import examine, guard_findings
+from decklog.cli.agent_programs.setting_up import examine, guard_findings
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import Trouble, print_findings
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
-from decklog.cli.terminal import say
+from decklog.cli.terminal import ProgressMeter, say
 from decklog.core.errors import Damaged, Invalid
 from decklog.core.figures import counted
 from decklog.location.locate import locate
@@ -35,8 +34,8 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
     In a large log the words of a sample are compared with the text index, and a line reports what was not compared.
     """
     from decklog.transfer.archive import Archive
-    from decklog.transfer.verified import verify as verify_all
-    from decklog.transfer.verified import verify_since_anchor
+    from decklog.transfer.doctor import verify as verify_all
+    from decklog.transfer.doctor import verify_since_anchor
 
     if stream is not None and since_anchor:
         raise WrongUsage("--since-anchor is for all streams; leave out the stream")

@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from decklog.agents.interrupted import close_killed_sessions
+from decklog.agents.entries import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Invocation
 from decklog.cli.derived import of_records
 from decklog.cli.screens.lines import say as say_lines
-from decklog.cli.screens.timeline import timeline as draw
+from decklog.cli.screens.session import timeline as draw
 from decklog.cli.show import fitted, plain
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, say

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from decklog.agents.found import present
-from decklog.agents.setup.notes import agents_md as notes
+from decklog.agents.sessions import present
+from decklog.agents.setup.supported import agents_md as notes
 from decklog.cli import terminal
 from decklog.cli.agent_programs.setting_up import installer
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.projects import accept_project, project_log
-from decklog.cli.short.talking import is_a_person
+from decklog.cli.short.program import is_a_person
 from decklog.cli.show import show
 from decklog.cli.terminal import written_out
 from decklog.core.errors import Busy, Conflict, DecklogError, Denied, NotAccepted, SchemaTooOld
@@ -284,7 +284,7 @@ def roles(call: Invocation, schema: str) -> int:
 
     It connects to nothing and changes nothing: decklog roles | psql postgresql://OWNER@HOST/DATABASE
     """
-    from decklog.transfer.roles import roles_sql
+    from decklog.transfer.projects import roles_sql
 
     sql = roles_sql(schema)
     if call.json:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import click
 
-from decklog.agents.found import HISTORIES, SessionFiles, present, roots_of
 from decklog.agents.history_files import files_of
+from decklog.agents.sessions import HISTORIES, SessionFiles, present, roots_of
 from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli import run, terminal

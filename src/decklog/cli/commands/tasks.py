@@ -4,8 +4,7 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
-from decklog.cli.screens.board import draw
-from decklog.cli.screens.lines import say
+from decklog.cli.screens.lines import draw, say
 from decklog.cli.show import show
 
 _COLUMNS = 4

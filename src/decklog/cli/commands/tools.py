@@ -15,13 +15,13 @@ from decklog.cli.exits import print_json
 from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.core.errors import Denied
-from decklog.guard.calls.results import to_data
+from decklog.guard.calls.tool import to_data
 from decklog.guard.files.path_check import DEFAULT, resolve
 from decklog.guard.policy import Policy
 from decklog.guard.policy import judge as decide
 from decklog.guard.toolbox.catalogue import TOOLS
 from decklog.guard.toolbox.toolbox import Toolbox
-from decklog.hooks.critique import critic_for
+from decklog.hooks.capturing import critic_for
 from decklog.hooks.judging import held_by_gate
 
 _EXITS = {"allow": 0, "ask": 7, "deny": 6}

@@ -9,8 +9,8 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
 from decklog.cli.meant import SuggestingGroup
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
+from decklog.cli.terminal import ProgressMeter
 from decklog.core.figures import counted
 from decklog.location.locate import LogLocation, locate
 
@@ -125,7 +125,7 @@ def _source(call: Invocation, named: str | None) -> "Decklog":
 @click.pass_obj
 def backup(call: Invocation, file: str | None, overwrite: bool) -> int:
     """Write a consistent copy of the log, as a SQLite file, while others go on writing."""
-    from decklog.transfer.backup import back_up
+    from decklog.transfer.restore import back_up
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         return show(back_up(log, file, overwrite=overwrite, progress=meter), as_json=call.json)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.found import HISTORIES
+from decklog.agents.sessions import HISTORIES
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
 from decklog.cli.styles import BUSY, DIM, STRONG
 from decklog.cli.terminal import width

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.agents.interrupted import close_killed_sessions
+from decklog.agents.entries import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, say, wrapped
 from decklog.cli.show import show
@@ -14,6 +14,7 @@ from decklog.core.figures import bar, counted, dollars, span, sparkline
 if TYPE_CHECKING:
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
     from decklog.cli.call import Invocation
+    from decklog.stores.results.money import SpendTotal
 
 # Listed items of each kind, by default.
 LISTED = 12
@@ -139,3 +140,45 @@ def _budget_line(budget: "BudgetStanding", size: int, width: int) -> Line:
     share = budget.spent * 100 / budget.ceiling if budget.ceiling else 100
     head = f"  {fit(budget.whose, size)}  {bar(share, _BAR)} {budget.percent:>3} %  "
     return [StyledText(head, style), StyledText(fit(budget.said, max(10, width - len(head))))]
+
+
+_WELCOME_UNLESS_TERMINAL = 80
+_LISTED = 3
+_MORE = "More: decklog now, decklog cost, decklog serve, decklog --help"
+_NO_LOG = (
+    "Decklog records what coding agents do: sessions, tasks, spending and approvals.",
+    "There is no log for this folder yet. Create one with:",
+    "  decklog start    set it up with a few questions",
+    "  decklog init     only create the log",
+    "All commands: decklog --help. What it looks like: decklog demo",
+)
+
+
+def welcome(call: "Invocation") -> int:
+    """Show the first steps, or a short form of `decklog now`."""
+    place = call.place()
+    if not place.exists:
+        if call.json:
+            return show({"target": place.shown, "exists": False, "next": "decklog start"}, as_json=True)
+        terminal.put("\n".join(_NO_LOG))
+        return 0
+    with call.open(writing=False) as log:
+        close_killed_sessions(log)
+        summary = log.overview.now(limit=_LISTED)
+        spent = log.ledger.summary()["total"]
+    if call.json:
+        return show(summary, as_json=True)
+    say(_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
+    return 0
+
+
+def _screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:
+    lines: list[Line] = [[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)]
+    if summary.is_new:
+        lines += [[StyledText("Import sessions: decklog import claude. Record new ones: decklog setup claude.")]]
+    for item in summary.waiting:
+        lines += waiting_lines(item, summary.at, width)
+    lines += [run_line(run, summary.at, width) for run in summary.runs]
+    if spent["calls"]:
+        lines.append([StyledText(f"{dollars(spent['cost_microdollars'])} spent in all, for {counted(spent['calls'], 'call')}.")])
+    return [clipped(line, width) for line in [*lines, [StyledText(_MORE, DIM)]]]

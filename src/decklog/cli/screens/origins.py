@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from decklog.agents.origins.commit_story import KINDS
-from decklog.agents.origins.line_facts import cost_text, facts_of
+from decklog.agents.origins.line_story import cost_text, facts_of
 from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
 from decklog.cli.screens.lines import Line, StyledText, cells, fit, wrapped
 from decklog.cli.styles import BAD, DIM, GOOD, PLAIN, STRONG

@@ -1,15 +1,24 @@
 """Sessions of coding agents on a terminal: one line each, or all steps of one by time."""
 
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from textwrap import wrap
+from typing import TYPE_CHECKING, TextIO
 
 from decklog.agents.views.listing import SessionSummary, short_ids
 from decklog.agents.views.steps import Step
-from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
-from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, of_word
+from decklog.cli import terminal
+from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, written
+from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown, of_word
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars, span, took
+
+if TYPE_CHECKING:
+    from decklog.conductor.status import ConductorStatus, ItemStatus
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Attempt
 
 # Lines of a text, of a diff and of an output that are shown; `--full` shows all.
 _TEXT_LINES, _DIFF_LINES, _OUTPUT_LINES = 12, 16, 6
@@ -143,3 +152,116 @@ def _cut(lines: list[str], most: int | None, *, keep_end: bool = False) -> list[
         return lines
     left_out = f"… {counted(len(lines) - most, 'line')} more (--full)"
     return [left_out, *lines[-most:]] if keep_end else [*lines[:most], left_out]
+
+
+# Landed work items are only counted if there are more than fit.
+_LINES_AROUND = 6
+
+
+def frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
+    """Return the lines of a run: its status, then its work items, open ones first."""
+    head: Line = [StyledText(fit(status.goal, max(places - 30, 20)), STRONG), StyledText(f"  {status.status}  ", DIM)]
+    head.append(StyledText(status.spent()))
+    room = max(height - _LINES_AROUND, 3)
+    items = sorted(status.items, key=lambda item: (item.state in ("landed", "waits"), item.state == "waits"))
+    lines = [head, [StyledText(status.counts())], *(_line(item) for item in items[:room])]
+    if len(items) > room:
+        lines.append([StyledText(f"and {len(items) - room} more", DIM)])
+    return [clipped(line, places) for line in lines]
+
+
+def _line(item: "ItemStatus") -> Line:
+    return [
+        StyledText(f"▸ {fit(item.name, 16)} "),
+        StyledText(fit(item.state, 15), of_word(item.state)),
+        StyledText(f" {item.described()}"),
+    ]
+
+
+class RunScreen:
+    """Draws a run where it drew it last."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._drawn = 0
+        self._last: list[Line] = []
+
+    def draw(self, status: "ConductorStatus") -> None:
+        """Draw the status of a run, unless it is unchanged."""
+        size = shutil.get_terminal_size()
+        lines = frame(status, size.columns, size.lines)
+        if lines == self._last:
+            return
+        colour = are_shown(self._stream)
+        text = "".join(f"{written(line, colour=colour)}\x1b[K\n" for line in lines)
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        # What a longer frame left below is wiped out.
+        self._stream.write(f"{up}{text}\x1b[J")
+        self._stream.flush()
+        self._drawn, self._last = len(lines), lines
+
+
+_TIMELINE_MARKS = {
+    "done": "█",
+    "failed": "x",
+    "expired": "░",
+    "blocked": "#",
+    "paused": "=",
+    "released": "<",
+    "abandoned": "/",
+    "parked": "~",
+}
+_LONGEST = 40
+_AROUND = 18
+
+
+def timeline(log: "Decklog", run_id: str, width: int | None = None) -> list[Line]:
+    """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
+    picture = log.runs.snapshot(run_id)
+    goal = " ".join(getattr(picture.run, "goal", run_id).split())
+    if not picture.attempts:
+        return [[StyledText(goal, STRONG)], [StyledText("(no task was worked on yet)", DIM)]]
+    titles = {task.id: _short(task.title) for task in picture.records.get("tasks", [])}  # type: ignore[attr-defined]
+    start = min(attempt.started_at for attempt in picture.attempts)
+    end = max(attempt.ended_at or log.clock.now() for attempt in picture.attempts)
+    seconds = max((end - start).total_seconds(), 0.001)
+    label = max(len(titles[attempt.task_id]) for attempt in picture.attempts)
+    worker = max(len(_short(attempt.worker)) for attempt in picture.attempts)
+    size = width or max(20, min(60, terminal.width(100) - label - worker - _AROUND))
+    lines: list[Line] = [[StyledText(goal, STRONG), StyledText(f"  ({took(timedelta(seconds=seconds))})", DIM)]]
+    for attempt in picture.attempts:
+        who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
+        outcome = str(attempt.outcome or "running")
+        drawn, style = _bar(attempt, start, seconds, size), of_word(outcome) if attempt.outcome else BUSY
+        lines.append(
+            [
+                StyledText(who),
+                StyledText("|", DIM),
+                StyledText(drawn, style),
+                StyledText("|", DIM),
+                StyledText(f"  {outcome}", style),
+            ]
+        )
+    return [*lines, [StyledText(" " * (label + worker + 5) + _scale(start, end, size), DIM)]]
+
+
+def _short(text: str) -> str:
+    """Keep a label on its line."""
+    shown = terminal.visible(" ".join(text.split()))
+    return fit(shown, min(len(shown), _LONGEST))
+
+
+def _scale(start: datetime, end: datetime, size: int) -> str:
+    """Write when the bars begin and end, below their ends; the day too where it is not the same."""
+    form = "%H:%M" if start.date() == end.date() and (end - start).total_seconds() >= 120 else "%H:%M:%S"
+    form = form if start.date() == end.date() else "%m-%d %H:%M"
+    first, last = f"{start:{form}}", f"{end:{form}}"
+    return f"{first}{last:>{max(size - len(first), len(last) + 1)}} UTC"
+
+
+def _bar(attempt: "Attempt", start: datetime, span: float, width: int) -> str:
+    begin = int((attempt.started_at - start).total_seconds() / span * (width - 1))
+    ended = (attempt.ended_at - start).total_seconds() / span if attempt.ended_at else 1.0
+    length = max(1, round(ended * (width - 1)) - begin + 1)
+    mark = _TIMELINE_MARKS.get(attempt.outcome or "", "▒")
+    return (" " * begin + mark * length)[:width].ljust(width)

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.context.claims import folder_beside
@@ -10,13 +12,18 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.parameters import Parameter, parameters_in, read_words
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+from decklog.core.errors import Denied
 from decklog.shortcuts.caller import Caller, Meant, Surface
 from decklog.shortcuts.verbs import VERBS
 
 if TYPE_CHECKING:
     from decklog import Decklog
     from decklog.location.locate import LogLocation
-    from decklog.shortcuts.answer import ShortcutAnswer
+    from decklog.models.asking import Voices
+    from decklog.models.conversation import MessageOutcome
+    from decklog.shortcuts.caller import ShortcutAnswer
 
 
 def common(
@@ -78,13 +85,11 @@ def _is_said_by_a_person(call: Invocation, place: "LogLocation", given: dict[str
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
     from decklog.agents.context.claims import RememberedClaims
-    from decklog.cli.short.talking import is_a_person
 
     return is_a_person() and RememberedClaims(folder_beside(place), worker(None)).load() is None
 
 
 def _said(call: Invocation, name: str, given: dict[str, Any], shared: dict[str, Any], about: dict[str, Any]) -> int:
-    from decklog.cli.short.talking import said
 
     text = given.pop("question" if name == "ask" else "text")
     key = given.pop("key", None)
@@ -124,3 +129,101 @@ def _with_example(name: str, words: list[str], problem: WrongUsage) -> WrongUsag
     if problem.message.endswith("one word too many") and len(plain) == len(words):
         return WrongUsage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
     return problem
+
+
+SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
+_PENDING = 7
+
+
+def is_a_person() -> bool:
+    """Return whether a person sits at the terminal, and no agent."""
+    from decklog.agents.context.worker import is_agent
+
+    return sys.stdin.isatty() and not is_agent()
+
+
+def said(
+    call: Invocation,
+    word: str,
+    text: str,
+    *,
+    from_: str | None = None,
+    run_id: str | None = None,
+    task_id: str | None = None,
+    plain: bool = False,
+    key: str | None = None,
+) -> int:
+    """Record a message, acknowledge it first, and report the outcome.
+
+    Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
+    """
+    from decklog.agents.context.worker import is_agent
+    from decklog.models.conversation import Conversation
+
+    if is_agent():
+        raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")
+    if from_ is not None and not from_.strip():
+        raise WrongUsage("--from needs a name", hint="Such as: --from ana")
+    with call.open() as log:
+        message = log.inbox.post(
+            from_ or _own_name(),
+            text,
+            severity=SEVERITIES[word],  # type: ignore[arg-type]
+            run_id=run_id,
+            task_id=task_id,
+            key=key,
+        )
+        if not call.json:
+            say(f"{message.id}: {message.ack}")
+            sys.stdout.flush()
+        conversation = Conversation(log, voices_here(log))
+        outcome = conversation.hear(message, proving=lambda: _proof(log, call), with_model=not plain)
+    return _told(call, outcome)
+
+
+def _own_name() -> str:
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
+
+
+def _proof(log: "Decklog", call: Invocation) -> AbstractContextManager[None]:
+    from decklog.cli.proving import proving
+
+    return proving(log, call.key)
+
+
+def _told(call: Invocation, outcome: "MessageOutcome") -> int:
+    message, understood = outcome.message, outcome.understood
+    if outcome.refusal is not None:
+        outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}
+        raise outcome.refusal
+    if call.json:
+        show(outcome.as_dict(), as_json=True)
+    elif message.answer:
+        say(message.answer)
+    elif message.escalated_to:
+        say(f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}")
+    else:
+        say(f"For the agents to read: {understood.why or understood.intent}.")
+    return _PENDING if message.state == "pending" else 0
+
+
+def voices_here(log: "Decklog") -> "Voices":
+    """Return the models that the repository of this folder names in its newest commit; without one there are none."""
+    from decklog.conductor.git.repository import Repository
+    from decklog.conductor.settings import require_consent
+    from decklog.core.errors import DecklogError
+    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.models.asking import nobody, voices_of
+
+    try:
+        repository = Repository.find(Path.cwd(), state_home())
+        commit = repository.resolve("HEAD", cwd=Path.cwd())
+    except DecklogError:
+        # Outside of a repository there are no settings that could name a model.
+        return nobody()
+    if commit is None:
+        return nobody()
+    voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")
+    if voices.models.models:
+        require_consent(repository, commit)
+    return voices

@@ -16,7 +16,7 @@ from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.settings import Check
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
-from decklog.guard.shell.output import read_output
+from decklog.guard.shell.spool import read_output
 from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:

@@ -391,7 +391,7 @@ class PostgresDatabase(Database):
 
     def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
         from decklog.db.postgres import search
-        from decklog.db.search.entries_check import findings
+        from decklog.db.search.entries import findings
 
         return findings(self, search.flaws(self, pieces))
 

@@ -3,8 +3,7 @@
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from decklog.db.search.entries import MOST_READ, Found, found_among
-from decklog.db.search.entries_check import flaws_of
+from decklog.db.search.entries import MOST_READ, Found, flaws_of, found_among
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import entry_words, tsvector
 
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.db.search.entries import Search
-    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.entries import Flaw, Search
     from decklog.db.search.marks import Span
     from decklog.db.search.words import Query
 

@@ -13,8 +13,7 @@ from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
 from decklog.db.callers import CallerBlock, caller, deadline, own_context
 from decklog.db.postgres import errors
-from decklog.db.postgres.acknowledged import AcknowledgedHeads
-from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, PostgresConnections
+from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, PostgresConnections
 from decklog.db.postgres.session import NotBegun, NotSent
 
 if TYPE_CHECKING:

@@ -362,7 +362,7 @@ class SqliteDatabase(Database):
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
     def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
-        from decklog.db.search.entries_check import findings
+        from decklog.db.search.entries import findings
         from decklog.db.sqlite import search
 
         return findings(self, search.flaws(self, pieces))

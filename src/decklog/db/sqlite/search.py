@@ -4,8 +4,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from decklog.db.search.entries import MOST_READ, Found, found_among
-from decklog.db.search.entries_check import flaws_of
+from decklog.db.search.entries import MOST_READ, Found, flaws_of, found_among
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import words_of
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.search.entries import Search
-    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.entries import Flaw, Search
     from decklog.db.search.index_check import IndexCheck
     from decklog.db.search.marks import Span
 

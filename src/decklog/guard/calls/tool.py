@@ -1,16 +1,57 @@
 """A tool: a typed function with a docstring, and what the toolbox must know besides."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from inspect import Parameter, cleandoc, signature
-from typing import TYPE_CHECKING, Any, get_type_hints
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from decklog.guard.calls import schema
-from decklog.guard.calls.call import ToolCall
+from decklog.guard.calls.commands import Commands
+from decklog.guard.calls.guard import Guard
+from decklog.guard.files.root import Root
 
 if TYPE_CHECKING:
+    from decklog.log import Decklog
     from decklog.stores.effects.effects import Effect
+
+
+@dataclass(kw_only=True)
+class ToolCall:
+    """What a tool gets that needs more than a root. `mark` names the call and is carried by every process it starts."""
+
+    log: "Decklog"
+    run_id: str
+    task_id: str | None
+    root: Root
+    guard: Guard
+    commands: Commands
+    mark: str
+    step: str | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+    _afterwards: list[Callable[[], None]] = field(default_factory=list)
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """Do something once the call is settled, and not before."""
+        self._afterwards.append(action)
+
+    def keep_traces(self) -> None:
+        """Keep all files for a later investigation."""
+        self._afterwards.clear()
+
+    def tidy(self) -> None:
+        """Do what was left for afterwards."""
+        while self._afterwards:
+            self._afterwards.pop()()
+
+    def say(self, subtype: str, payload: dict[str, Any]) -> None:
+        """Put on record what happens in the middle of the call."""
+        self.log.journal.append(self.run_id, kind="tool", subtype=subtype, payload={"call": self.mark, **payload})
+
 
 # The names of first parameters that the toolbox fills in; a model never sees them.
 PROVIDED = ("root", "call")
@@ -92,3 +133,46 @@ class Tool:
     def as_dict(self) -> dict[str, Any]:
         """Describe the tool to a model."""
         return {"name": self.name, "description": self.description, "input_schema": self.schema}
+
+
+def to_data(value: Any) -> Any:
+    """Return a value as plain JSON; other types as their repr."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): to_data(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_data(item) for item in value]
+    is_plain = value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_plain else repr(value)
+
+
+def from_data(annotation: Any, data: Any) -> Any:
+    """Read a result of a known type from plain JSON values."""
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        inner = [part for part in get_args(annotation) if part is not NoneType]
+        return None if data is None else from_data(inner[0], data)
+    if origin in (tuple, list) and isinstance(data, list):
+        inner_type = get_args(annotation)[0]
+        items = [from_data(inner_type, item) for item in data]
+        return tuple(items) if origin is tuple else items
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) and isinstance(data, dict):
+        hints = get_type_hints(annotation)
+        return annotation(**{name: from_data(hints[name], item) for name, item in data.items() if name in hints})
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return annotation(data)
+    return data
+
+
+def texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return the same plain value with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): texts(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [texts(item, change) for item in value]
+    return value

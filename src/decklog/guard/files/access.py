@@ -1,15 +1,210 @@
 """Say which files inside the root a tool may read, list and write."""
 
 import os
+import re
 import stat
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 
+from decklog.core.errors import Denied
 from decklog.guard.files.gitignore import IgnoreFile
-from decklog.guard.files.path_spelling import HONEST, denied, folded, unmask
 from decklog.guard.policy.policy import control_files
+
+LONGEST_NAME = 255
+LONGEST_PATH = 4096
+
+RULES = {
+    "empty": ("is empty", "Name a file inside the root, or '.' for the root itself."),
+    "nul-byte": ("holds a NUL byte", "Leave the NUL byte out."),
+    "control-character": ("holds a control character", "Use a name without control characters."),
+    "not-utf8": ("is not valid UTF-8", "Rename the file to a UTF-8 name first."),
+    "too-long": ("is longer than the file system takes", "Use a shorter name."),
+    "home": (
+        "starts with a home directory, which is not expanded",
+        "Write './~…' for a name that starts so.",
+    ),
+    "variable": ("starts with a shell variable, which is not expanded", "Write the path out, from the root."),
+    "url": ("is a URL", "Give the path of a file inside the root."),
+    "drive": ("names a Windows drive or share", "Give a path relative to the root, with forward slashes."),
+    "outside": ("lies outside the root", "Use a path that stays inside the root."),
+    "disguised": ("leads outside the root once decoded", "Use the plain spelling of a path inside the root."),
+    "symlink-out": (
+        "goes through a link that leads out of the root",
+        "Use a path that stays inside.",
+    ),
+    "symlink-loop": ("goes through links that lead to each other", "Remove the loop of links."),
+    "symlink-race": (
+        "became a link while it was being opened",
+        "Try again when nothing else changes it.",
+    ),
+    "moved": ("was moved while it was being written", "Try again when nothing else changes it."),
+    "hard-link": ("is a hard link: its bytes may belong to a file outside", "Copy it to a new file first."),
+    "special-file": ("is neither a file nor a directory", "Only regular files can be read and written."),
+    "not-a-directory": ("goes through a file as if it were a directory", "Check the path with list_files."),
+    "directory": ("is a directory", "Name a file in it."),
+    "git": ("belongs to git itself", "Let git change it, by a git command."),
+    "git-credentials": (
+        "may hold credentials of git",
+        "Ask git for the one setting you need.",
+    ),
+    "decklog": ("belongs to Decklog's own record", "Use the decklog command."),
+    "control": (
+        "decides which programs git, an editor or an agent starts",
+        "Ask the person to change it.",
+    ),
+    "secret": ("is a file that usually holds secrets", "Read a template of it, such as .env.example."),
+    "forbidden": (
+        "is in the task's forbidden paths",
+        "Leave it, or ask for the task to be changed.",
+    ),
+    "not-allowed": ("is not in the task's allowed paths", "Stay within the allowed paths, or ask for more."),
+    "permission": ("is not open to this user", "Check the owner and mode of the file."),
+}
+
+SLASHES = "\u2044\u2215\u29f8\u2571\uff0f\u29f5\ufe68\uff3c\u2216\\"
+# Code points that some file systems leave out when they compare names.
+IGNORABLE = (
+    "\u00ad\u034f\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+    + "\u202a\u202b\u202c\u202d\u202e"
+    + ("\u206a\u206b\u206c\u206d\u206e\u206f")
+)
+UNMASK = str.maketrans(dict.fromkeys(SLASHES, "/") | dict.fromkeys(IGNORABLE, ""))
+HONEST = re.compile(r"(?!.*\.\.)[A-Za-z0-9_./@+=,\-][A-Za-z0-9_./ @+=,\-]*")
+HOME = re.compile(r"~(?:[a-z_][a-z0-9_-]*|[+-]?\d*)(?:/|$)")
+VARIABLE = re.compile(r"(?:\$[A-Z_][A-Z0-9_]*|\$\{\w+\}|%[A-Za-z_]+%)(?:[/\\]|$)")
+URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|file:)", re.IGNORECASE)
+DRIVE = re.compile(r"[A-Za-z]:[\\/]|\\\\|//[?.]/")
+ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+def denied(rule: str, path: str, op: str = "", **details: object) -> Denied:
+    """Word a refusal: the path, the rule that fired and what to do instead."""
+    reason, remedy = RULES[rule]
+    shown = path if len(path) <= 200 else f"{path[:200]}…"
+    shown = shown.encode("utf-8", "backslashreplace").decode()
+    return Denied(f"{shown!r} {reason}", hint=remedy, rule=rule, path=shown, op=op, **details)
+
+
+def split(path: str, homes: Sequence[str], op: str = "") -> list[str]:
+    """Split a path into names beneath the root, or refuse its spelling.
+
+    `homes` are the absolute spellings of the root. Empty names and `.` are kept at the end only, where they
+    claim that the thing before them is a directory; `..` is kept, since only the disk knows where it leads
+    after a link.
+    """
+    _refuse_by_form(path, op)
+    parts = _beneath(path, homes)
+    if parts is None:
+        raise denied("outside", path, op)
+    if not HONEST.fullmatch(path):
+        _refuse_disguise(path, homes, op)
+    if len(path) * 4 > LONGEST_NAME and any(len(part.encode()) > LONGEST_NAME for part in parts):
+        raise denied("too-long", path, op)
+    return [part for part in parts[:-1] if part not in ("", ".")] + parts[-1:]
+
+
+def _refuse_by_form(path: str, op: str) -> None:
+    if not path.strip():
+        raise denied("empty", path, op)
+    if HONEST.fullmatch(path) and len(path) < LONGEST_NAME and not path.startswith("//"):
+        return
+    if "\0" in path:
+        raise denied("nul-byte", path, op)
+    if any(ord(char) < 32 or ord(char) == 127 for char in path):
+        raise denied("control-character", path, op)
+    if any("\ud800" <= char <= "\udfff" for char in path):
+        raise denied("not-utf8", path, op)
+    if len(path.encode()) >= LONGEST_PATH:
+        raise denied("too-long", path, op)
+    for rule, form in (("url", URL), ("home", HOME), ("variable", VARIABLE), ("drive", DRIVE)):
+        if form.match(path):
+            raise denied(rule, path, op)
+
+
+def _beneath(path: str, homes: Sequence[str]) -> list[str] | None:
+    parts = path.split("/")
+    if not path.startswith("/"):
+        return None if _climbs_out(parts) else parts
+    for home in homes:
+        inner = _after(parts, home)
+        if inner is not None and not _climbs_out(inner):
+            return inner
+        inner = _after(_flattened(parts), home)
+        if inner is not None:
+            return inner
+    return None
+
+
+def _after(parts: list[str], home: str) -> list[str] | None:
+    wanted = [part for part in home.split("/") if part]
+    at = 0
+    for name in wanted:
+        while at < len(parts) and parts[at] in ("", "."):
+            at += 1
+        if at == len(parts) or parts[at] != name:
+            return None
+        at += 1
+    return parts[at:] or ["."]
+
+
+def _flattened(parts: list[str]) -> list[str]:
+    flat: list[str] = []
+    for part in parts:
+        if part == "..":
+            flat = flat[:-1]
+        elif part not in ("", "."):
+            flat.append(part)
+    return flat
+
+
+def _climbs_out(parts: list[str]) -> bool:
+    depth = 0
+    for part in parts:
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return True
+    return False
+
+
+def _refuse_disguise(path: str, homes: Sequence[str], op: str) -> None:
+    bare = unmask(path)
+    # The second reading is that of a filter that deletes `../` once, for which `....//` was invented.
+    for reading in (bare, bare.replace("../", "")):
+        if reading == path:
+            continue
+        form = next((form for form in (URL, HOME, VARIABLE) if form.match(reading)), None)
+        if form or "\0" in reading or _beneath(reading, homes) is None:
+            raise denied("disguised", path, op)
+
+
+def unmask(path: str) -> str:
+    """Return the path as the most obliging decoder would read it."""
+    for _ in range(3):
+        path = _percent_decoded(path)
+    path = unicodedata.normalize("NFKC", path.translate(UNMASK)).translate(UNMASK)
+    # `..;` and `.. ` are `..` to some servers and file systems.
+    return "/".join(".." if re.fullmatch(r"\s*\.\.\s*(;.*)?", part) else part for part in path.split("/"))
+
+
+def _percent_decoded(path: str) -> str:
+    if "%" not in path:
+        return path
+    raw = ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), path.encode())
+    # The two-byte forms of '.', '/' and '\' that a lax UTF-8 decoder accepts.
+    raw = raw.replace(b"\xc0\xae", b".").replace(b"\xc0\xaf", b"/").replace(b"\xc1\x9c", b"/")
+    return raw.decode("utf-8", "replace")
+
+
+def folded(name: str) -> str:
+    """Return one name as the most forgiving file system would compare it: `.GIT.` and `.git ` are `.git`."""
+    if name.isascii() and name.isalnum():
+        return name.lower()
+    bare = unicodedata.normalize("NFKC", name.translate(UNMASK)).casefold()
+    return bare.split(":")[0].rstrip(". ") or bare
+
 
 SECRETS = (
     ".env",

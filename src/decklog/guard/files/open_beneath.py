@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from decklog.guard.files.path_spelling import denied
+from decklog.guard.files.access import denied
 
 OPENAT2 = 437
 RESOLVE_NO_MAGICLINKS = 0x02

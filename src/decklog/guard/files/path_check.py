@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.guard.files.access import SECRETS, AccessRules, Op
+from decklog.guard.files.access import SECRETS, AccessRules, Op, denied, split
 from decklog.guard.files.open_beneath import PASS, ResolvedPath, canonical
-from decklog.guard.files.path_spelling import denied, split
 
 __all__ = ["DEFAULT", "SECRETS", "AccessRules", "Op", "homes_of", "judge", "resolve", "rules_for"]
 

@@ -7,9 +7,8 @@ from types import TracebackType
 from typing import Protocol
 
 from decklog.core.errors import Conflict
-from decklog.guard.files.access import AccessRules, Op
+from decklog.guard.files.access import AccessRules, Op, denied
 from decklog.guard.files.open_beneath import PASS
-from decklog.guard.files.path_spelling import denied
 
 
 class ChangeContext(Protocol):

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from decklog.core.errors import Closed, Conflict, DecklogError, DiskFull, Invalid, NotFound, ReadOnly, TooLarge, Unavailable
-from decklog.guard.files.access import AccessRules, Op
+from decklog.guard.files.access import AccessRules, Op, denied, split
 from decklog.guard.files.open_beneath import PASS, Opener, ResolvedPath, best_opener
 from decklog.guard.files.path_check import DEFAULT, homes_of, judge, open_directory, rules_for
-from decklog.guard.files.path_spelling import denied, split
 from decklog.guard.files.pending import PendingFile
 
 LARGEST_FILE = 10 * 1024 * 1024

@@ -3,8 +3,6 @@
 from itertools import pairwise
 from time import thread_time
 
-from decklog.guard.policy.arguments import Arguments, sort_arguments
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.output import output_of
 from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
@@ -14,8 +12,8 @@ from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.script import Call, Reader, Redirect
 from decklog.guard.policy.use import Use
-from decklog.guard.policy.verdict import CommandVerdict, Decision, Publication
-from decklog.guard.policy.words import UNKNOWN, Word, join_taint
+from decklog.guard.policy.verdict import CommandVerdict, Decision, Event, Publication
+from decklog.guard.policy.words import UNKNOWN, Arguments, Word, join_taint, sort_arguments
 
 _LONGEST_CODE = 8_000
 _MOST_MATCHES = 200

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from decklog.core.errors import Invalid
 from decklog.guard.policy.engine import Judging
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.parse import LONGEST, TooComplex
 from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.script import Call
-from decklog.guard.policy.verdict import CommandVerdict, Publication
+from decklog.guard.policy.verdict import CommandVerdict, Event, Publication
 from decklog.guard.policy.words import Word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.use import Use
+from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.paths import PathList
-from decklog.guard.policy.verdict import Decision
+from decklog.guard.policy.verdict import Decision, Event
 
 if TYPE_CHECKING:
     from pathlib import Path

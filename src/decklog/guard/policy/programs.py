@@ -6,12 +6,10 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from decklog.guard.policy.arguments import sort_arguments
-from decklog.guard.policy.events import Event
-from decklog.guard.policy.makefile import recipes
+from decklog.guard.policy.script import recipes
 from decklog.guard.policy.use import Use
-from decklog.guard.policy.verdict import Publication
-from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word
+from decklog.guard.policy.verdict import Event, Publication
+from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, sort_arguments
 
 if TYPE_CHECKING:
     from decklog.guard.policy.engine import Judging

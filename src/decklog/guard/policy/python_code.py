@@ -5,9 +5,9 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from decklog.core.python_source import parsed
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.script import Call
 from decklog.guard.policy.use import Use
+from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word
 
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from decklog.guard.policy.events import Event
 from decklog.guard.policy.languages import LANGUAGES
-from decklog.guard.policy.makefile import recipes
-from decklog.guard.policy.script import Call, split_words
+from decklog.guard.policy.script import Call, recipes, split_words
 from decklog.guard.policy.use import Use
+from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi
 
 if TYPE_CHECKING:

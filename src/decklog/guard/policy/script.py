@@ -8,10 +8,9 @@ from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from decklog.guard.policy.events import Event
-from decklog.guard.policy.expansion import Expander
-from decklog.guard.policy.parse import DEEPEST, Node, TooComplex, text_of
+from decklog.guard.policy.parse import DEEPEST, Expander, Node, TooComplex, text_of
 from decklog.guard.policy.scope import Function, Scope
+from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine
 
 if TYPE_CHECKING:
@@ -436,3 +435,55 @@ def _any(node: Node, test: Callable[[Node], bool]) -> bool:
             return True
         waiting.extend(current.children)
     return False
+
+
+_MOST = 200
+_DEEPEST = 50
+_TARGET = re.compile(r"(?m)^([\w./%$(){} -]+?)\s*:(?![=:])([^;=\n#]*)")
+# A line of a recipe, or the command behind a semicolon in the line of the target.
+_RECIPE = re.compile(r"(?:[\t ]+|[\w./%$(){} -]+:(?!=)[^;=\n#]*;)[@+-]*\s*(\S.*)$")
+_SHELL = re.compile(r"\$[({]shell\s+([^\n]*)[)}]|!=([^\n]*)")
+_VARIABLE = re.compile(r"\$[({][\w.@%<^?*+/:=,-]*[)}]|\$[@<^?*%]")
+_ASSIGNED = re.compile(r"(?m)^(\w+)[ \t]*[:?]{0,2}=[ \t]*([^\n#]*)")
+_SET_BY_MAKE = {
+    "MAKE": "make", "CC": "cc", "CXX": "g++", "RM": "rm -f", "CURDIR": ".", "PWD": ".", "HOME": "~", "SHELL": "sh", "AR": "ar",
+}  # fmt: skip
+_NESTED = 3
+
+
+def recipes(text: str, wanted: set[str] | None = None) -> Iterator[str]:
+    """Yield the command lines of a makefile, or of the targets that are wanted."""
+    text = text.replace("\\\n", " ")
+    assigned = [found.groups() for found in islice(_ASSIGNED.finditer(text), _MOST)]
+    names = [name for name, _ in assigned]
+    values = {**_SET_BY_MAKE, **{name: value.strip() for name, value in assigned if names.count(name) == 1}}
+    for found in islice(_SHELL.finditer(text), _MOST):
+        yield _as_shell(found[1] or found[2] or "", values)
+    needed = _needed(text, wanted) if wanted is not None else None
+    is_needed = True
+    values |= dict.fromkeys("@<^?*+%", "x")
+    for line in text.split("\n"):
+        target = _TARGET.match(line)
+        if target:
+            values["@"] = next(iter(target[1].split()), "x")
+            is_needed = needed is None or "%" in target[1] or not needed.isdisjoint(target[1].split())
+        command = _RECIPE.match(line)
+        if command and is_needed:
+            yield _as_shell(command[1], values)
+
+
+def _needed(text: str, wanted: set[str]) -> set[str]:
+    """Return the targets that are made on the way to some; the first one where none is named."""
+    needs = [(found[1].split(), found[2].split()) for found in _TARGET.finditer(text)]
+    plain = [target for targets, _ in needs for target in targets if not target.startswith(".")]
+    needed = set(wanted) or set(plain[:1])
+    for _ in range(_DEEPEST):
+        needed |= {need for targets, names in needs if not needed.isdisjoint(targets) for need in names}
+    return needed
+
+
+def _as_shell(text: str, values: dict[str, str]) -> str:
+    """Expand the variables of a makefile's line."""
+    for _ in range(_NESTED):
+        text = _VARIABLE.sub(lambda found: values.get(found[0].strip("$(){}"), UNKNOWN), text)
+    return text.replace("$$", "$")

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from decklog.guard.policy.arguments import Arguments
 from decklog.guard.policy.policy import Policy, PolicyTable
 from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.script import Call
-from decklog.guard.policy.words import NO_TAINT, Word, join_taint
+from decklog.guard.policy.words import NO_TAINT, Arguments, Word, join_taint
 
 
 class Use:

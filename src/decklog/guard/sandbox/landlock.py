@@ -10,6 +10,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Unavailable
 from decklog.guard.sandbox import seccomp
 
 if TYPE_CHECKING:
@@ -168,3 +169,12 @@ def _allow(ruleset: int, path: str, allowed: int) -> None:
         _call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_Beneath(own, handle)), 0)
     finally:
         os.close(handle)
+
+
+def require_linux() -> None:
+    """Raise Unavailable on other systems: there nothing could confine a command, or be sure to end it."""
+    if sys.platform != "linux":
+        raise Unavailable(
+            f"guarded commands and the sandbox need Linux; this is {sys.platform}",
+            hint="Run this on Linux, or in a Linux container. Recording, import, tasks and the dashboard work here.",
+        )

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import stat
 import subprocess
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +14,60 @@ from pathlib import Path
 from decklog.core.errors import Invalid, Unavailable
 from decklog.guard.sandbox import landlock, log_folder, mounts, seccomp
 from decklog.guard.sandbox.landlock import AllowedPaths
-from decklog.guard.sandbox.private import parts_of
+
+_FILE, _DIRECTORY = stat.S_IROTH, stat.S_IROTH | stat.S_IXOTH
+# How long what was found is believed: a look takes as long as a tenth of a command, and what others install comes seldom.
+_BELIEVED_SECONDS = 5
+
+
+@dataclass
+class PrivateParts:
+    """Files and directories of a tree: wholly public, private, or public with private parts in it."""
+
+    public: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
+    private: list[str] = field(default_factory=list)
+
+
+def parts_of(tree: str) -> PrivateParts:
+    """Sort out a tree; links are left out, since what they lead to is sorted where it lies."""
+    return _parts_at(tree, int(time.monotonic() / _BELIEVED_SECONDS))
+
+
+@lru_cache(maxsize=8)
+def _parts_at(tree: str, _when: int) -> PrivateParts:
+    parts = PrivateParts()
+    _sort(tree, parts)
+    return parts
+
+
+def _sort(path: str, parts: PrivateParts) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    needed = _DIRECTORY if stat.S_ISDIR(mode) else _FILE
+    if mode & needed != needed:
+        parts.private.append(path)
+    elif not stat.S_ISDIR(mode):
+        parts.public.append(path)
+    else:
+        _sort_directory(path, parts)
+
+
+def _sort_directory(path: str, parts: PrivateParts) -> None:
+    inner = PrivateParts()
+    with os.scandir(path) as entries:
+        found = [entry.path for entry in entries if not entry.is_symlink()]
+    for one in found:
+        _sort(one, inner)
+    if inner.private:
+        parts.mixed += [path, *inner.mixed]
+        parts.public += inner.public
+        parts.private += inner.private
+    else:
+        parts.public.append(path)
+
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"),

@@ -5,16 +5,206 @@ The dialect is RE2's: no look-around and no back-references, and in return no pa
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import re2
 
-from decklog.core.errors import DecklogError, Invalid, NotFound
-from decklog.guard.files.root import LARGEST_FILE, Root
-from decklog.guard.search.globs import name_match
-from decklog.guard.search.walk import Skipped, walk
+from decklog.core.errors import DecklogError, Denied, Invalid, NotFound
+from decklog.guard.files.access import Op, denied
+from decklog.guard.files.gitignore import IgnoreFile, Ignores, compile_regex, with_parents
+from decklog.guard.files.root import LARGEST_FILE, Root, errors_of
+from decklog.guard.globs import glob_regex
+
+MOST_ALTERNATIVES = 1000
+
+
+def full_match(pattern: str) -> Callable[[str], bool]:
+    """Make a test of whole relative paths: `*.py` is a file right here, `**/*.py` one at any depth."""
+    pattern = pattern.removeprefix("./")
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        raise denied("outside", pattern, "list")
+    expressions = [glob_regex(one) for one in alternatives(pattern)]
+    usable = [expression for expression in expressions if expression]
+    if not usable:
+        raise Invalid(f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern)
+    compiled = compile_regex(f"(?s){'|'.join(usable)}")
+    return lambda path: compiled.fullmatch(path) is not None
+
+
+def name_match(pattern: str | None) -> Callable[[str], bool]:
+    """Make a test of paths from the root: without a slash it is for the name, a leading `!` excludes."""
+    if pattern is None:
+        return lambda _: True
+    excludes = pattern.startswith("!")
+    patterns = IgnoreFile(tuple(_literal(one) for one in alternatives(pattern[excludes:])))
+    if not patterns.has_any:
+        raise Invalid(f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern)
+    return lambda path: patterns.covers(path) != excludes
+
+
+def _literal(pattern: str) -> str:
+    # Only an ignore file has comments.
+    return f"\\{pattern}" if pattern.startswith(("#", "!")) else pattern.removeprefix("./")
+
+
+def alternatives(pattern: str) -> list[str]:
+    """Write out a glob's `{a,b}` parts, innermost first, as a list of globs without them."""
+    done: list[str] = []
+    pending = [pattern]
+    while pending:
+        one = pending.pop()
+        expanded = list(_expand_first(one))
+        if expanded == [one]:
+            done.append(one)
+        else:
+            pending.extend(reversed(expanded))
+        if len(done) + len(pending) > MOST_ALTERNATIVES:
+            raise Invalid("The glob has too many alternatives", hint="Use fewer braces.", glob=pattern)
+    return done
+
+
+def _expand_first(pattern: str) -> Iterator[str]:
+    close = _unescaped(pattern, "}")
+    start = max((at for at in _positions(pattern[: max(close, 0)], "{")), default=-1)
+    if close < 0 or start < 0:
+        yield pattern
+        return
+    for choice in pattern[start + 1 : close].split(","):
+        yield pattern[:start] + choice + pattern[close + 1 :]
+
+
+def _unescaped(pattern: str, char: str) -> int:
+    return next(_positions(pattern, char), -1)
+
+
+def _positions(pattern: str, char: str) -> Iterator[int]:
+    at = 0
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+        elif pattern[at] == char:
+            yield at
+        at += 1
+
+
+NEVER_WALKED = frozenset({".git", ".decklog"})
+IGNORE_FILE = ".gitignore"
+LARGEST_IGNORE_FILE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something a tool left out, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The files a walk found, as paths relative to the root, and what it had to leave out."""
+
+    files: tuple[str, ...]
+    links: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def walk(root: Root, path: str = ".", *, recursive: bool = True, with_ignored: bool = False) -> Walked:
+    """Find every file beneath a directory (or the file itself), leaving out what `.gitignore` files list.
+
+    `.git` and `.decklog` are never entered. Links are given apart and not followed.
+    """
+    place = root.place(path, Op.LIST)
+    if place.found is None:
+        with errors_of(path, Op.LIST):
+            raise FileNotFoundError(2, os.strerror(2), path)
+    return _Walk(root, with_ignored=with_ignored).run(place.path, recursive=recursive)
+
+
+class _Walk:
+    def __init__(self, root: Root, *, with_ignored: bool) -> None:
+        self.root = root
+        self.with_ignored = with_ignored
+        self.files: list[str] = []
+        self.links: list[str] = []
+        self.skipped: list[Skipped] = []
+
+    def run(self, start: str, *, recursive: bool) -> Walked:
+        pending: list[tuple[str, Ignores]] = [(start, self._ignores_above(start))]
+        while pending:
+            directory, ignores = pending.pop()
+            below = list(self._enter(directory, ignores))
+            pending.extend(below if recursive else ())
+        skipped = sorted(self.skipped, key=lambda one: one.path)
+        return Walked(tuple(sorted(self.files)), tuple(sorted(self.links)), tuple(skipped))
+
+    def _ignores_above(self, start: str) -> Ignores:
+        ignores = Ignores()
+        if start == "." or self.with_ignored:
+            return ignores
+        for directory in (".", *list(with_parents(start))[:-1]):
+            text = self._ignore_text("" if directory == "." else f"{directory}/")
+            ignores = ignores.entering("" if directory == "." else directory, text)
+        return ignores
+
+    def _enter(self, directory: str, ignores: Ignores) -> Iterator[tuple[str, Ignores]]:
+        try:
+            fd = self.root.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except NotADirectoryError:
+            self.files.append(directory)
+            return
+        except OSError as error:
+            self.skipped.append(Skipped(directory, f"can't be opened: {error.strerror}"))
+            return
+        try:
+            with os.scandir(fd) as entries:
+                found = list(entries)
+            yield from self._sort_out(directory, found, ignores)
+        finally:
+            os.close(fd)
+
+    def _sort_out(self, directory: str, entries: list[os.DirEntry[str]], ignores: Ignores) -> Iterator[tuple[str, Ignores]]:
+        prefix = "" if directory == "." else f"{directory}/"
+        if not self.with_ignored and any(entry.name == IGNORE_FILE for entry in entries):
+            ignores = ignores.entering(prefix[:-1], self._ignore_text(prefix))
+        for entry in entries:
+            path = prefix + entry.name
+            is_dir = entry.is_dir(follow_symlinks=False)
+            if self._is_never_walked(entry.name, path) or ignores.covers(path, is_dir=is_dir):
+                continue
+            if not _is_utf8(entry.name):
+                shown = os.fsencode(path).decode("utf-8", "replace")
+                self.skipped.append(Skipped(shown, "its name is not valid UTF-8"))
+            elif is_dir:
+                yield path, ignores
+            elif entry.is_symlink():
+                self.links.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                self.files.append(path)
+
+    def _is_never_walked(self, name: str, path: str) -> bool:
+        return name.lower() in NEVER_WALKED or path == self.root.rules.git_home
+
+    def _ignore_text(self, prefix: str) -> str | None:
+        try:
+            fd = self.root.open_exact(prefix + IGNORE_FILE, os.O_RDONLY)
+        except OSError:
+            # Missing, a link (git ignores those too) or not readable: no rules.
+            return None
+        try:
+            return os.read(fd, LARGEST_IGNORE_FILE).decode("utf-8", "replace")
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+
+
+def _is_utf8(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+
 
 LONGEST_LINE_SHOWN = 2000
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
@@ -191,3 +381,45 @@ def _shown(line: bytes, column: int) -> tuple[str, int]:
     place = len(line[:column].decode("utf-8", "replace"))
     start = max(0, place - LONGEST_LINE_SHOWN // 4) if len(text) > LONGEST_LINE_SHOWN else 0
     return text[start : start + LONGEST_LINE_SHOWN], place + 1
+
+
+def list_files(
+    root: Root,
+    path: str = ".",
+    pattern: str | None = None,
+    recursive: bool = True,
+    *,
+    with_ignored: bool = False,
+) -> list[str]:
+    """List the files beneath a directory, sorted, as paths from the root.
+
+    `pattern` is a glob for the name, or for the path from the root if it has a slash. What `.gitignore`
+    lists is left out unless `with_ignored`; `.git` always is.
+    """
+    wanted = name_match(pattern)
+    found = _files(root, path, recursive=recursive, with_ignored=with_ignored)
+    return [file for file in found if wanted(file)]
+
+
+def glob(root: Root, pattern: str, path: str = ".", *, with_ignored: bool = False) -> list[str]:
+    """Find the files whose path from `path` matches a glob, sorted, as paths from the root.
+
+    `*` stays within a directory and `**` crosses any number of them. Directories themselves are not given.
+    """
+    matches = full_match(pattern)
+    start = root.place(path, Op.LIST).path
+    skip = 0 if start == "." else len(start) + 1
+    return [file for file in _files(root, path, with_ignored=with_ignored) if matches(file[skip:])]
+
+
+def _files(root: Root, path: str, *, recursive: bool = True, with_ignored: bool = False) -> list[str]:
+    walked = walk(root, path, recursive=recursive, with_ignored=with_ignored)
+    return sorted([*walked.files, *(link for link in walked.links if _leads_to_file(root, link))])
+
+
+def _leads_to_file(root: Root, link: str) -> bool:
+    try:
+        found = root.place(link, Op.READ).found
+    except Denied:
+        return False
+    return found is not None and stat.S_ISREG(found.st_mode)

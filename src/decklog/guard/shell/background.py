@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.core.processes import Identity
-from decklog.guard.calls.call import ToolCall
-from decklog.guard.calls.results import to_data
-from decklog.guard.calls.tool import EffectCheck
+from decklog.guard.calls.tool import EffectCheck, ToolCall, to_data
 from decklog.guard.shell import launch, process_tree
-from decklog.guard.shell.output import read_output
 from decklog.guard.shell.shell import order_for, place_of, read_note
+from decklog.guard.shell.spool import read_output
 from decklog.stores.effects.processes import Process, ProcessState
 
 if TYPE_CHECKING:

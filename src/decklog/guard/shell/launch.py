@@ -20,8 +20,7 @@ from decklog.core.processes import Identity
 from decklog.guard.sandbox import landlock
 from decklog.guard.sandbox.landlock import AllowedPaths
 from decklog.guard.shell import process_tree
-from decklog.guard.shell.output import Output, read_output
-from decklog.guard.shell.spool import DEFAULT_CAP
+from decklog.guard.shell.spool import DEFAULT_CAP, Output, read_output
 from decklog.guard.shell.supervisor import ADOPTED
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.guard.shell.supervisor import main; main()"

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.guard.files.root import Root
-from decklog.guard.search.walk import Skipped, walk
+from decklog.guard.search.search import Skipped, walk
 from decklog.guard.symbols import python, tree_sitter
 from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
 

@@ -2,10 +2,8 @@
 
 from decklog.guard.calls.tool import Tool
 from decklog.guard.files.files import edit_file, read_file, write_file
-from decklog.guard.patches.apply import apply_patch
-from decklog.guard.patches.diffs import generate_diff
-from decklog.guard.search.listing import glob, list_files
-from decklog.guard.search.search import grep
+from decklog.guard.patches.apply import apply_patch, generate_diff
+from decklog.guard.search.search import glob, grep, list_files
 from decklog.guard.shell import background, shell
 from decklog.guard.symbols.symbols import find_symbol
 from decklog.guard.toolbox import expected

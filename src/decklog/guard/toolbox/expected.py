@@ -4,9 +4,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import NotFound
-from decklog.guard.calls.call import ToolCall
-from decklog.guard.calls.results import to_data
-from decklog.guard.calls.tool import EffectCheck
+from decklog.guard.calls.tool import EffectCheck, ToolCall, to_data
 from decklog.guard.files import edits
 from decklog.guard.files.access import Op
 from decklog.guard.files.files import Edited, WrittenFile

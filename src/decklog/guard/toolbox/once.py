@@ -4,9 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import TooLarge
-from decklog.guard.calls.call import ToolCall
-from decklog.guard.calls.results import from_data, texts, to_data
-from decklog.guard.calls.tool import Check, EffectCheck, Tool
+from decklog.guard.calls.tool import Check, EffectCheck, Tool, ToolCall, from_data, texts, to_data
 from decklog.stores.effects import acting_once
 from decklog.stores.effects.acting_once import Found, OnceCall
 

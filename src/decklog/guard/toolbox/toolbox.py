@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
-from decklog.guard.calls.call import ToolCall
 from decklog.guard.calls.commands import Commands
 from decklog.guard.calls.guard import ApprovalAccess, Gate, Guard, TrustAccess
-from decklog.guard.calls.results import texts, to_data
-from decklog.guard.calls.tool import Check, Tool
+from decklog.guard.calls.tool import Check, Tool, ToolCall, texts, to_data
 from decklog.guard.files.access import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.policy import Policy

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import tool_calls
-from decklog.agents.acp.messages import (
+from decklog.agents.acp.exchange import (
     AGENT,
     EDITOR,
     PERMISSION,
@@ -27,7 +27,7 @@ from decklog.agents.acp.messages import (
     result_of,
 )
 from decklog.hooks.capturing import file_call, is_switched_off
-from decklog.hooks.harmless import only_reads
+from decklog.hooks.judging import only_reads
 from decklog.location.locate import repository
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from decklog.agents.acp.exchange import AcpMessage
-    from decklog.agents.acp.messages import Message
+    from decklog.agents.acp.exchange import AcpMessage, Message
     from decklog.provenance.tool_calls import FileCall
 
     # Records what was captured of a session; the last is the name of the tool call.

@@ -18,8 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import asking
-from decklog.agents.acp.exchange import Exchange
-from decklog.agents.acp.messages import (
+from decklog.agents.acp.exchange import (
     AGENT,
     EDITOR,
     OPENING,
@@ -27,6 +26,7 @@ from decklog.agents.acp.messages import (
     PERMISSION,
     PROMPT,
     UPDATE,
+    Exchange,
     answer,
     dict_of,
     list_of,
@@ -41,15 +41,14 @@ from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import Answered, Begun, Called, Noted, Rested, Returned, Said, SessionEvent, Thought
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
-from decklog.hooks.proxy.messages import Mailbox
-from decklog.hooks.proxy.pipes import Outlet, lines
+from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
     from typing import Any
 
-    from decklog.agents.acp.messages import Message
+    from decklog.agents.acp.exchange import Message
 
 _MICRO = 1_000_000
 _NO_SUCH_METHOD = -32601

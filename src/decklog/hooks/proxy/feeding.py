@@ -13,8 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from decklog.hooks.proxy.messages import Mailbox
-from decklog.hooks.proxy.pipes import Outlet, lines
+from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
 
 if TYPE_CHECKING:
     from typing import Any

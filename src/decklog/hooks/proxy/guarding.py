@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import tool_calls
-from decklog.agents.acp.messages import (
+from decklog.agents.acp.exchange import (
     PERMISSION,
     READ_FILE,
     RUN_COMMAND,
@@ -16,13 +16,12 @@ from decklog.agents.acp.messages import (
     params_of,
     refusal,
 )
-from decklog.hooks.called_files import files_of
-from decklog.hooks.judging import decided, held_command, reading, writing
+from decklog.hooks.judging import decided, files_of, held_command, reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from decklog.agents.acp.messages import Message
+    from decklog.agents.acp.exchange import Message
 
     Command = str | list[str]
 

@@ -12,8 +12,8 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from decklog.agents.acp.transcripts import home_of
-from decklog.agents.connections import Connection
+from decklog.agents.acp.wire import home_of
+from decklog.agents.intake import Connection
 from decklog.agents.spool import Spool
 from decklog.core.errors import NotAccepted
 from decklog.hooks.proxy import taking

@@ -3,15 +3,16 @@
 Errors here never stop the conversation. When one side ends, the other receives everything that was written.
 """
 
+import json
 import os
 import signal
 import subprocess
 import threading
+from collections import deque
 from typing import TYPE_CHECKING
 
 from decklog.agents.acp import asking
-from decklog.agents.acp.exchange import AcpMessage, Exchange
-from decklog.agents.acp.messages import (
+from decklog.agents.acp.exchange import (
     AGENT,
     CLOSING,
     EDITOR,
@@ -23,6 +24,8 @@ from decklog.agents.acp.messages import (
     SETTING,
     UPDATE,
     WRITE_FILE,
+    AcpMessage,
+    Exchange,
     is_unreadable,
     parse,
     refusal,
@@ -31,14 +34,76 @@ from decklog.agents.acp.messages import (
 from decklog.core.processes import Identity
 from decklog.hooks.proxy.capturing import ProxyCapture
 from decklog.hooks.proxy.guarding import JUDGED, ProxyGuard, denial
-from decklog.hooks.proxy.pipes import Outlet, lines
 from decklog.hooks.proxy.recording import Complaints, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from decklog.agents.acp.messages import Message
+    from decklog.agents.acp.exchange import Message
+
+_CHUNK = 1 << 18
+
+
+def lines(descriptor: int) -> "Iterator[bytes]":
+    """Yield lines of any length with their line ends; at the end, an incomplete line."""
+    parts: list[bytes] = []
+    while chunk := os.read(descriptor, _CHUNK):
+        start = 0
+        while end := chunk.find(b"\n", start) + 1:
+            parts.append(chunk[start:end])
+            yield parts[0] if len(parts) == 1 else b"".join(parts)
+            parts.clear()
+            start = end
+        if start < len(chunk):
+            parts.append(chunk[start:])
+    if parts:
+        yield b"".join(parts)
+
+
+class Outlet:
+    """Output for lines from several threads: each line is written whole, and a slow reader is waited for."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._own: deque[bytes] = deque()
+        self.is_gone = False
+        # Whether a write waits for the reader.
+        self.is_busy = False
+
+    def write(self, line: bytes) -> None:
+        """Write a line, waiting for the reader if necessary; do nothing if the reader is gone."""
+        with self._lock:
+            self._write(line)
+
+    def write_apart(self, line: bytes) -> None:
+        """Queue our own line without waiting: a thread that reads from a side must never block on writing to it."""
+        self._own.append(line)
+        threading.Thread(target=self._write_own, daemon=True).start()
+
+    def _write_own(self) -> None:
+        with self._lock:
+            while self._own:
+                self._write(self._own.popleft())
+
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line)
+        self.is_busy = True
+        try:
+            while rest and not self.is_gone:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            self.is_gone = True
+        self.is_busy = False
+
+    def close(self) -> None:
+        """Close the output."""
+        with self._lock:
+            if not self.is_gone:
+                self.is_gone = True
+                os.close(self._descriptor)
+
 
 # Requests to record, and requests whose answers are recorded.
 _RECORDED = frozenset([PROMPT, UPDATE, PERMISSION, "session/cancel", WRITE_FILE, RUN_COMMAND])
@@ -250,3 +315,23 @@ def run(command: list[str], *, db: str | None = None, is_enforced: bool = False)
         os.write(2, f"decklog acp: {command[0]} can't be started: {problem.strerror}\n".encode())
         return 127 if isinstance(problem, FileNotFoundError) else 126
     return relay.run()
+
+
+_BEGINNING, _END = "message-", ".json"
+
+
+class Mailbox:
+    """Reader of a folder's messages: each once, in the order in which they were written."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._read: set[str] = set()
+
+    def new(self) -> "Iterator[tuple[str, str]]":
+        """Yield the id and text of each new message."""
+        for name in sorted(os.listdir(self._folder)):
+            if name.startswith(_BEGINNING) and name.endswith(_END) and name not in self._read:
+                self._read.add(name)
+                with open(os.path.join(self._folder, name), encoding="utf-8") as file:
+                    message = json.load(file)
+                yield str(message["id"]), str(message["text"])

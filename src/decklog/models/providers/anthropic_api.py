@@ -6,9 +6,9 @@ from typing import Any
 
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
-from decklog.models.prompt import Prompt, PromptPart, joined
+from decklog.models.composer import Prompt, PromptPart, joined
 from decklog.models.provider import ModelReply, ModelRequest
-from decklog.models.providers.statuses import failed
+from decklog.models.providers.making import failed
 from decklog.models.settings import ModelChoice
 
 # The provider takes no more marks in one request; a mark covers everything before it.

@@ -5,9 +5,9 @@ from typing import Any
 
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
-from decklog.models.prompt import Prompt, joined
+from decklog.models.composer import Prompt, joined
 from decklog.models.provider import ModelReply, ModelRequest
-from decklog.models.providers.statuses import failed
+from decklog.models.providers.making import failed
 from decklog.models.settings import ModelChoice
 
 

@@ -13,13 +13,13 @@ from anyio import to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
 
 from decklog.agents.claude.results import RESULT
+from decklog.agents.entries import own_identity
 from decklog.agents.events import CallOutcome
-from decklog.agents.interrupted import own_identity
 from decklog.agents.reading import GONE
 from decklog.aio.log import AsyncDecklog
 from decklog.hooks.judging import held
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.span import present
+from decklog.plugins.adapters.loops.calls import present
 from decklog.plugins.adapters.recording import EventRecorder
 
 PROGRAM = "claude"

@@ -11,11 +11,11 @@ from typing import Any
 from agents.tracing import Span, Trace, TracingProcessor
 from agents.version import __version__ as sdk_version
 
+from decklog.agents.entries import own_identity
 from decklog.agents.events import CallOutcome
-from decklog.agents.interrupted import own_identity
 from decklog.aio.log import AsyncDecklog
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.span import present
+from decklog.plugins.adapters.loops.calls import present
 from decklog.plugins.adapters.recording import EventRecorder
 
 PROGRAM = "openai-agents"

@@ -13,11 +13,11 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from decklog.agents.entries import close_interrupted
 from decklog.agents.intake import take_in
-from decklog.agents.interrupted import close_interrupted
 from decklog.agents.spool import Spool
 from decklog.location.locate import LogLocation, locate, spool_folder
-from decklog.plugins.adapters.loops.values import as_json
+from decklog.plugins.adapters.loops.calls import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

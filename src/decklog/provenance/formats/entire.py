@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.provenance.formats.git_notes import read_blobs
+from decklog.provenance.formats.git_ai import read_blobs
 from decklog.provenance.git import GitRepository
 
 BRANCH = "entire/checkpoints/v1"

@@ -37,8 +37,7 @@ from decklog.stores.approvals.approval import (
     settled,
     shown,
 )
-from decklog.stores.base import Store, StoreParts
-from decklog.stores.causes import cause_of
+from decklog.stores.base import Store, StoreParts, cause_of
 from decklog.stores.checks import is_same, moment, name_of
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number

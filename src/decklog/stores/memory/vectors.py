@@ -111,7 +111,7 @@ class Neighbours:
 def _matrix(vectors: list[bytes]) -> Any:
     if find_spec("numpy") is None or not vectors:
         return [unpacked(vector) for vector in vectors]
-    from decklog.stores.memory.semantic.arrays import numpy
+    from decklog.stores.memory.semantic.minilm import numpy
 
     return numpy.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
 
@@ -119,7 +119,7 @@ def _matrix(vectors: list[bytes]) -> Any:
 def _products(matrix: Any, question: Sequence[float]) -> list[float]:
     if isinstance(matrix, list):
         return [float(sum(map(mul, question, vector))) for vector in matrix]
-    from decklog.stores.memory.semantic.arrays import numpy
+    from decklog.stores.memory.semantic.minilm import numpy
 
     products: list[float] = (matrix @ numpy.asarray(question, dtype="float32")).tolist()
     return products

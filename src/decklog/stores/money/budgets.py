@@ -85,7 +85,7 @@ class Budgets(Store):
         """Raise an error for an unknown scope. Agents are not checked: they have no record before they begin."""
         sql = _KNOWN.get(scope)
         if sql is not None and self._db.one(f"{sql} limit 1", {"id": scope_id}) is None:
-            from decklog.db.near_ids import meant
+            from decklog.db.where import meant
 
             otherwise = "Start or add it first; a group of one run is named RUN/GROUP."
             raise NotFound(

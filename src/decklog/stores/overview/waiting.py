@@ -9,7 +9,7 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
-from decklog.stores.causes import cause_of
+from decklog.stores.base import cause_of
 from decklog.stores.overview import budgets, spending
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.run_facts import RunOverview

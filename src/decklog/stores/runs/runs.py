@@ -425,7 +425,7 @@ class Runs(Store):
         Records are copied under new ids. Money, open questions, unused grants and processes stay with the run.
         """
         from decklog.records.fork_rules import Fork
-        from decklog.stores.runs.fork import copies
+        from decklog.stores.runs.snapshot import copies
 
         past = self._past()
         start, until = past.span(run_id, at)

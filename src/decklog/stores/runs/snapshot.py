@@ -1,21 +1,24 @@
 """A snapshot of a run: every record of its stream at one moment, from the journal alone."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Protocol
 
 from decklog.core.errors import NotFound
+from decklog.core.ids import Ids
 from decklog.db.base import Database, Row
 from decklog.db.where import moment_of
 from decklog.journal.entry import Entry
 from decklog.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
 from decklog.journal.time_index import Times
+from decklog.records.fork_rules import Fork
 from decklog.records.record import Record
 from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
 from decklog.stores.results.runs import RecordDifference
+from decklog.stores.runs.run import Run
 
 
 class AttemptReader(Protocol):
@@ -179,3 +182,46 @@ def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[s
         return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
     fields = {name: [old.get(name), new.get(name)] for name in {**old, **new} if old.get(name) != new.get(name)}
     return {"table": table, "record_id": record_id, "change": "changed", "fields": fields} if fields else None
+
+
+Image = dict[str, Any]
+
+_ID_LENGTH = 26
+
+
+def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database) -> Iterator[tuple[type[Record], Image]]:
+    """Yield the records of a fork; a record comes after those that it refers to."""
+    whole = [(kind, kind.upcast(image)) for kind, image in found if kind.fork_rule().is_copied]
+    copied = [(kind, image) for kind, image in _fitted(whole) if kind.fork_rule().takes(image, fork)]
+    fork.entries = len(copied)
+    for record_class, image in copied:
+        if record_class is not Run and record_class.identity == ("id",):
+            fork.ids[record_class.table, image["id"]] = ids.new(_prefix(record_class, image["id"]))
+    for record_class, image in copied:
+        own = _named(record_class, image, fork)
+        copy = record_class.fork_rule().copy({**image, **own}, fork, record_class.holds_json)
+        yield record_class, record_class.forked(copy, db)
+
+
+def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
+    """Drop or correct records that refer to something after the last entry of the fork."""
+    by_table: dict[str, list[Image]] = {}
+    for record_class, image in found:
+        by_table.setdefault(record_class.table, []).append(image)
+    for record_class in dict.fromkeys(record_class for record_class, _ in found):
+        for image in record_class.fitted(by_table[record_class.table], by_table):
+            yield record_class, image
+
+
+def _named(record_class: type[Record], image: Image, fork: Fork) -> Image:
+    """Return the copy's id, if it has one, and its run."""
+    own = {"run_id": fork.run_id} if "run_id" in image else {}
+    if record_class.identity == ("id",):
+        own["id"] = fork.ids[record_class.table, image["id"]]
+    return own
+
+
+def _prefix(record_class: type[Record], record_id: str) -> str:
+    """Return the prefix of a copy's id: that of the original, or the record's noun if a caller chose the id."""
+    head, mark, rest = record_id.partition("_")
+    return head if mark and len(rest) == _ID_LENGTH and head.isalpha() else record_class.noun().rpartition(" ")[2]

@@ -86,7 +86,7 @@ class Templates(Store):
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            from decklog.db.near_ids import meant
+            from decklog.db.where import meant
 
             hint = meant(self._db, "templates", name, "List what there is: decklog templates find", column="name")
             raise NotFound(f"there is no template {which}", hint=hint, name=name)

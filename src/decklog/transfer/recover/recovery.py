@@ -21,7 +21,7 @@ from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import BitRepair, StreamProof, follows, is_sound
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport, tell_lost_texts
-from decklog.transfer.unfinished import sweep
+from decklog.transfer.restore import sweep
 
 if TYPE_CHECKING:
     from typing import Any, Self

@@ -5,8 +5,7 @@ from typing import Any
 
 from decklog.conductor import starting
 from decklog.conductor.context import RunContext
-from decklog.conductor.items.comments import located
-from decklog.conductor.items.item import BY_HAND, Item, change_of, find_item, split_name
+from decklog.conductor.items.item import BY_HAND, Item, change_of, find_item, located, split_name
 from decklog.conductor.results import landing
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted

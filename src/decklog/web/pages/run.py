@@ -8,12 +8,11 @@ from markupsafe import Markup
 
 from decklog.core.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
-from decklog.web.pages.charts.strip import STEPS, strip_of
+from decklog.web.pages.charts.spans import STEPS, strip_of
 from decklog.web.pages.entries.rows import SHORT, folded, lines_of, row_of
 from decklog.web.pages.entries.tool_calls import ShownCall, call_of, paired
-from decklog.web.pages.items import items_of
-from decklog.web.pages.outcome import outcome_of
 from decklog.web.pages.run_moment import RunMoment
+from decklog.web.pages.run_parts import items_of, outcome_of
 from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
 from decklog.web.site import PageView, SiteRequest, command
 

@@ -1,7 +1,8 @@
 """The tabs of a run for its records: timeline, checks, money, plan, states, files and forks."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -9,14 +10,85 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from decklog.core.errors import Invalid
-from decklog.core.figures import dollars
+from decklog.core.figures import counted, dollars
 from decklog.web.pages.charts.graph import draw_graph, item_of, nodes_of
 from decklog.web.pages.charts.lanes import TaskLabel, gantt_of
 from decklog.web.pages.charts.line import line_of
-from decklog.web.pages.items import STAGES, items_of
+from decklog.web.pages.entries.rows import EntryRow
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.rendering import NOTHING, age, name_of, text_of
+from decklog.web.rendering import NOTHING, age, name_of, segment, text_of
 from decklog.web.site import SiteRequest
+
+STAGES = {"work": "work", "check": "check", "land": "landing"}
+
+
+@dataclass(frozen=True)
+class WorkItemRow:
+    """One work item: the newest task of each stage, by role. `place` is its position in the merge queue."""
+
+    name: str
+    stages: dict[str, Any]
+    rounds: int
+    place: int | None
+    # Why it is red: its blocker, or the finding of its newest check.
+    trouble: str | None = None
+
+    @property
+    def is_landed(self) -> bool:
+        return self.landing is not None and self.landing.state.value == "done"
+
+    @property
+    def landing(self) -> Any:
+        return self.stages.get("land")
+
+
+def items_of(tasks: list[Any], verdicts: Iterable[Any] = ()) -> list[WorkItemRow]:
+    """Return the work items among a run's tasks: those in trouble first, then as planned, landed ones last."""
+    found: dict[str, list[Any]] = {}
+    for task in tasks:
+        # Check the role first: it avoids parsing the tags of tasks that are no stage of a work item.
+        tags = (task.tags or ()) if task.role in STAGES else ()
+        name = next((tag.removeprefix("item:") for tag in tags if tag.startswith("item:")), None)
+        if name is not None:
+            found.setdefault(name, []).append(task)
+    queue = _queue([task for of_item in found.values() for task in of_item])
+    # Verdicts are newest first; only the newest of a task counts.
+    newest: dict[str, Any] = {}
+    for verdict in verdicts:
+        newest.setdefault(verdict.task_id or "", verdict)
+    items = [_item(name, of_item, queue, newest) for name, of_item in found.items()]
+    return sorted(items, key=lambda item: (item.trouble is None, item.is_landed))
+
+
+def _queue(tasks: list[Any]) -> list[str]:
+    """Return the tasks that can land next, in the order of the merge queue."""
+    ready = [one for one in tasks if one.role == "land" and one.state.value == "pending" and not one.open_dependencies]
+    return [one.id for one in sorted(ready, key=lambda one: (-one.priority, one.created_at, one.id))]
+
+
+def _item(name: str, tasks: list[Any], queue: list[str], verdicts: Mapping[str, Any]) -> WorkItemRow:
+    stages = {task.role: task for task in sorted(tasks, key=lambda task: task.created_at)}
+    landing = stages.get("land")
+    place = queue.index(landing.id) + 1 if landing is not None and landing.id in queue else None
+    return WorkItemRow(name, stages, sum(task.role == "work" for task in tasks), place, _trouble(stages.values(), verdicts))
+
+
+def _trouble(stages: Iterable[Any], verdicts: Mapping[str, Any]) -> str | None:
+    for task in stages:
+        verdict = verdicts.get(task.id)
+        if task.state.value == "blocked":
+            return task.blocker or task.reason or "blocked"
+        if verdict is not None and verdict.outcome.value in ("fail", "error") and task.state.value not in ("done", "abandoned"):
+            return finding_of(verdict)
+    return None
+
+
+def finding_of(verdict: Any) -> str:
+    """Return the first finding of a failed check."""
+    first = verdict.findings[0] if verdict.findings else None
+    text = first.get("text") if isinstance(first, dict) else first
+    return f"{verdict.name}: {text}" if isinstance(text, str) else f"{verdict.name} failed"
+
 
 Part = tuple[dict[str, Any], dict[str, Any]]
 MOST_BARS, MOST_ITEMS, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
@@ -185,3 +257,64 @@ TABS = {
     "artifacts": ("Files", artifacts),
     "forks": ("Forks", forks),
 }
+
+
+@dataclass(frozen=True)
+class OutcomeLine:
+    """An outcome: `shade` is fail, need, hold or done; `cause` may be empty; `link` leads to the cause."""
+
+    shade: str
+    title: str
+    cause: str = ""
+    link: str | None = None
+
+
+def outcome_of(
+    head: RunMoment, tasks: Sequence[Any], failures: Sequence[EntryRow], verdicts: Sequence[Any]
+) -> OutcomeLine | None:
+    """Return the line above a run's overview; None for a run that simply continues."""
+    match head.word:
+        case "failed":
+            return OutcomeLine("fail", "Failed", *_cause(head, tasks, failures, verdicts))
+        case "cancelled":
+            return OutcomeLine("hold", "Cancelled", head.summary or "")
+        case "done":
+            return OutcomeLine("done", "Done", head.summary or "")
+        case "needs attention":
+            said = f"{counted(head.waiting, 'decision')} {'waits' if head.waiting == 1 else 'wait'}."
+            return OutcomeLine("need", "Needs attention", said, "/inbox" if head.at is None else None)
+        case "stalled":
+            return OutcomeLine("fail", "Stalled", _silence(head))
+        case "blocked" | "waiting" | "paused":
+            return OutcomeLine("fail" if head.word == "blocked" else "hold", head.word.capitalize(), *_stop(head, tasks))
+    return None
+
+
+def _stop(head: RunMoment, tasks: Sequence[Any]) -> tuple[str, str | None]:
+    """Return why a run can't continue: the first of its tasks with the run's status."""
+    task = next((task for task in tasks if task.state.value == head.word), None)
+    if task is None:
+        return "", None
+    return f"{task.title}: {task.blocker or task.reason or 'no reason given'}", f"/tasks/{segment(task.id)}"
+
+
+def _cause(
+    head: RunMoment, tasks: Sequence[Any], failures: Sequence[EntryRow], verdicts: Sequence[Any]
+) -> tuple[str, str | None]:
+    """Return why a run failed or can't continue: its summary, a task's blocker, or its newest failed check or attempt."""
+    blocked = [task for task in tasks if task.state.value in ("blocked", "paused")]
+    if head.ended_at is not None and head.summary:
+        return head.summary, f"/tasks/{segment(blocked[0].id)}" if blocked else None
+    if blocked:
+        why = blocked[0].blocker or blocked[0].reason or blocked[0].state.value
+        return f"{blocked[0].title}: {why}", f"/tasks/{segment(blocked[0].id)}"
+    if verdicts and verdicts[0].outcome.value in ("fail", "error"):
+        return finding_of(verdicts[0]), f"/runs/{segment(head.id)}/checks"
+    if failures:
+        return f"{failures[0].what} {failures[0].text}".strip(), f"/runs/{segment(head.id)}/entries/{failures[0].seq}"
+    return "No cause is recorded.", f"/runs/{segment(head.id)}/journal"
+
+
+def _silence(head: RunMoment) -> str:
+    lost = next((task for task in head.working_on if task["lease_ended"]), None)
+    return f"The lease of {lost['worker']} on “{lost['title']}” ended." if lost else "Nothing was written for longer than usual."

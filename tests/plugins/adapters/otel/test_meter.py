@@ -7,7 +7,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from decklog import Decklog
 from decklog.core.errors import Busy
-from decklog.plugins.adapters.otel.meter import LogMeter
+from decklog.plugins.adapters.otel.conventions import LogMeter
 from tests.conftest import on_both
 
 

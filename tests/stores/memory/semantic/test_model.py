@@ -75,11 +75,11 @@ def test_arrays_are_read_by_their_names(tmp_path: Path) -> None:
 
 
 def test_a_numpy_that_is_broken_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "decklog.stores.memory.semantic.arrays")
+    monkeypatch.delitem(sys.modules, "decklog.stores.memory.semantic.minilm")
     monkeypatch.setitem(sys.modules, "numpy", None)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with pytest.raises(Unavailable, match="numpy can't be loaded") as raised:
-        importlib.import_module("decklog.stores.memory.semantic.arrays")
+        importlib.import_module("decklog.stores.memory.semantic.minilm")
     assert raised.value.hint == "Install it anew: pip install --force-reinstall numpy"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 

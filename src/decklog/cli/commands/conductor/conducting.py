@@ -11,12 +11,12 @@ import click
 from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
 from decklog.cli.proving import proving
-from decklog.cli.screens.run import RunScreen
+from decklog.cli.screens.session import RunScreen
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.status import ConductorStatus, run_status
-from decklog.review.conducting import review_attempt
+from decklog.review.agent_tool import review_attempt
 
 if TYPE_CHECKING:
     from decklog.conductor.context import RunContext

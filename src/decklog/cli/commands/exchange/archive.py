@@ -7,8 +7,8 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.meant import SuggestingGroup
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
+from decklog.cli.terminal import ProgressMeter
 from decklog.core.clock import from_text
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
+from decklog.cli.terminal import ProgressMeter
 
 if TYPE_CHECKING:
     from typing import Any

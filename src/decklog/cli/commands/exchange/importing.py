@@ -11,8 +11,8 @@ import click
 from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.plugins import PluginGroup
 from decklog.cli.manager import for_the_manager
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import print_warnings, show
+from decklog.cli.terminal import ProgressMeter
 from decklog.core.errors import NotFound
 from decklog.core.figures import sized
 from decklog.core.plugins import PluginKind
@@ -44,7 +44,7 @@ def import_command(name: str, importer: "Importer | type[Importer]") -> click.Co
     @_dry_run
     @click.pass_obj
     def command(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
-        from decklog.plugins.records import RecordImport
+        from decklog.plugins.trackers import RecordImport
 
         made = importer() if isinstance(importer, type) else importer
         with _log(call, path, dry_run) as log, ProgressMeter() as meter:
@@ -320,7 +320,7 @@ def import_opencode(call: Invocation, path: str | None, dry_run: bool) -> int:
 
 def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
     """Import a path that was named, or the agent's own folder: the sessions of this repository, or all."""
-    from decklog.agents.found import HISTORIES, roots_of
+    from decklog.agents.sessions import HISTORIES, roots_of
     from decklog.cli.agent_programs.setting_up import project
 
     if path is not None:

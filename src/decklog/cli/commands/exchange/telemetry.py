@@ -10,8 +10,8 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.transfer import Formats
 from decklog.cli.manager import for_the_manager
-from decklog.cli.progress import ProgressMeter
 from decklog.cli.show import show
+from decklog.cli.terminal import ProgressMeter
 
 if TYPE_CHECKING:
     from typing import Any

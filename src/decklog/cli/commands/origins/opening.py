@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 @contextmanager
 def opened(call: "Invocation", *, writing: bool = False, create: bool = False) -> "Iterator[tuple[Decklog, GitRepository]]":
     """Open the log with everything that hooks have reported, and find the repository of this folder."""
-    from decklog.agents.origins.catching_up import catch_up
-    from decklog.provenance.opening import git_failures, repository_at
+    from decklog.agents.origins.rewinding import catch_up
+    from decklog.provenance.settings import git_failures, repository_at
 
     with call.open(writing=writing, create=create) as log, git_failures():
         repo = repository_at()

@@ -1,15 +1,355 @@
 """Steps of a run, and calls of tools: entries where they begin and where they end."""
 
+import inspect
+import json
+import os
+from abc import ABC, abstractmethod
+from contextvars import ContextVar
+from functools import wraps
+from math import isfinite
 from typing import TYPE_CHECKING, overload
 
 from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
+from decklog.aio import loops
 from decklog.core.errors import Invalid
 from decklog.journal.entry import EntryKind
-from decklog.plugins.adapters.loops.span import LoopSpan
-from decklog.plugins.adapters.loops.values import arguments_of, as_json, name_of
-from decklog.plugins.adapters.loops.wrapping import wrapped
+from decklog.plugins.adapters.waiting import away
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, Self
+
+    from decklog.log import Decklog
+    from decklog.plugins.adapters.loops.run import Recorded
+
+_DEEPEST = 20
+_MOST_ITEMS = 1000
+_LONGEST_REPR = 1000
+# Python refuses to write out longer numbers.
+_MOST_BITS = 10_000
+_RECEIVERS = ("self", "cls")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def as_json(value: "Any", depth: int = 0) -> "Any":
+    """Return a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
+    if value is None or (isinstance(value, int) and value.bit_length() <= _MOST_BITS):
+        return value
+    if isinstance(value, str):
+        return cut_of(storable(str(value)))[0]
+    if isinstance(value, float):
+        return value if isfinite(value) else repr(value)
+    if depth < _DEEPEST and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
+        return {name_told(name): as_json(item, depth + 1) for name, item in value.items()}
+    if depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
+        return [as_json(item, depth + 1) for item in value]
+    return _told(value)
+
+
+def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
+    """Return an object as text, also if it can't be represented."""
+    try:
+        return str(storable(by(value)[:_LONGEST_REPR]))
+    except Exception as problem:  # noqa: BLE001  (a __repr__ may raise anything)
+        return f"<{type(value).__name__}: its {by.__name__} failed with {type(problem).__name__}>"
+
+
+def name_told(name: "Any") -> str:
+    """Return the name of a value in an object."""
+    return str(storable(name)) if type(name) is str else _told(name, str)
+
+
+def error_message(problem: BaseException) -> str:
+    """Return an error as text: its class and its message."""
+    try:
+        said = str(problem)
+    except Exception:  # noqa: BLE001  (a __str__ may raise anything)
+        said = _told(problem)
+    return f"{type(problem).__name__}: {said}".removesuffix(": ")
+
+
+def name_of(function: "Any") -> str:
+    """Name what can be called: by its own name, that of what it wraps, or of what it is."""
+    inner = getattr(function, "func", function)
+    return str(getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__)
+
+
+def as_text(value: "Any") -> str:
+    """Return what a tool gave as one text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _encode(as_json(value))
+
+
+def arguments_of(function: "Callable[..., Any]", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "dict[str, Any]":
+    """Name what a function is called with, by its own names for it; the object that a method is of is left out."""
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    given = dict(zip(names, args, strict=False))
+    if names and names[0] in _RECEIVERS:
+        given.pop(names[0], None)
+    if len(args) > len(names):
+        given["args"] = list(args[len(names) :])
+    return {**given, **kwargs}
+
+
+# The innermost span that this thread or task is in.
+present: "ContextVar[LoopSpan | None]" = ContextVar("decklog_span", default=None)
+
+
+class LoopSpan(ABC):
+    """One run, step or call. Entered with `with` where a loop is plain, and with `async with` where it awaits."""
+
+    def __init__(self) -> None:
+        self._outer: LoopSpan | None = None
+        self._process = 0
+        self._outcome: CallOutcome | None = None
+        self._output = ""
+        self._facts: dict[str, Any] = {}
+
+    # For each kind of span
+
+    @property
+    @abstractmethod
+    def recording(self) -> "Recorded | None":
+        """The run that it is recorded in; None where nobody records."""
+
+    def log_of(self) -> "Decklog | None":
+        """Return the log that it is recorded in; None where nobody records."""
+        return None if self.recording is None else self.recording.log
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Write that it begins."""
+
+    @abstractmethod
+    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
+        """Write that it has ended."""
+
+    # What a block may say of it
+
+    def returned(self, output: "Any", **facts: "Any") -> None:
+        """Say what came of it; leaving the block writes it down."""
+        self._outcome, self._output, self._facts = CallOutcome.OK, as_text(output), facts
+
+    def failed(self, why: "Any", **facts: "Any") -> None:
+        """Mark it as failed, without an error."""
+        self._outcome, self._output, self._facts = CallOutcome.FAILED, as_text(why), facts
+
+    # Its two ends
+
+    def settle(self, problem: BaseException | None) -> None:
+        """Write the end: as the block said, or by the error that ended it."""
+        if os.getpid() != self._process and os.getppid() == self._process:
+            # A child that was forked in the block and leaves it too: its parent is at it still.
+            return
+        if problem is None:
+            self.end(self._outcome or CallOutcome.OK, self._output, self._facts)
+        else:
+            # A cancelled task, a closed generator, Ctrl-C: nobody's mistake, and not done either.
+            outcome = CallOutcome.FAILED if isinstance(problem, Exception) else CallOutcome.INTERRUPTED
+            self.end(outcome, error_message(problem), self._facts)
+
+    def enter(self) -> None:
+        """Make this the innermost span."""
+        self._process = os.getpid()
+        self._outer = present.get()
+        present.set(self)
+
+    def leave(self) -> None:
+        """Make the one around it the innermost again; a generator may be closed where another is."""
+        if present.get() is self:
+            present.set(self._outer)
+
+    def __enter__(self) -> "Self":
+        self.enter()
+        try:
+            if self.log_of() is not None:
+                self.begin()
+        except BaseException:
+            self.leave()
+            raise
+        return self
+
+    def __exit__(self, _: object, problem: BaseException | None, _trace: "TracebackType | None") -> None:
+        self.leave()
+        self.settle_if_recorded(problem)
+
+    def settle_if_recorded(self, problem: BaseException | None) -> None:
+        """Write the end, where somebody records."""
+        if self.log_of() is not None:
+            self.settle(problem)
+
+    async def __aenter__(self) -> "Self":
+        self.enter()
+        try:
+            if (log := self.log_of()) is not None and await away(log, self.begin):
+                await away(log, lambda: self.settle(loops.cancellation()))
+                raise loops.cancellation()
+        except BaseException:
+            self.leave()
+            raise
+        return self
+
+    async def __aexit__(self, _: object, problem: BaseException | None, _trace: "TracebackType | None") -> None:
+        self.leave()
+        log = self.log_of()
+        if log is not None and await away(log, lambda: self.settle(problem)) and problem is None:
+            raise loops.cancellation()
+
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from typing import Any
+
+    # Makes the span of one call from what the function is called with.
+    Spans = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
+
+# Values of a generator are recorded up to this number, and counted beyond it.
+_WRAPPING_MOST_ITEMS = 100
+
+
+def wrapped(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+    """Return the function with a span around each of its calls."""
+    if inspect.isasyncgenfunction(function):
+        return _async_generator(function, spans)
+    if inspect.iscoroutinefunction(function):
+        return _coroutine(function, spans)
+    return _generator(function, spans) if inspect.isgeneratorfunction(function) else _plain(function, spans)
+
+
+def _plain(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+    @wraps(function)
+    def call(*args: "Any", **kwargs: "Any") -> "Any":
+        with spans(args, kwargs) as span:
+            found = function(*args, **kwargs)
+            span.returned(found)
+            return found
+
+    return call
+
+
+def _coroutine(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+    @wraps(function)
+    async def call(*args: "Any", **kwargs: "Any") -> "Any":
+        async with spans(args, kwargs) as span:
+            found = await function(*args, **kwargs)
+            span.returned(found)
+            return found
+
+    return call
+
+
+class _Given:
+    """What a generator gave so far."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+        self._count = 0
+
+    def add(self, item: "Any") -> None:
+        self._count += 1
+        if self._count <= _WRAPPING_MOST_ITEMS:
+            self._items.append(item)
+
+    def report(self, span: LoopSpan) -> None:
+        is_text = all(isinstance(item, str) for item in self._items)
+        span.returned("".join(self._items) if is_text else self._items, items=self._count)
+
+
+class _Aside:
+    """Runs a generator with its own innermost span, and its consumer with theirs."""
+
+    def __init__(self, span: LoopSpan) -> None:
+        self._inner: LoopSpan | None = span
+        self._outer: LoopSpan | None = None
+
+    def __enter__(self) -> None:
+        self._outer = present.get()
+        present.set(self._inner)
+
+    def __exit__(self, *_: object) -> None:
+        self._inner = present.get()
+        present.set(self._outer)
+
+
+def _generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+    @wraps(function)
+    def call(*args: "Any", **kwargs: "Any") -> "Generator[Any, Any, Any]":
+        span, given = spans(args, kwargs), _Given()
+        span.__enter__()
+        span.leave()
+        aside, problem = _Aside(span), None
+        steps = function(*args, **kwargs)
+        try:
+            with aside:
+                item = next(steps)
+            while True:
+                given.add(item)
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with aside:
+                        steps.close()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001  (the generator handles what was thrown into it)
+                    with aside:
+                        item = steps.throw(thrown)
+                else:
+                    with aside:
+                        item = steps.send(sent)
+        except StopIteration as over:
+            return over.value
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            given.report(span)
+            span.settle_if_recorded(problem)
+
+    return call
+
+
+def _async_generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+    @wraps(function)
+    async def call(*args: "Any", **kwargs: "Any") -> "AsyncGenerator[Any, Any]":
+        span, given = spans(args, kwargs), _Given()
+        await span.__aenter__()
+        span.leave()
+        aside, problem = _Aside(span), None
+        steps = function(*args, **kwargs)
+        try:
+            with aside:
+                item = await anext(steps)
+            while True:
+                given.add(item)
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with aside:
+                        await steps.aclose()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001  (the generator handles what was thrown into it)
+                    with aside:
+                        item = await steps.athrow(thrown)
+                else:
+                    with aside:
+                        item = await steps.asend(sent)
+        except StopAsyncIteration:
+            return
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            given.report(span)
+            if (log := span.log_of()) is not None:
+                await away(log, lambda: span.settle(problem))
+
+    return call
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,15 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.agents.entries import cut_of
+from decklog.agents.entries import close_interrupted, close_open, cut_of, own_identity
 from decklog.agents.events import CallOutcome
-from decklog.agents.interrupted import close_interrupted, close_open, own_identity
 from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
-from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep
-from decklog.plugins.adapters.loops.span import LoopSpan, present
-from decklog.plugins.adapters.loops.wrapping import wrapped
+from decklog.plugins.adapters.loops.calls import LoopCall, LoopSpan, LoopStep, present, wrapped
 from decklog.plugins.adapters.waiting import away
 from decklog.stores.runs.run import ENDED, RunStatus
 

@@ -14,7 +14,7 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
 from decklog.journal.entry import EntryKind
-from decklog.plugins.adapters.loops.values import as_json, as_text
+from decklog.plugins.adapters.loops.calls import as_json, as_text
 from decklog.plugins.adapters.otel import conventions as names
 from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent, moment_of
 from decklog.stores.money.records import MOST

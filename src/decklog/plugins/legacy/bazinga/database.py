@@ -1,10 +1,125 @@
 """The class under bazinga's name: every part in one."""
 
+from typing import Any
+
+from decklog.core.errors import Damaged, DecklogError
+from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled
 from decklog.plugins.legacy.bazinga.knowledge import BazingaPatterns, BazingaStrategies, Consumptions, Packages
 from decklog.plugins.legacy.bazinga.logs import BazingaOutputs, Events, Logs, Reasoning
+from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
 from decklog.plugins.legacy.bazinga.sessions import Dashboard
-from decklog.plugins.legacy.bazinga.upkeep import Router, Upkeep
-from decklog.plugins.legacy.bazinga.work import BazingaPlans
+from decklog.plugins.legacy.bazinga.work import BazingaGroups, BazingaPlans, group_row, groups_of
+from decklog.stores.workflow.router import TestingMode
+
+# In the order in which the router has always answered; what is new comes after.
+_NAMED = {
+    "agent": "current_agent",
+    "status": "response_status",
+    "next_agent": "next_agent",
+    "action": "action",
+    "group_id": "group_id",
+    "run_id": "session_id",
+    "include_context": "include_context",
+}
+
+
+class Router(BazingaGroups):
+    """Routes by the workflow and by what is known of the session's groups."""
+
+    @answers
+    def route(
+        self, current_agent: str, status: str, session_id: str, group_id: str | None = None, testing_mode: str = "full"
+    ) -> dict[str, Any]:
+        """Decide who comes next; a report that the workflow does not know is answered with a way out."""
+        filled("current_agent", current_agent)
+        filled("status", status)
+        mode = TestingMode(testing_mode)
+        try:
+            decided = self.log.db.read(lambda: self._decide(current_agent, status, session_id, group_id, mode))
+        except DecklogError as problem:
+            return _refused(problem)
+        answer = {"success": True, **{new: decided.pop(old) for old, new in _NAMED.items()}, **decided}
+        return {**answer, "group_id": group_id}
+
+    def _decide(self, agent: str, status: str, session_id: str, group_id: str | None, mode: TestingMode) -> dict[str, Any]:
+        self.expect_session(session_id)
+        groups = [group_row(group) for group in groups_of(self, session_id)]
+        for group in groups:
+            group["security_sensitive"] = bool(group["security_sensitive"])
+        return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
+
+
+def _refused(problem: DecklogError) -> dict[str, Any]:
+    refused: dict[str, Any] = {"success": False, "error": error_text(problem)}
+    if problem.hint:
+        refused["suggestion"] = problem.hint
+    if "fallback_action" in problem.details:
+        refused["error"] = problem.message
+        refused["fallback_action"] = problem.details["fallback_action"]
+    return refused
+
+
+_MOST_ISSUES = 100
+# bazinga's names of the tables that hold group ids, each with where Decklog keeps them.
+_HOLDERS = {
+    "task_groups": "select distinct group_id, run_id from groups",
+    "orchestration_logs": "select distinct group_id, stream from entries where group_id is not null and kind <> 'change'",
+    "state_snapshots": "select distinct group_id, run_id from states",
+    "skill_outputs": "select distinct group_id, run_id from outputs where group_id is not null",
+    "context_packages": "select distinct group_id, run_id from packages where group_id is not null",
+    "consumption_scope": "select distinct group_id, run_id from context_consumptions",
+}
+_KEPT = "the journal keeps what was written; write new records under a valid id"
+
+
+class Upkeep(BazingaBase):
+    """Looks after a log, and never changes what it finds."""
+
+    @answers
+    def query(self, sql: str, params: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
+        """Answer one question in SQL, read-only, within two seconds and ten thousand rows."""
+        from decklog.plugins.legacy.bazinga.query import ask, ask_file
+
+        filled("sql", sql)
+        return ask_file(self.db_path, sql, params) if self.follow() else ask(self.log.db, sql, params)
+
+    @answers
+    def check_integrity(self) -> dict[str, Any]:
+        """Return whether the file is sound, the hash chains link, and every row equals its newest entry."""
+        from decklog.plugins.legacy.bazinga.query import faults_of
+
+        try:
+            faults = faults_of(self.log.db) or [problem.what for problem in self.log.journal.verify().problems]
+        except Damaged as problem:
+            faults = [problem.message]
+        return {"ok": not faults, "details": "; ".join(faults) or "ok", "status": "damaged" if faults else "ok"}
+
+    @answers
+    def diagnose_group_ids(self, fix: bool = False) -> dict[str, Any]:
+        """Report group ids that no command would accept, wherever one is kept.
+
+        Nothing is renamed: entries are never changed, and half a rename would leave references to an id that is gone.
+        """
+        issues = self.log.db.read(self._issues)
+        if fix:
+            issues = [{**issue, "fix_error": _KEPT} for issue in issues]
+        return {"success": True, "issues_found": len(issues), "fixes_applied": 0, "issues": issues, "fixes": []}
+
+    def _issues(self) -> list[dict[str, Any]]:
+        issues: list[dict[str, Any]] = []
+        for table, sql in _HOLDERS.items():
+            _, rows = self.log.db.rows(sql, {})
+            found = [_issue(table, group_id, session_id) for group_id, session_id in rows]
+            issues += [issue for issue in found if issue is not None][:_MOST_ISSUES]
+        return issues
+
+
+def _issue(table: str, group_id: str, session_id: str) -> dict[str, Any] | None:
+    is_group = table == "task_groups"
+    problem = validate_task_group_id(group_id) if is_group else validate_scope_global_or_group(group_id)
+    if problem is None:
+        return None
+    return {"table": table, "id" if is_group else "group_id": group_id, "session_id": session_id, "issue": problem}
 
 
 class BazingaDB(

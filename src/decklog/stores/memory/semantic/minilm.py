@@ -1,6 +1,7 @@
 """The sentence model all-MiniLM-L6-v2 on numpy: word pieces, six transformer layers, mean pooling."""
 
 import json
+import os
 import re
 import struct
 import unicodedata
@@ -8,8 +9,24 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from decklog.core.errors import Damaged
-from decklog.stores.memory.semantic.arrays import numpy
+from decklog.core.errors import Damaged, Unavailable
+
+_SETTING = "OPENBLAS_NUM_THREADS"
+_given = os.environ.get(_SETTING)
+os.environ.setdefault(_SETTING, "1")
+try:
+    import numpy
+except ImportError as problem:
+    reason = " ".join(str(problem).split())
+    raise Unavailable(
+        f"numpy can't be loaded: {reason}", hint="Install it anew: pip install --force-reinstall numpy"
+    ) from problem
+finally:
+    if _given is None:
+        del os.environ[_SETTING]
+
+__all__ = ["numpy"]
+
 
 WIDTH, HEADS = 384, 12
 LONGEST = 256

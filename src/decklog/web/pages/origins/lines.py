@@ -5,8 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from decklog.agents.origins.commit_story import KINDS, count_kinds, explain_commit
-from decklog.agents.origins.line_facts import facts_of, origin_text
-from decklog.agents.origins.line_story import explain_line
+from decklog.agents.origins.line_story import explain_line, facts_of, origin_text
 from decklog.core.errors import Invalid, NotFound
 from decklog.log import Decklog
 from decklog.provenance.attribution import UNCOMMITTED
@@ -14,7 +13,7 @@ from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.history import read_changes
-from decklog.provenance.opening import git_failures
+from decklog.provenance.settings import git_failures
 from decklog.web.site import PageView, SiteRequest, command
 
 _COMMITS = 30
