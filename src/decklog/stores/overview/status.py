@@ -35,8 +35,20 @@ class Status(StrEnum):
 
 StatusLike = (
     Status
-    | Literal["needs attention", "stalled", "blocked", "running", "idle", "pending", "waiting", "paused"]
-    | Literal["done", "failed", "cancelled", "abandoned"]
+    | Literal[
+        "needs attention",
+        "stalled",
+        "blocked",
+        "running",
+        "idle",
+        "pending",
+        "waiting",
+        "paused",
+        "done",
+        "failed",
+        "cancelled",
+        "abandoned",
+    ]
 )
 
 
