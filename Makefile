@@ -22,7 +22,7 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test tested compiled test-full test-all test-slow test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
+.PHONY: demo test tested compiled test-full test-all test-slow test-failed test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
 
 demo: $(READY)
 	@$(BIN)/decklog demo
@@ -66,6 +66,10 @@ explore: $(STAMP)
 # So many programs of each state machine, on both engines; the same ones every time.
 programs: $(STAMP)
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal tests/machines --programs $(PROGRAMS)
+
+# The tests that failed in the last run, one by one. TESTS are those that the run began with.
+test-failed: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/pytest -n 0 --last-failed --last-failed-no-failures none $(TESTS)
 
 # The real agent programs against a model on loopback; `.ci/run` installs them.
 test-agents: $(STAMP)
