@@ -73,6 +73,7 @@ ELSEWHERE = ("critical", "top", "demo", "watch")
 @pytest.mark.slow
 def test_every_example_can_be_typed_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder := tmp_path / "project").mkdir()
+    (folder / "archives").mkdir()
     monkeypatch.chdir(folder)
     for name, value in {"HOME": str(tmp_path), "DECKLOG_WORKER": "dev-1", "DECKLOG_RUN_ID": "commas"}.items():
         monkeypatch.setenv(name, value)

@@ -64,7 +64,7 @@ def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(
     assert last["outcome"] == "needs attention"
     seen = {one["name"]: one for one in changes}
     assert seen["settings"]["state"] == "needs attention"
-    assert (seen["nothing"]["state"], seen["nothing"]["detail"].split()[0]) == ("blocked", "no-change")
+    assert (seen["nothing"]["state"], seen["nothing"]["detail"].split()[0]) == ("blocked", "no-change:")
     watched = person.call("run", "watch", last["run_id"])
     assert watched.code == 7
     assert "waits for approval" in watched.out

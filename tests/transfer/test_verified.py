@@ -150,10 +150,10 @@ def test_a_killed_run_of_the_command_continues(tmp_path: Path, state: Path) -> N
             log.journal.append_many([{"stream": "run_1", "body": f"said {n}"} for n in range(30_000)])
     environment = {**os.environ, "XDG_STATE_HOME": str(state)}
     script = (
-        "import os, signal, sys; from decklog import Decklog; from decklog.transfer import verified;"
-        "verified._SECONDS_BETWEEN_SAVES = 0;"
+        "import os, signal, sys; from decklog import Decklog; from decklog.transfer import doctor;"
+        "doctor._SECONDS_BETWEEN_SAVES = 0;"
         "log = Decklog.open(sys.argv[1], read_only=True);"
-        "verified.verify(log, progress=lambda what, done, whole: done > 60_000 and os.kill(os.getpid(), signal.SIGKILL))"
+        "doctor.verify(log, progress=lambda what, done, whole: done > 60_000 and os.kill(os.getpid(), signal.SIGKILL))"
     )
     assert subprocess.run([sys.executable, "-c", script, str(path)], env=environment, check=False).returncode == -9
     with Decklog.open(path) as log:
