@@ -1,6 +1,7 @@
 """Plans of scripted items, worked through a small repository."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ command = {json.dumps(COMMAND)}
 commits = "conductor"
 [[checks]]
 name = "tests"
-command = {json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])}
+command = {json.dumps([os.path.realpath(sys.executable), "-I", "-S", str(RUNNER), "{report}"])}
 report = "junit"
 minutes = 0.5
 """

@@ -1,12 +1,13 @@
 """Scripts of the fake agent, and how it is called."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 FAKE_AGENT = Path(__file__).with_name("fake_agent.py")
-COMMAND = [sys.executable, "-I", "-S", str(FAKE_AGENT)]
+COMMAND = [os.path.realpath(sys.executable), "-I", "-S", str(FAKE_AGENT)]
 
 
 def script(*steps: list[Any]) -> str:
