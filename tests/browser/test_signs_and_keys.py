@@ -42,7 +42,16 @@ def signs(tab: Tab, paths: tuple[str, ...]) -> list[dict[str, Any]]:
     return [sign for path in paths for sign in tab.go(path).page.evaluate(SIGNS)]
 
 
-def test_each_word_for_how_something_stands_has_a_shape_that_is_drawn_and_not_its_colour_alone(tab: Tab) -> None:
+def begin_work(path: Path) -> None:
+    """Claim a task: the leases of the sample have ended."""
+    with Decklog.open(path) as log:
+        log.runs.start("Read the manual", run_id="manual")
+        log.tasks.add("manual", "Read it")
+        assert log.tasks.claim("manual", worker="dev-9") is not None
+
+
+def test_each_word_for_how_something_stands_has_a_shape_that_is_drawn_and_not_its_colour_alone(tab: Tab, path: Path) -> None:
+    begin_work(path)
     found = signs(tab, SIGNED)
     shapes = {sign["word"]: sign["shape"] for sign in found}
     assert {"needs attention", "running", "stalled", "done", "blocked", "pending"} <= shapes.keys()
@@ -56,12 +65,13 @@ def test_each_word_for_how_something_stands_has_a_shape_that_is_drawn_and_not_it
     tab.check()
 
 
-def test_the_eight_shapes_differ(tab: Tab) -> None:
+def test_the_shapes_differ(tab: Tab) -> None:
     drawn = tab.page.evaluate("[...document.querySelectorAll('.sprite symbol')].map(one => one.innerHTML)")
-    assert len(drawn) == len(set(drawn)) == 8
+    assert len(drawn) == len(set(drawn)) > 7
 
 
-def test_shapes_and_words_stay_where_a_reader_chose_the_colours(chromium: Any, server: Server) -> None:
+def test_shapes_and_words_stay_where_a_reader_chose_the_colours(chromium: Any, server: Server, path: Path) -> None:
+    begin_work(path)
     tabs = Tabs(chromium, server, forced_colors="active")
     found = signs(tabs.log_in(), ("/now", "/tasks"))
     assert len({sign["shape"] for sign in found}) > 2
@@ -174,7 +184,7 @@ def test_the_system_page_says_by_itself_when_the_log_is_verified(tab: Tab) -> No
     tab.page.click("text=Verify the whole log")
     tab.page.wait_for_selector("#verified")
     assert tab.page.inner_text("#verified").startswith("verified")
-    assert tab.page.is_enabled("text=Verify what came since")
+    assert tab.page.is_enabled("text=Verify new entries")
     assert [sign["word"] for sign in signs(tab, ("/system",))] == ["verified"]
     tab.check()
 

@@ -51,7 +51,8 @@ def test_store_tests_pass_through_pgbouncer(mode: str) -> None:
     done = subprocess.run(
         command, cwd=_ROOT, env={**os.environ, "DECKLOG_TEST_POOLER": mode}, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    causes = dict.fromkeys(line for line in done.stdout.splitlines() if line.startswith("E  "))
+    assert done.returncode == 0, "\n".join([*list(causes)[:40], done.stdout[-1000:], done.stderr[-2000:]])
     assert "passed" in done.stdout or "100%" in done.stdout
 
 
