@@ -394,7 +394,14 @@ class Conductor:
     # The end
 
     def _is_over(self) -> bool:
-        """Return whether all tasks are done, blocked, or wait for a person."""
+        """Return whether all tasks are done, blocked, or wait for a person; no as long as the log can't be reached."""
+        try:
+            return self._has_nothing_left()
+        except Unavailable as problem:
+            self.trouble = problem.message
+            return False
+
+    def _has_nothing_left(self) -> bool:
         is_running = bool(self._log.tasks.find(self._context.run_id, state="running", limit=1))
         if is_running and time.monotonic() < self._looked_at + WAIT_SECONDS:
             return False
