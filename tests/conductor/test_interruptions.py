@@ -1,6 +1,7 @@
 """An agent or a check that something outside ends says nothing of the work: it is run again, and costs no attempt."""
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from decklog.core.errors import Conflict, Unavailable
 from tests.conductor.plans import RUNNER, SETTINGS, Work, landed_titles, settle, states, task_of, work_item
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
-_PLAIN = json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])
+_PLAIN = json.dumps([os.path.realpath(sys.executable), "-I", "-S", str(RUNNER), "{report}"])
 # Every other run of it ends before the tests do.
 _EVERY_OTHER = 'if mkdir "$0" 2>/dev/null; then {end}; fi; rmdir "$0"; exec "$@"'
 ENDS = {
@@ -29,7 +30,17 @@ ENDS = {
 
 
 def every_other(end: str, flag: Path) -> str:
-    words = ["sh", "-c", _EVERY_OTHER.format(end=end), str(flag), sys.executable, "-I", "-S", str(RUNNER), "{report}"]
+    words = [
+        "sh",
+        "-c",
+        _EVERY_OTHER.format(end=end),
+        str(flag),
+        os.path.realpath(sys.executable),
+        "-I",
+        "-S",
+        str(RUNNER),
+        "{report}",
+    ]
     return SETTINGS.replace(_PLAIN, json.dumps(words))
 
 

@@ -79,7 +79,7 @@ def test_what_make_test_leaves_out_runs_in_ci() -> None:
     full = text.partition("\ntest-full:")[2].partition("\n\n")[0]
     assert [name for name in ON_VERBS if name.removeprefix("tests/").rstrip("/") not in full] == []
     assert "--left-out" in text.partition("\ntest-slow:")[2].partition("\n\n")[0]
-    assert "make test-slow" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert "part test-slow --left-out" in (ROOT / ".ci/run").read_text(encoding="utf-8")
 
 
 def test_the_hooks_are_well_formed() -> None:
@@ -118,9 +118,17 @@ def test_tests_that_are_not_there_are_not_asked_for(tmp_path: Path) -> None:
 def test_what_cannot_be_installed_is_said_and_the_rest_goes_on(tmp_path: Path) -> None:
     done = ci(tmp_path, ALL.format(agents="echo asked"), chromium="exit 0", npm="exit 1")
     assert done.returncode == 0
-    assert done.stdout.splitlines() == ["tested", "browsed", "test-agents: left out, what it needs could not be installed"]
+    assert done.stdout.splitlines() == ["tested", "test-agents: left out, what it needs could not be installed", "browsed"]
 
 
 def test_a_test_that_fails_fails_the_whole(tmp_path: Path) -> None:
     done = ci(tmp_path, ALL.format(agents="false"), chromium="exit 0", npm="exit 0")
     assert done.returncode != 0
+
+
+def test_what_fails_once_runs_again_and_what_fails_twice_fails_the_whole(tmp_path: Path) -> None:
+    for name, again, code in (("once", "echo passed", 0), ("twice", "false", 2)):
+        (folder := tmp_path / name).mkdir()
+        done = ci(folder, f"test:\n\t@false\nlint:\n\t@echo linted\ntest-failed:\n\t@{again}\n")
+        assert done.returncode == code
+        assert done.stdout.splitlines()[:2] == ["== test: the tests that failed, again, one by one", "linted"]
