@@ -130,7 +130,6 @@ def postgres_server() -> Iterator[str]:
     """A PostgreSQL of our own; one per test process, gone with it."""
     # Not pytest's own temporary folder: its path is too long for a socket, and old ones are swept while others still run.
     folder = tempfile.mkdtemp(prefix="decklog-pg-")
-    os.environ.setdefault("XDG_RUNTIME_DIR", folder)
     server = get_server(os.path.join(folder, "data"))
     # Tests are about what is committed, not about power cuts: without the sync they run several times faster.
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:

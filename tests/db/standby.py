@@ -76,7 +76,6 @@ class Pair:
 def pair() -> Iterator[Pair]:
     """Start both servers with a migrated log on them."""
     folder = Path(tempfile.mkdtemp(prefix="decklog-pair-"))
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     servers = Pair(folder)
     try:
         Decklog.open(servers.url, migrate=True).close()

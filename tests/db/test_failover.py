@@ -1,5 +1,6 @@
 """A failover to a standby that lacks acknowledged writes: each client that lost one gets an error, and it is on record."""
 
+import threading
 from collections.abc import Iterator
 
 import psycopg
@@ -68,6 +69,19 @@ def test_client_is_told_once_which_acknowledged_entries_were_lost(rewinding: Rew
         assert event.payload == {"lost": problem.value.details["lost"]}
         (what,) = lost_findings(log)
         assert f"run_1:{last.seq}" in what
+
+
+def test_loss_is_left_to_a_caller_by_work_that_nobody_waits_for(rewinding: Rewinding) -> None:
+    has_run = threading.Event()
+    with Decklog.open(rewinding.url) as log:
+        log.runs.start("x", run_id="run_1")
+        rewinding.keep()
+        log.journal.append("run_1", "kept on the old server only")
+        rewinding.rewind()
+        log.db.submit_upkeep(has_run.set)
+        assert has_run.wait(60)
+        with pytest.raises(LostWrites):
+            log.journal.append("run_1", "next")
 
 
 def test_entry_with_the_same_number_and_another_hash_counts_as_lost(rewinding: Rewinding) -> None:

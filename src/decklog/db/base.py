@@ -64,6 +64,10 @@ class Database(ABC):
     def submit(self, job: "Callable[[], T]") -> "Any":
         """Queue a job for a transaction in the background; give a Future that is done once it is committed."""
 
+    def submit_upkeep(self, job: "Callable[[], object]") -> None:
+        """Queue a job that nobody waits for."""
+        self.submit(job)
+
     @abstractmethod
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         """Run a job whose statements all see one consistent moment.
@@ -228,7 +232,7 @@ class Database(ABC):
         """Index entries of a stream, and of those that began shortly before it, in the background."""
         from decklog.db.search.marks import index_near
 
-        self.submit(lambda: index_near(self, stream_no))
+        self.submit_upkeep(lambda: index_near(self, stream_no))
 
     def not_indexed(self) -> int:
         """Count the entries that are not in the text index, in streams that go on and in new ones; inside of a read."""

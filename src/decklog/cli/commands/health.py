@@ -40,13 +40,14 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
     if stream is not None and since_anchor:
         raise WrongUsage("--since-anchor is for all streams; leave out the stream")
     with call.open(writing=False) as log, ProgressMeter() as meter:
+        archive = None if archives is None else Archive(log, archives, meter)
         if stream is not None:
             result = log.journal.verify(stream, anchor=anchor, full=full)
         else:
             check = verify_since_anchor if since_anchor else verify_all
             result = check(log, anchor=anchor, full=full, progress=meter)
-        if archives is not None:
-            Archive(log, archives, meter).verify(result)
+        if archive is not None:
+            archive.verify(result)
         is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
     if call.json:

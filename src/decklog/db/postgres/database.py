@@ -91,6 +91,9 @@ class PostgresDatabase(Database):
     def submit(self, job: "Callable[[], T]") -> "Any":
         return self._transactions.submit(job)
 
+    def submit_upkeep(self, job: "Callable[[], object]") -> None:
+        self._transactions.submit(job, is_upkeep=True)
+
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         return self._transactions.read(job, READ_BY_SAME_PLANS if same_plans else READ)
 

@@ -212,7 +212,9 @@ class PostgresTransactions:
             try:
                 connection.patience_seconds = patience_seconds
                 connection.session.begin((begin[0], *settings, *begin[1:]), dict.fromkeys(settings, connection.check_server))
-                self.acknowledged.compare(connection)
+                # Nobody would hear of a loss that upkeep finds.
+                if not getattr(self.local, "is_upkeep", False):
+                    self.acknowledged.compare(connection)
                 try:
                     if at_once:
                         connection.session.flush()
@@ -291,16 +293,17 @@ class PostgresTransactions:
             if not held.block.is_held():
                 held.block.check_free()
 
-    def submit(self, job: "Callable[[], T]") -> "Future[T]":
+    def submit(self, job: "Callable[[], T]", *, is_upkeep: bool = False) -> "Future[T]":
         self._connections.check_writable()
         with self._opening:
-            future = self._executor().submit(own_context().run, self._write_in_background, job)
+            future = self._executor().submit(own_context().run, self._write_in_background, job, is_upkeep)
             self._untold.add(future)
         future.add_done_callback(self._untold.discard)
         return future
 
-    def _write_in_background(self, job: "Callable[[], T]") -> "T":
+    def _write_in_background(self, job: "Callable[[], T]", is_upkeep: bool) -> "T":
         self.local.is_background = True  # the thread is of this log's own, and does nothing else
+        self.local.is_upkeep = is_upkeep
         return self.write(job)
 
     def _executor(self) -> "ThreadPoolExecutor":

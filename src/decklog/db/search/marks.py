@@ -99,7 +99,7 @@ def index_some(database: "Database", *, going_on: bool = False) -> int:
 def index_later(database: "Database", spans: "list[Span]") -> None:
     """Index a step of these spans in the background, unless the log is only read."""
     if not database.read_only:
-        database.submit(partial(_index_all, database, next(_chunks(spans, MOST_IN_A_STEP))))
+        database.submit_upkeep(partial(_index_all, database, next(_chunks(spans, MOST_IN_A_STEP))))
 
 
 def index_everything(database: "Database") -> "Iterator[int]":
