@@ -1,6 +1,5 @@
 """A PostgreSQL primary with an asynchronous standby."""
 
-import os
 import shutil
 import tempfile
 import time
