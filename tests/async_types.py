@@ -17,7 +17,7 @@ HEAD = (
 )
 # How an answer differs from the plain one.
 _ANSWERS = {"Claim": "AsyncClaim"}
-_AIO = {"AsyncClaim": "decklog.aio.claim", "AsyncIterator": "collections.abc", "overload": "typing"}
+_AIO = {"AsyncClaim": "decklog.aio.stores", "AsyncIterator": "collections.abc", "overload": "typing"}
 
 
 def async_types() -> str:

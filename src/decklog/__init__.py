@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.aio.claim import AsyncClaim
     from decklog.aio.log import AsyncDecklog
+    from decklog.aio.stores import AsyncClaim
     from decklog.core.clock import Clock, ManualClock
     from decklog.core.errors import (
         BudgetExceeded,
@@ -160,7 +160,7 @@ __version__ = "0.1.0"
 
 # Names are imported when they are used: a command-line call pays only for what it needs.
 _NAMES = {
-    "aio.claim": "AsyncClaim",
+    "aio.stores": "AsyncClaim",
     "aio.log": "AsyncDecklog",
     "log": "Decklog",
     "core.clock": "Clock ManualClock",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from decklog.provenance.capture import Capture, NewObjects
-from decklog.provenance.git import GitRepository
+from decklog.provenance.capture import Capture
+from decklog.provenance.git import GitRepository, NewObjects
 from decklog.provenance.tool_calls import FileCall
 from tests.provenance.repositories import GitFolder
 

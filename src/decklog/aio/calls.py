@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
-    from decklog.aio.transaction import AsyncTransaction
     from decklog.log import Decklog
 
     Route = Callable[[Callable[[], Any]], Future[Any]]
@@ -186,10 +185,10 @@ class LogCalls:
                 self._pools[name] = ThreadPoolExecutor(self._size(name), thread_name_prefix=f"decklog {name}")
             return self._pools[name]
 
-    def route(self, through: str, transaction: "AsyncTransaction | None") -> "Route":
-        """Choose where a verb runs."""
+    def route(self, through: str, transaction: "Route | None") -> "Route":
+        """Choose where a verb runs: in the thread of the task's transaction if there is one."""
         if transaction is not None:
-            return transaction.submit
+            return transaction
         if self.log.is_in_transaction:
             raise Busy(
                 "this task holds a transaction of the log open that is not asynchronous, and could only wait for itself",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import Any
 
+    from decklog.aio.calls import Route
     from decklog.db.callers import Deputy
     from decklog.log import Decklog
 
@@ -29,6 +30,12 @@ def present(log: "Decklog") -> "AsyncTransaction | None":
             block.check_owner()
             return block
     return None
+
+
+def route_of(log: "Decklog") -> "Route | None":
+    """Return how jobs reach the thread of the transaction that this task holds open."""
+    block = present(log)
+    return None if block is None else block.submit
 
 
 def forget() -> None:

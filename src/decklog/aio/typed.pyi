@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Unpack, overload
 
-from decklog.aio.claim import AsyncClaim
+from decklog.aio.stores import AsyncClaim
 from decklog.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
 from decklog.journal.journal import R
 from decklog.journal.verify import Verification

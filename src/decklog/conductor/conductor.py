@@ -17,7 +17,7 @@ from decklog.conductor.outages import Outages
 from decklog.conductor.overlaps import OverlapProbe
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks
-from decklog.core.errors import BudgetExceeded, DecklogError, Invalid, LeaseLost, Unavailable
+from decklog.core.errors import BudgetExceeded, Busy, DecklogError, Invalid, LeaseLost, Unavailable, Unreachable
 from decklog.guard.calls.tool import EffectCheck
 
 if TYPE_CHECKING:
@@ -149,6 +149,8 @@ class MergeQueue:
 WAIT_SECONDS = 1.0
 TROUBLE_SECONDS = 30.0
 CHECKS_AT_ONCE = 2
+# A log that can be reached again later.
+_OUT_OF_REACH = (Busy, Unreachable)
 
 
 class Conductor:
@@ -173,6 +175,7 @@ class Conductor:
         self._looked_at = -WAIT_SECONDS
         self._outages = Outages(context)
         self._overlaps = OverlapProbe(context)
+        self._recovery = Recovery(context)
         self.trouble: str | None = None
 
     @property
@@ -202,10 +205,9 @@ class Conductor:
     def run(self) -> None:
         """Work until nothing is left to claim, or until it is stopped."""
         self._outages.person_came(self._everybody)
-        recovery = Recovery(self._context)
-        adopted = recovery.take_over()
+        adopted = self._recovery.take_over()
         with ThreadPoolExecutor(len(adopted) + sum(self._slots.values()) + 1, thread_name_prefix="conductor") as pool:
-            begun = [pool.submit(self._housekeep, recovery)]
+            begun = [pool.submit(self._housekeep)]
             begun += [self._submit(pool, claim, self._adopted(fence)) for claim, fence in adopted]
             try:
                 while not self._stopping.is_set() and not self._is_over():
@@ -217,18 +219,23 @@ class Conductor:
                 self._end()
         for one in begun:
             one.result()
+        if self._recovery.has_left:
+            self._recovery.clean_up()
         self._overlaps.look(with_workspaces=False)
 
-    def _housekeep(self, recovery: Recovery) -> None:
-        """Look for overlaps, for agents that are logged in again, and for workspaces that could not be kept before."""
+    def _housekeep(self) -> None:
+        """Look for overlaps, for agents that are logged in again, and for what lost attempts have left."""
         try:
             while not self._stopping.wait(WAIT_SECONDS):
                 is_changed = self._handed_on.is_set()
                 self._handed_on.clear()
-                self._overlaps.look_again(is_changed=is_changed)
-                self._outages.probe(self._everybody)
-                if recovery.has_left and not self._context.tips.is_away():
-                    recovery.clean_up()
+                try:
+                    self._overlaps.look_again(is_changed=is_changed)
+                    self._outages.probe(self._everybody)
+                    if self._recovery.has_left and not self._context.tips.is_away():
+                        self._recovery.clean_up()
+                except _OUT_OF_REACH as problem:
+                    self.trouble = problem.message
         finally:
             self._end()
 
@@ -302,9 +309,10 @@ class Conductor:
                     raise
                 except (DecklogError, OSError) as problem:
                     self._give_back(claim, problem)
-        except LeaseLost as problem:
-            # The new owner of the task goes on with it.
+        except (LeaseLost, *_OUT_OF_REACH) as problem:
+            # The new owner of the task goes on with it; a lease that can't be given back expires.
             self.trouble = problem.message
+            self._recovery.has_left = True
         except BaseException:
             self._stopping.set()
             raise
@@ -397,7 +405,7 @@ class Conductor:
         """Return whether all tasks are done, blocked, or wait for a person; no as long as the log can't be reached."""
         try:
             return self._has_nothing_left()
-        except Unavailable as problem:
+        except _OUT_OF_REACH as problem:
             self.trouble = problem.message
             return False
 

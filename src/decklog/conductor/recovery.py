@@ -24,7 +24,7 @@ class Recovery:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._log = context.log
-        # Whether something waits for the end of an outage of the remote.
+        # Whether something is to be cleaned up: an attempt lost its lease, or the remote was out of reach.
         self.has_left = False
 
     def take_over(self) -> list[tuple["Claim", int]]:

@@ -50,7 +50,7 @@ class SideEffects:
         """Record that a step of a dead conductor was not done, unless another process is doing it."""
         if effect.is_settled or self._is_being_done(effect):
             return
-        error: dict[str, object] = {"code": "abandoned", "message": "the conductor died before it was done"}
+        error: dict[str, object] = {"code": "abandoned", "message": "its conductor died or lost the task before it was recorded"}
         try:
             if effect.state == "unknown":
                 effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)

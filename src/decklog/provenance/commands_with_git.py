@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.git import GitFailed, GitRepository, NewObjects
 
 if TYPE_CHECKING:
-    from decklog.provenance.capture import NewObjects
-
     Captured = dict[str, Any]
 
 # What `git commit` writes into the reflog. Merges, picks and pulls write other words.

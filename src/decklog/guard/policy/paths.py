@@ -3,10 +3,8 @@
 import posixpath
 import re
 from fnmatch import fnmatchcase
-from functools import cache
 from typing import TYPE_CHECKING
 
-from decklog.guard.globs import glob_regex
 from decklog.guard.policy.words import UNKNOWN
 
 if TYPE_CHECKING:
@@ -17,62 +15,7 @@ _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 _LISTS = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
 _PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
 _PARENTS = re.compile(r"\.\.(/\.\.)*")
-_GLOB = re.compile(r"[*?\[]")
-_WILD = re.compile(r"\*\*/|/\*\*$|\*|\?")
 _MOST_LINKS = 16
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a path pattern; `dir/**` also matches the directory, one without a slash matches anywhere."""
-    body = pattern.removesuffix("/**")
-    regex = glob_regex(body if "/" in pattern else f"**/{body}")
-    return re.compile(f"{regex}(?:/.*)?" if body != pattern else str(regex), re.IGNORECASE)
-
-
-class PathList:
-    """A list of path patterns."""
-
-    def __init__(self, patterns: list[str]) -> None:
-        self.patterns = patterns
-        # Most paths lack the longest literal part of most patterns, so few patterns are compiled.
-        self._literals = [(max(_WILD.split(pattern), key=len).casefold(), pattern) for pattern in patterns]
-
-    def covers(self, path: str) -> bool:
-        """Return whether a path matches as it is written."""
-        text = path.casefold() if path.isascii() else None
-        return any(
-            _compiled(pattern).fullmatch(path) for part, pattern in self._literals if text is None or part.strip("/") in text
-        )
-
-    def match(self, path: str) -> bool:
-        """Return whether a path matches, or a pattern in a command could expand to one that does."""
-        return self.covers(path) or (bool(_GLOB.search(path)) and any(_could_expand(path, pattern) for pattern in self.patterns))
-
-
-def _could_expand(path: str, pattern: str) -> bool:
-    """Return whether a command's pattern, with a hidden name or two plain characters in it, covers a listed path."""
-    name = path.rsplit("/", 1)[-1]
-    is_plain = not _GLOB.search(pattern.removeprefix("**/"))
-    if is_plain and len(re.sub(r"[*?\[\]]", "", name)) >= 2 and not name.startswith("*"):
-        literal = pattern.removeprefix("**/")
-        if fnmatchcase(literal, path if "/" in literal else name):
-            return True
-    is_hidden = "/." in pattern or pattern.startswith(".")
-    return is_hidden and _overlap(path.split("/"), (pattern if "/" in pattern else f"**/{pattern}").split("/"))
-
-
-def _overlap(parts: list[str], pattern: list[str]) -> bool:
-    if not pattern or not parts:
-        return not parts and pattern in ([], ["**"])
-    if pattern[0] == "**":
-        return _overlap(parts, pattern[1:]) or _overlap(parts[1:], pattern)
-    part, name = parts[0], pattern[0]
-    if not _GLOB.search(part):
-        fits = fnmatchcase(part.lower(), name.lower())
-    else:
-        fits = part.startswith(".") and name.startswith(".") and not _GLOB.search(name) and fnmatchcase(name, part)
-    return fits and _overlap(parts[1:], pattern[1:])
 
 
 def _normalise(text: str, cwd: str) -> str:
