@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,6 +14,7 @@ from tests.databases import named
 from tests.db.standby import Pair, pair
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 from tests.pictures import sample_log, sample_parts
+from tests.waiting import wait_until
 from tests.web.asking import made
 from tests.web.test_states import addresses, forms
 
@@ -27,11 +29,19 @@ class Rewinding:
 
     def _run(self, *statements: str) -> None:
         with psycopg.connect(self._server, autocommit=True) as connection:
-            connection.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = any(%s)", [["rewound", "earlier"]]
-            )
             for statement in statements:
-                connection.execute(statement.encode())
+                wait_until(lambda statement=statement: self._is_done(connection, statement))  # type: ignore[misc]
+
+    def _is_done(self, connection: psycopg.Connection[Any], statement: str) -> bool:
+        """Run a statement that needs the databases for itself; a client may connect again meanwhile."""
+        connection.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = any(%s)", [["rewound", "earlier"]]
+        )
+        try:
+            connection.execute(statement.encode())
+        except psycopg.errors.ObjectInUse:
+            return False
+        return True
 
     def keep(self) -> None:
         self._run("create database earlier template rewound strategy file_copy")

@@ -14,6 +14,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
+from decklog.db.postgres import session
 from decklog.journal.verify import Verifier
 from tests.db.processes import alone, hear, start
 
@@ -140,6 +141,25 @@ def test_a_connection_lost_before_the_commit_is_sent_leaves_no_doubt(log: Decklo
         log.runs.get("run_1")
         end_connections(postgres_url)
         time.sleep(0.1)
+    assert lost.value.retryable
+    assert log.journal.append("run_1", "after").seq == 2
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["while nothing was asked", "with the commit"])
+def test_the_reason_why_the_server_ended_a_session_leaves_no_doubt(
+    log: Decklog, postgres_url: str, monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    # As if the process had been frozen between the check of the connection and the commit.
+    monkeypatch.setattr(session, "_QUIET_SECONDS", 60)
+    with pytest.raises(Unreachable, match="terminating connection") as lost, log.transaction():
+        log.journal.append("run_1", "gone")
+        connection = log.db._transactions.connection()  # type: ignore[attr-defined]
+        log.db._transactions._connections.keep_alive.remove(connection)  # type: ignore[attr-defined]
+        log.journal.append("run_1", "gone too")
+        end_connections(postgres_url)
+        if is_read:
+            connection.pgconn.consume_input()
+            connection.pgconn.is_busy()
     assert lost.value.retryable
     assert log.journal.append("run_1", "after").seq == 2
 

@@ -45,9 +45,9 @@ class NotBegun(Exception):
 class NotSent(psycopg.OperationalError):
     """The connection was lost before a statement was sent."""
 
-    def __init__(self, cause: psycopg.Error, *, was_idle: bool) -> None:
-        super().__init__(str(cause))
-        self.sqlstate = errors.IDLE if was_idle else cause.sqlstate
+    def __init__(self, text: str, sqlstate: str | None) -> None:
+        super().__init__(text)
+        self.sqlstate = sqlstate
 
 
 class Statement:
@@ -89,8 +89,9 @@ class Session:
         self.before_commit: dict[object, tuple[bytes, Sequence[Any]]] = {}
         # Keeps the pings of another thread apart from statements.
         self._lock = RLock()
-        # Why the connection is gone, where a ping found out.
+        # Why the connection is gone, where a ping or a message of the server told.
         self._lost: NotSent | None = None
+        connection.add_notice_handler(self._note_end)
         self.used_at = self._answered_at = time.monotonic()
         # How long the server waits for the next statement of the write transaction that is open; 0 without one.
         self.idle_seconds = 0.0
@@ -198,8 +199,8 @@ class Session:
         connection, batch = self._connection, self._waiting
         self._waiting = []
         with self._lock:
-            self._check_usable()
             try:
+                self._check_usable()
                 with connection.lock:
                     results = connection.wait(_exchanging(connection.pgconn, batch))
                 for statement, result in zip(batch, results, strict=True):
@@ -234,14 +235,19 @@ class Session:
     def exclusive(self) -> "Iterator[LogConnection]":
         """Hold the connection for a block of statements that psycopg runs."""
         with self._lock:
-            self._check_usable()
             try:
+                self._check_usable()
                 yield self._connection
             except psycopg.Error as problem:
                 self._give_up_lost(problem)
                 raise
             finally:
                 self.used_at = self._answered_at = time.monotonic()
+
+    def _note_end(self, diagnostic: "psycopg.errors.Diagnostic") -> None:
+        """Remember why the server ended the session, if it reported that while nothing was asked."""
+        if diagnostic.severity_nonlocalized == "FATAL":
+            self._lost = NotSent(str(diagnostic.message_primary), diagnostic.sqlstate)
 
     def _check_usable(self) -> None:
         if self._lost is not None:
@@ -281,8 +287,8 @@ class Session:
             connection.execute(b"")
         except psycopg.Error as problem:
             connection.close()
-            # The code of an error that came while nothing was asked is lost.
-            raise NotSent(problem, was_idle=quiet_seconds >= self.idle_seconds) from problem
+            # The code of an error that came while nothing was asked may be lost.
+            raise NotSent(str(problem), errors.IDLE if quiet_seconds >= self.idle_seconds else problem.sqlstate) from problem
         self._answered_at = time.monotonic()
 
 
@@ -298,8 +304,14 @@ def _exchanging(pgconn: "PGconn", batch: list[Statement]) -> "PQGen[list[PGresul
     pgconn.pipeline_sync()
     yield from generators.send(pgconn)
     results: list[PGresult] = []
-    for _ in batch:
-        results += yield from generators.fetch_many(pgconn)
-    yield from generators.fetch_many(pgconn)  # of the synchronisation
+    try:
+        for _ in batch:
+            while (result := (yield from generators.fetch(pgconn))) is not None:
+                results.append(result)
+        yield from generators.fetch_many(pgconn)  # of the synchronisation
+    except psycopg.OperationalError:
+        if all(result.status in _GOOD for result in results):
+            raise
+        return results  # the server reported why it ended the session
     pgconn.exit_pipeline_mode()
     return results
