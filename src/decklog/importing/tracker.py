@@ -214,11 +214,6 @@ class Tracker(Import):
 
     # Tables
 
-    def has_tasks_here(self) -> bool:
-        """Return whether a task is here of a run that the items belong to."""
-        sql = "select 1 from tasks where run_id = :run_id limit 1"
-        return any(self.log.db.read(lambda: self.log.db.one(sql, {"run_id": run_id})) for run_id in self.goals())  # noqa: B023
-
     def _take_table(self, table: str, mapping: Mapping, rows: Iterable[Row]) -> None:
         after = {self.items: self._after_items, LINKS: self._after_links}.get(table)
         self.writer.take_all(rows, mapping, self.gathered.count(table), after)

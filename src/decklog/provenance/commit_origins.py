@@ -5,7 +5,7 @@ What one `git log` has read is not asked of git again, commit by commit.
 
 from typing import TYPE_CHECKING
 
-from decklog.provenance.attribution import UNKNOWN, Attribution, LineRange, Origin, origin_of_edit, ranges_of
+from decklog.provenance.attribution import UNKNOWN, Attribution, LineRange, origin_of_edit, ranges_of
 from decklog.provenance.git import GitRepository, LineDifference
 from decklog.provenance.history import read_changes
 
@@ -162,8 +162,3 @@ def count_agent_lines(repo: GitRepository, log: "Decklog", revisions: str) -> in
 def count_lines(ranges: list[LineRange]) -> int:
     """Count the lines of ranges."""
     return sum(one.end - one.start + 1 for one in ranges)
-
-
-def name_of_origin(origin: Origin) -> str:
-    """Return an origin in a word or two: its sessions or its person, or that it is unknown."""
-    return " + ".join(origin.sessions) or origin.person or origin.kind

@@ -201,13 +201,6 @@ class Values:
         known = texts & self._page
         return known | redaction.clean_texts(texts - known)
 
-    def are_clean(self, name: str, column: "list[Any]") -> bool:
-        """Return whether a column of texts needs no change. Where all differ, only scanned ones count."""
-        if not _TEXT_OR_NOTHING.issuperset(map(type, column)):
-            return False
-        left = [text for text in set(column) if text is not None and text not in self._page and text not in self._clean]
-        return len(left) <= _FEW_TEXTS and all(self.text(name, text) == (text, False) for text in left)
-
     def let_go(self) -> None:
         """Forget clean JSON values, because their owners may change them from now on."""
         self._held = {}

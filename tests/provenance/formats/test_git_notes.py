@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from decklog.core.errors import Invalid, NotFound
-from decklog.provenance.formats.git_ai import read_note, read_notes, resolve_commit, write_notes
+from decklog.core.errors import Invalid
+from decklog.provenance.formats.git_ai import read_note, read_notes, write_notes
 from tests.provenance.repositories import GitFolder
 from tests.provenance.text_repositories import TextFolder
 
@@ -74,15 +74,6 @@ def test_only_the_ref_of_notes_changes(repository: TextFolder) -> None:
 def test_short_commit_id_is_refused(repository: TextFolder) -> None:
     with pytest.raises(Invalid):
         write_notes(repository.repository, {"HEAD": "text"})
-
-
-def test_unknown_revision_is_not_found(repository: TextFolder) -> None:
-    first = repository.commit(a="1\n")
-    assert resolve_commit(repository.repository, "HEAD") == first
-    with pytest.raises(NotFound):
-        resolve_commit(repository.repository, "nowhere")
-    with pytest.raises(NotFound):
-        resolve_commit(repository.repository, "--help")
 
 
 def test_notes_travel_by_push_and_fetch(repository: TextFolder, tmp_path: Path) -> None:

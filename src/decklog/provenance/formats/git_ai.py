@@ -305,14 +305,6 @@ STASH_REF = "refs/notes/ai-stash"
 _HEX = frozenset("0123456789abcdef")
 
 
-def resolve_commit(repo: GitRepository, revision: str) -> str:
-    """Return the full id of a commit; raise NotFound where there is none."""
-    found = repo.resolve(f"{revision}^{{commit}}")
-    if found is None:
-        raise NotFound(f"there is no commit {revision}", hint="List commits: git log --oneline")
-    return found
-
-
 def read_blobs(repo: GitRepository, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the contents of objects by one process; raise NotFound for one that is gone."""
     names = list(blobs)
