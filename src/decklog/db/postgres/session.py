@@ -89,7 +89,7 @@ class Session:
         self.before_commit: dict[object, tuple[bytes, Sequence[Any]]] = {}
         # Keeps the pings of another thread apart from statements.
         self._lock = RLock()
-        # Why the connection is gone, where a ping or a message of the server told.
+        # Why the connection is gone, if a ping or a message of the server said so.
         self._lost: NotSent | None = None
         connection.add_notice_handler(self._note_end)
         self.used_at = self._answered_at = time.monotonic()
