@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from decklog.guard.sandbox.sandbox import Sandbox
     from decklog.guard.toolbox.toolbox import Toolbox
     from decklog.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+    from decklog.journal.rows import StreamChanges, StreamHead
     from decklog.journal.verify import Problem, Verification
     from decklog.log import Decklog
     from decklog.records.record import Page, Record
@@ -110,7 +111,6 @@ if TYPE_CHECKING:
         TrustStatus,
     )
     from decklog.stores.results.artifacts import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
-    from decklog.stores.results.journal import StreamChanges, StreamHead
     from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
     from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
     from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
@@ -229,7 +229,7 @@ _NAMES = {
     "stores.provenance.edits": "Edit EditKind SnapshotMoment WorktreeSnapshot",
     "stores.results.approvals": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",
     "stores.results.workflow": "ExpectedDuration PromptCheck RankedPackage RouteDecision WorkflowReadiness",
-    "stores.results.journal": "StreamChanges StreamHead",
+    "journal.rows": "StreamChanges StreamHead",
     "stores.results.memory": "LearningsImport MemoryHealth TopicSummary",
     "stores.results.money": "BudgetCheck BudgetRebuild BudgetUsage SpendSummary",
     "stores.results.overview": "DaySpending EndedRun FailedTask StatusWords TaskSummary Workload",

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog, EntryKind
 from decklog.db.search import entries, marks
-from decklog.db.search.words import entry_words, words_of
+from decklog.db.text_search import entry_words, words_of
 from tests.statements import statements
 from tests.waiting import wait_for_background, wait_until
 

@@ -17,7 +17,7 @@ def test_new_entries_are_indexed_while_the_dashboard_runs(log: Decklog, run_id: 
 
     async def until_indexed() -> None:
         task = asyncio.create_task(indexing.keep_indexed(log))
-        while log.db.read(log.db.not_indexed):
+        while log.db.read(lambda: log.db.unindexed(None)):
             await asyncio.sleep(0.01)
         task.cancel()
 

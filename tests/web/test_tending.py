@@ -328,6 +328,6 @@ def test_the_page_says_how_far_the_search_index_is_behind(log: Decklog, run_id: 
     assert "search index up to date" in read(browser, "/system").text
     log.journal.append_many([{"stream": run_id, "body": "a word"} for _ in range(1200)])
     wait_for_background(log)
-    left = log.db.read(log.db.not_indexed)
+    left = log.db.read(log.journal.not_indexed)
     assert f"search index {left:,} entries behind: they are indexed step by step" in read(browser, "/system").text
     assert browser.get("/system.json").data["data"]["not_indexed"] == left

@@ -5,22 +5,18 @@ happens afterwards.
 """
 
 import os
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.aio import loops
 from decklog.aio.turns import Queues, Turns
 from decklog.core.errors import Busy, Closed
+from decklog.log import Decklog
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import Any
-
-    from decklog.log import Decklog
-
-    Route = Callable[[Callable[[], Any]], Future[Any]]
+Route = Callable[[Callable[[], Any]], Future[Any]]
 
 # Reads on SQLite never block: a few threads keep a CPU busy.
 _READERS = 4
@@ -33,14 +29,14 @@ class _Withdrawn(Exception):
 class Job:
     """A submitted job that can be withdrawn until it starts."""
 
-    def __init__(self, act: "Callable[[], Any]") -> None:
+    def __init__(self, act: Callable[[], Any]) -> None:
         self._act = act
         self._deciding = Lock()
         self._has_begun = False
         self._is_withdrawn = False
         self._is_decided = False
 
-    def run(self) -> "Any":
+    def run(self) -> Any:
         with self._deciding:
             if self._is_withdrawn:
                 raise _Withdrawn
@@ -67,7 +63,7 @@ class Job:
             return self._is_withdrawn
 
 
-async def outcome(job: Job, route: "Route", *, undo: "Callable[[Any], Awaitable[None]] | None" = None) -> "Any":
+async def outcome(job: Job, route: Route, *, undo: Callable[[Any], Awaitable[None]] | None = None) -> Any:
     """Return the outcome of a job.
 
     If the caller is cancelled, `undo` is called with the result, or None.
@@ -86,13 +82,13 @@ async def outcome(job: Job, route: "Route", *, undo: "Callable[[Any], Awaitable[
     return future.result()
 
 
-async def handed(act: "Callable[[], Any]", write: "Callable[[Callable[[], Any]], Any]", route: "Route") -> "Any":
+async def handed(act: Callable[[], Any], write: Callable[[Callable[[], Any]], Any], route: Route) -> Any:
     """Return the outcome of a write; when the caller is cancelled first, roll the write back.
 
     A cancellation that comes too late for that is raised at the caller's next await, so that the outcome is never lost.
     """
 
-    def whole() -> "Any":
+    def whole() -> Any:
         result = act()
         job.decide()
         return result
@@ -114,28 +110,28 @@ async def handed(act: "Callable[[], Any]", write: "Callable[[Callable[[], Any]],
     return future.result()
 
 
-async def insisted(job: Job, route: "Route") -> "tuple[Future[Any], bool]":
+async def insisted(job: Job, route: Route) -> tuple[Future[Any], bool]:
     """Wait for a job even if cancelled; return its future and whether it was cancelled."""
     future, done = _sent(job, route)
     was_cancelled = await done.insist()
     return future, was_cancelled
 
 
-def _sent(job: Job, route: "Route") -> "tuple[Future[Any], loops.Signal]":
+def _sent(job: Job, route: Route) -> tuple[Future[Any], loops.Signal]:
     done = loops.signal()
     future = route(job.run)
     future.add_done_callback(lambda _: done.set())
     return future, done
 
 
-def _result(future: "Future[Any]") -> "Any":
+def _result(future: Future[Any]) -> Any:
     return None if future.exception() is not None else future.result()
 
 
 class LogCalls:
     """Routes the verbs of one log, with a bounded number of threads."""
 
-    def __init__(self, log: "Decklog") -> None:
+    def __init__(self, log: Decklog) -> None:
         self.log = log
         self._opening = Lock()
         self._is_closed = False
@@ -185,7 +181,7 @@ class LogCalls:
                 self._pools[name] = ThreadPoolExecutor(self._size(name), thread_name_prefix=f"decklog {name}")
             return self._pools[name]
 
-    def route(self, through: str, transaction: "Route | None") -> "Route":
+    def route(self, through: str, transaction: Route | None) -> Route:
         """Choose where a verb runs: in the thread of the task's transaction if there is one."""
         if transaction is not None:
             return transaction
@@ -210,7 +206,7 @@ class LogCalls:
             pool.shutdown()
 
 
-def alone(act: "Callable[[], Any]") -> "Future[Any]":
+def alone(act: Callable[[], Any]) -> Future[Any]:
     """Run a function in a new thread."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="decklog")
     try:

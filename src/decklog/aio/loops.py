@@ -1,35 +1,32 @@
 """Adapter for the running event loop: asyncio (also under anyio) or trio."""
 
 import sys
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractContextManager
-    from contextvars import Context
-    from typing import Any, Protocol
-
-    class Signal(Protocol):
-        """A one-time event. Any thread may set it; its own loop awaits it."""
-
-        def set(self) -> None: ...
-        @property
-        def is_set(self) -> bool: ...
-        async def wait(self, seconds: float | None = None) -> None:
-            """Wait until it is set, or until the timeout."""
-
-        async def insist(self) -> bool:
-            """Wait until it is set, even if cancelled; return whether it was cancelled."""
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import Context
+from typing import Any, Protocol
 
 
-def _trio() -> "Any":
+class Signal(Protocol):
+    """A one-time event. Any thread may set it; its own loop awaits it."""
+
+    def set(self) -> None: ...
+    @property
+    def is_set(self) -> bool: ...
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until it is set, or until the timeout."""
+
+    async def insist(self) -> bool:
+        """Wait until it is set, even if cancelled; return whether it was cancelled."""
+
+
+def _trio() -> Any:
     """Return the trio module if trio runs this code, else None."""
     trio = sys.modules.get("trio")
     return trio if trio is not None and trio.lowlevel.in_trio_run() else None
 
 
-def signal() -> "Signal":
+def signal() -> Signal:
     """Create a signal for the running loop."""
     trio = _trio()
     return _AsyncioSignal() if trio is None else _TrioSignal(trio)
@@ -74,10 +71,10 @@ def cancel_later(problem: BaseException) -> None:
     task.cancel(*problem.args)
 
 
-_tasks: "set[Any]" = set()
+_tasks: set[Any] = set()
 
 
-def spawn(run: "Callable[[], Awaitable[None]]", name: str, context: "Context") -> None:
+def spawn(run: Callable[[], Awaitable[None]], name: str, context: Context) -> None:
     """Start a background task. It must handle all its errors."""
     if (trio := _trio()) is not None:
         trio.lowlevel.spawn_system_task(run, name=name, context=context)
@@ -130,14 +127,14 @@ class _AsyncioSignal:
                     was_cancelled = True
         return was_cancelled
 
-    def _shield(self) -> "AbstractContextManager[Any]":
+    def _shield(self) -> AbstractContextManager[Any]:
         # A cancelled scope of anyio cancels again and again, as fast as the loop turns.
         anyio = sys.modules.get("anyio")
         return nullcontext() if anyio is None else anyio.CancelScope(shield=True)
 
 
 class _TrioSignal:
-    def __init__(self, trio: "Any") -> None:
+    def __init__(self, trio: Any) -> None:
         self._trio = trio
         self._token = trio.lowlevel.current_trio_token()
         self._event = trio.Event()

@@ -2,38 +2,31 @@
 
 import time
 from collections import deque
+from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from datetime import datetime
 from functools import partial, wraps
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
-from decklog import Claim
+from decklog import Claim, Task, TaskState
 from decklog.aio import loops
-from decklog.aio.calls import Job, handed, insisted, outcome
+from decklog.aio.calls import Job, LogCalls, handed, insisted, outcome
 from decklog.aio.transaction import forget, route_of
+from decklog.aio.turns import Turns
 from decklog.core.errors import Invalid, LeaseLost
 from decklog.log import store_class
-from decklog.records.operations import WaitStep, check_may_wait, operations_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterator
-    from datetime import datetime
-    from typing import Any, Self
-
-    from decklog import Task, TaskState
-    from decklog.aio.calls import LogCalls
-    from decklog.aio.turns import Turns
-    from decklog.records.operations import Operation
+from decklog.records.operations import Operation, WaitStep, check_may_wait, operations_of
 
 
 class AsyncStore:
     """One noun. Each verb of the plain store is here under the same name, to be awaited; one that follows gives an iterator."""
 
-    def __init__(self, calls: "LogCalls", name: str) -> None:
+    def __init__(self, calls: LogCalls, name: str) -> None:
         self._calls = calls
         self._name = name
 
-    def __getattr__(self, name: str) -> "Any":
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         operation = next((found for found in operations_of(store_class(self._name)) if found.name == name), None)
@@ -47,15 +40,15 @@ class AsyncStore:
         return sorted(operation.name for operation in operations_of(store_class(self._name)))
 
     @property
-    def _store(self) -> "Any":
+    def _store(self) -> Any:
         return getattr(self._calls.log, self._name)
 
-    def _verb(self, operation: "Operation") -> "Callable[..., Any]":
+    def _verb(self, operation: Operation) -> Callable[..., Any]:
         ways = {"answer": self._stepping, "follow": self._following}
         return ways.get(operation.through, self._calling)(operation)
 
-    def _calling(self, operation: "Operation") -> "Callable[..., Any]":
-        async def verb(*args: "Any", **kwargs: "Any") -> "Any":
+    def _calling(self, operation: Operation) -> Callable[..., Any]:
+        async def verb(*args: Any, **kwargs: Any) -> Any:
             store = self._store
             act = partial(operation.function, store, *args, **kwargs)
             if operation.hands_out:
@@ -65,11 +58,11 @@ class AsyncStore:
 
         return verb
 
-    def _stepping(self, operation: "Operation") -> "Callable[..., Any]":
+    def _stepping(self, operation: Operation) -> Callable[..., Any]:
         assert operation.steps is not None
         begin = operation.steps
 
-        async def verb(*args: "Any", **kwargs: "Any") -> "Any":
+        async def verb(*args: Any, **kwargs: Any) -> Any:
             steps, changes, found = begin(self._store, *args, **kwargs), VerbWaiter(self), None
             try:
                 while True:
@@ -86,16 +79,16 @@ class AsyncStore:
 
         return verb
 
-    def _following(self, operation: "Operation") -> "Callable[..., Any]":
+    def _following(self, operation: Operation) -> Callable[..., Any]:
         assert operation.steps is not None
         begin = operation.steps
 
-        def verb(*args: "Any", **kwargs: "Any") -> "Following":
+        def verb(*args: Any, **kwargs: Any) -> "Following":
             return Following(self, begin(self._store, *args, **kwargs))
 
         return verb
 
-    async def _taken(self, step: WaitStep, changes: "VerbWaiter") -> "Any":
+    async def _taken(self, step: WaitStep, changes: "VerbWaiter") -> Any:
         if step.how == "wait":
             check_may_wait(self._calls.log.db)
             return await changes.wait(step)
@@ -103,34 +96,34 @@ class AsyncStore:
         act = step.job if step.how == "none" else partial(getattr(self._calls.log.db, step.how), step.job)
         return await self._done(step.how, act, step.undo)
 
-    async def _done(self, through: str, act: "Callable[[], Any]", undo: "Callable[[Any], object] | None") -> "Any":
+    async def _done(self, through: str, act: Callable[[], Any], undo: Callable[[Any], object] | None) -> Any:
         """Do one act of a verb; when its caller is cancelled, keep nothing that only the caller could give back."""
         route = self._calls.route(through, route_of(self._calls.log))
 
-        async def undone(result: "Any") -> None:
+        async def undone(result: Any) -> None:
             if undo is not None:
                 await insisted(Job(lambda: undo(result)), self._calls.route("none", route_of(self._calls.log)))
 
         return await outcome(Job(act), route, undo=undone)
 
-    def _unclaimed(self, result: "Any") -> None:
+    def _unclaimed(self, result: Any) -> None:
         if isinstance(result, Claim):
             result.release("the worker was cancelled")
 
-    def _given(self, result: "Any") -> "Any":
+    def _given(self, result: Any) -> Any:
         return AsyncClaim(self, result) if isinstance(result, Claim) else result
 
-    async def _insist(self, verb: str, /, *args: "Any", **kwargs: "Any") -> "tuple[Any, bool]":
+    async def _insist(self, verb: str, /, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
         """Run a verb even if cancelled; return its result and whether it was cancelled."""
         act = partial(getattr(self._store, verb), *args, **kwargs)
         future, was_cancelled = await insisted(Job(act), self._calls.route("write", route_of(self._calls.log)))
         return future.result(), was_cancelled
 
-    async def _watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+    async def _watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
         """Have somebody woken whenever a stream, or any, may have moved; what comes back ends it."""
         watch = partial(self._calls.log.db.watch, stream, wake)
 
-        async def stopped(stop: "Any") -> None:
+        async def stopped(stop: Any) -> None:
             if stop is not None:
                 stop()
 
@@ -192,7 +185,7 @@ class VerbWaiter:
 class Following:
     """An endless iterator. A caller that was cancelled may continue later and misses nothing."""
 
-    def __init__(self, store: AsyncStore, steps: "Generator[Any, Any, None]") -> None:
+    def __init__(self, store: AsyncStore, steps: Generator[Any, Any, None]) -> None:
         self._store = store
         self._steps = steps
         self._changes = VerbWaiter(store)
@@ -203,7 +196,7 @@ class Following:
     def __aiter__(self) -> "Following":
         return self
 
-    async def __anext__(self) -> "Any":
+    async def __anext__(self) -> Any:
         while not self._ready:
             if self._step is None:
                 self._step = self._next()
@@ -215,7 +208,7 @@ class Following:
             self._step = None
         return self._ready.popleft()
 
-    def _next(self) -> "Any":
+    def _next(self) -> Any:
         try:
             return self._steps.send(self._found)
         except StopIteration:
@@ -244,17 +237,17 @@ class AsyncClaim:
     run_id: str
     group_id: str | None
     title: str
-    state: "TaskState"
+    state: TaskState
     fence: int
 
-    def __init__(self, tasks: "AsyncStore", claim: "Claim") -> None:
+    def __init__(self, tasks: AsyncStore, claim: Claim) -> None:
         self._tasks = tasks
         self._claim = claim
         self._keeper: _Keeper | None = None
         self.lessons: list[Any] = claim.lessons
 
     @property
-    def task(self) -> "Task":
+    def task(self) -> Task:
         """The task as it was when its lease was last extended, or ended."""
         return self._claim.task
 
@@ -268,39 +261,39 @@ class AsyncClaim:
         """Why the lease is no longer kept alive; None while it is."""
         return self._claim.lost or (None if self._keeper is None else self._keeper.lost)
 
-    def __getattr__(self, name: str) -> "Any":
+    def __getattr__(self, name: str) -> Any:
         if name == "_claim":
             raise AttributeError(name)  # a copy that is being made has none yet
         return getattr(self._claim.task, name)
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return self._claim.as_dict()
 
-    async def extend(self, *, stage: str | None = None, state_name: str | None = None) -> "Task":
+    async def extend(self, *, stage: str | None = None, state_name: str | None = None) -> Task:
         """Keep the lease alive for another term; may also say at which stage the work is."""
         return await self._extend(stage=stage, state_name=state_name)
 
-    async def finish(self, summary: str | None = None, result: object = None) -> "Task":
+    async def finish(self, summary: str | None = None, result: object = None) -> Task:
         """End the task as done."""
         return await self._end("finish", summary=summary, result=result)
 
-    async def fail(self, summary: str | None = None, *, blocker: str | None = None, retry_after_seconds: float = 0.0) -> "Task":
+    async def fail(self, summary: str | None = None, *, blocker: str | None = None, retry_after_seconds: float = 0.0) -> Task:
         """End the attempt as failed."""
         return await self._end("fail", summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
 
-    async def block(self, blocker: str, summary: str | None = None) -> "Task":
+    async def block(self, blocker: str, summary: str | None = None) -> Task:
         """Return the task up until something outside changes."""
         return await self._end("block", blocker=blocker, summary=summary)
 
-    async def release(self, reason: str | None = None, *, not_before: "datetime | None" = None) -> "Task":
+    async def release(self, reason: str | None = None, *, not_before: datetime | None = None) -> Task:
         """Give the task back unharmed; nobody gets it before `not_before`."""
         return await self._end("release", reason=reason, not_before=not_before)
 
-    async def park(self, reason: str) -> "Task":
+    async def park(self, reason: str) -> Task:
         """Set the task aside while it waits for something outside."""
         return await self._end("park", reason=reason)
 
-    async def _extend(self, **stage: "Any") -> "Task":
+    async def _extend(self, **stage: Any) -> Task:
         self._claim.check_valid()
         seconds = self._claim.lease_seconds
         task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, lease_seconds=seconds, **stage)
@@ -308,7 +301,7 @@ class AsyncClaim:
             self._claim.become(task, is_over=False)
         return task
 
-    async def _end(self, verb: str, **arguments: "Any") -> "Task":
+    async def _end(self, verb: str, **arguments: Any) -> Task:
         """End the task even if cancelled meanwhile: a half-ended task would be blocked until its lease expires."""
         self._claim.check_valid()
         task: Task
@@ -320,7 +313,7 @@ class AsyncClaim:
         return task
 
     @contextmanager
-    def _resting(self) -> "Iterator[None]":
+    def _resting(self) -> Iterator[None]:
         """Let nobody extend the lease meanwhile: a task that is being ended would be taken for lost."""
         if self._keeper is None:
             yield
@@ -333,14 +326,14 @@ class AsyncClaim:
 
     # The block
 
-    async def __aenter__(self) -> "Self":
+    async def __aenter__(self) -> Self:
         self._claim.check_valid()
         self._keeper = _Keeper(self)
         self._keeper.start()
         self._claim.take_up()
         return self
 
-    async def __aexit__(self, kind: "Any", problem: BaseException | None, _: "Any") -> None:
+    async def __aexit__(self, kind: Any, problem: BaseException | None, _: Any) -> None:
         self._claim.lay_down()
         assert self._keeper is not None
         self._keeper.stop()

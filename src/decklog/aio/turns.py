@@ -1,13 +1,10 @@
 """A fair semaphore for async tasks: waiting tasks hold no thread."""
 
 from collections import deque
+from collections.abc import Hashable
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from decklog.aio import loops
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 
 class Turns:
@@ -35,7 +32,7 @@ class Turns:
             raise
         return not self._left(turn)
 
-    def _left(self, turn: "loops.Signal") -> bool:
+    def _left(self, turn: loops.Signal) -> bool:
         """Stop waiting; return False if the turn has come."""
         with self._gate:
             if turn not in self._waiting:
@@ -69,13 +66,13 @@ class Queues:
         self._gate = Lock()
         self._queues: dict[Hashable, tuple[Turns, int]] = {}
 
-    def join(self, key: "Hashable") -> Turns:
+    def join(self, key: Hashable) -> Turns:
         with self._gate:
             queue, people = self._queues.get(key, (Turns(1), 0))
             self._queues[key] = queue, people + 1
             return queue
 
-    def leave(self, key: "Hashable") -> None:
+    def leave(self, key: Hashable) -> None:
         with self._gate:
             queue, people = self._queues.pop(key)
             if people > 1:

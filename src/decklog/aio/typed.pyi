@@ -7,6 +7,7 @@ from typing import Any, Unpack, overload
 from decklog.aio.stores import AsyncClaim
 from decklog.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
 from decklog.journal.journal import R
+from decklog.journal.rows import StreamChanges, StreamHead
 from decklog.journal.verify import Verification
 from decklog.journal.writer import WrittenEntries
 from decklog.records.record import Page, Record
@@ -65,7 +66,6 @@ from decklog.stores.results.approvals import (
     TrustStatus,
 )
 from decklog.stores.results.artifacts import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
-from decklog.stores.results.journal import StreamChanges, StreamHead
 from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
 from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload

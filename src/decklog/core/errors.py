@@ -3,12 +3,9 @@
 Every message names the thing, its present state and the next thing to do; the same facts are in `details` as data.
 """
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.metrics import UNAVAILABLE
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class DecklogError(Exception):
@@ -17,7 +14,7 @@ class DecklogError(Exception):
     code = "error"
     retryable = False
 
-    def __init__(self, message: str, *, hint: str | None = None, **details: "Any") -> None:
+    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -25,7 +22,7 @@ class DecklogError(Exception):
         if hint is not None:
             self.add_note(hint)  # a traceback shows it too
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         """Return the error as data, in the shape every surface shows."""
         return {
             "code": self.code,
@@ -65,7 +62,7 @@ class Unavailable(DecklogError):
 
     code = "unavailable"
 
-    def __init__(self, message: str, *, hint: str | None = None, **details: "Any") -> None:
+    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
         super().__init__(message, hint=hint, **details)
         UNAVAILABLE.add(self.code)
 

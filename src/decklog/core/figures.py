@@ -1,9 +1,6 @@
 """Figures for people: money and times in words, and small charts made of text."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import timedelta
+from datetime import timedelta
 
 _EIGHTHS = "·▁▂▃▄▅▆▇█"
 
@@ -37,7 +34,7 @@ def compact(number: int) -> str:
     return f"{size:.1f}{units[place]}" if place > 0 and size < 9.95 else f"{size:.0f}{units[place]}"
 
 
-def span(passed: "timedelta") -> str:
+def span(passed: timedelta) -> str:
     """Format a duration in its largest useful unit: `41 s`, `12 min`, `2 h`, `3 d`."""
     seconds = max(0, int(passed.total_seconds()))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
@@ -46,7 +43,7 @@ def span(passed: "timedelta") -> str:
     return f"{seconds} s"
 
 
-def took(passed: "timedelta") -> str:
+def took(passed: timedelta) -> str:
     """Write how long something took, as exactly as a person would say it: `41.2 s`, `112 min`, `3.5 h`, `2.1 days`."""
     seconds = passed.total_seconds()
     if seconds < 120:

@@ -4,40 +4,38 @@ A fork waits while a thread holds locks of a library: the child could never rele
 """
 
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from threading import Lock, RLock, get_ident
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet, ref
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Protocol, TypeVar
+A = TypeVar("A")
+T = TypeVar("T")
 
-    A = TypeVar("A")
-    T = TypeVar("T")
 
-    class Forked(Protocol):
-        """What minds being forked."""
+class Forked(Protocol):
+    """What minds being forked."""
 
-        def before_fork(self) -> None: ...
-        def after_fork_in_parent(self) -> None: ...
-        def after_fork_in_child(self) -> None: ...
+    def before_fork(self) -> None: ...
+    def after_fork_in_parent(self) -> None: ...
+    def after_fork_in_child(self) -> None: ...
 
 
 _LONGEST_WAIT = 10.0
-_open_databases: "WeakSet[Forked]" = WeakSet()
+_open_databases: WeakSet[Forked] = WeakSet()
 
 
-def follow(database: "Forked") -> None:
+def follow(database: Forked) -> None:
     """Tell a database of every fork, for as long as it lives."""
     _open_databases.add(database)
 
 
 # Those that a fork takes first, so that no other thread holds one, in the order in which they were made; and those that it has.
-_locks: "list[ref[RLock]]" = []
-_taken: "list[RLock]" = []
+_locks: list[ref[RLock]] = []
+_taken: list[RLock] = []
 
 
 def lock() -> RLock:
@@ -67,14 +65,14 @@ else:
         The lock of `cached_property` before Python 3.12 would stay locked in a child forked meanwhile.
         """
 
-        def __init__(self, make: "Callable[[Any], Any]") -> None:
+        def __init__(self, make: Callable[[Any], Any]) -> None:
             self._make = make
             self.__doc__ = make.__doc__
 
         def __set_name__(self, owner: type, name: str) -> None:
             self._name = name
 
-        def __get__(self, owner: "Any", kind: type | None = None) -> "Any":
+        def __get__(self, owner: Any, kind: type | None = None) -> Any:
             if owner is None:
                 return self
             kept = vars(owner)
@@ -89,11 +87,11 @@ _inside: dict[int, None] = {}
 _forking = Lock()
 
 
-def apart(call: "Callable[[A], T]") -> "Callable[[A], T]":
+def apart(call: Callable[[A], T]) -> Callable[[A], T]:
     """Keep forks away from each call of a function that takes one argument and waits for nobody: a fork waits for its end."""
 
     @wraps(call)
-    def called(argument: "A") -> "T":
+    def called(argument: A) -> T:
         me = get_ident()
         if me in _inside:
             return call(argument)
@@ -160,7 +158,7 @@ class ForkGate:
         self._is_shut = False
 
     @contextmanager
-    def passing(self) -> "Iterator[None]":
+    def passing(self) -> Iterator[None]:
         """Keep forks away for the length of a block, or wait for one that is under way."""
         with self._changed:
             while self._is_shut:

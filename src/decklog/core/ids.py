@@ -1,14 +1,11 @@
 """Identifiers: a typed prefix and a time-ordered part, growing within a process."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
 from decklog.core.lazy_regex import prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
@@ -84,7 +81,7 @@ def _base32(number: int) -> str:
 class Ids:
     """Makes identifiers such as `run_06fq2v8k3c…`: 48 bits of milliseconds, then 80 that are random but never go back."""
 
-    def __init__(self, clock: Clock, chance: "Callable[[int], bytes]" = os.urandom) -> None:
+    def __init__(self, clock: Clock, chance: Callable[[int], bytes] = os.urandom) -> None:
         self._clock = clock
         self._chance = chance
         self._lock = forks.lock()

@@ -4,17 +4,14 @@ A call of the command line needs few of the hundreds that there are, and compili
 Most calls need none, and do without the module `re` itself.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from re import Pattern
-    from typing import AnyStr
+from re import Pattern
+from typing import AnyStr
 
 _ASKED = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub")
 
 
 class _Prepared:
-    def __init__(self, source: "str | bytes", flags: int) -> None:
+    def __init__(self, source: str | bytes, flags: int) -> None:
         self._source, self._flags = source, flags
 
     def __getattr__(self, name: str) -> object:
@@ -26,6 +23,6 @@ class _Prepared:
         return getattr(compiled, name)
 
 
-def prepared(source: "AnyStr", flags: int = 0) -> "Pattern[AnyStr]":
+def prepared(source: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
     """Return what can be asked like the compiled pattern."""
     return _Prepared(source, flags)  # type: ignore[return-value]

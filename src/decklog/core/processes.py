@@ -6,11 +6,7 @@ The supervisor of a command imports this, so it stays with what costs nothing to
 import json
 import os
 import signal
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
+from typing import Any
 
 _HAS_PROC = os.path.exists("/proc/self/stat")
 
@@ -20,7 +16,7 @@ class Stat:
 
     __slots__ = ("group", "name", "parent", "pid", "session", "state", "ticks")
 
-    def __init__(self, pid: int, name: str, state: str, family: "tuple[int, int, int]", ticks: int) -> None:
+    def __init__(self, pid: int, name: str, state: str, family: tuple[int, int, int], ticks: int) -> None:
         self.pid = pid
         self.name = name
         self.state = state

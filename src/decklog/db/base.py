@@ -1,24 +1,19 @@
 """What the stores know of a database: statements with named parameters, inside one transaction."""
 
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
+from decklog.core.clock import Clock
+from decklog.core.errors import LostWrites
+from decklog.db import callers
+from decklog.db.callers import Deputy
 from decklog.db.schema import latest
+from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from typing import TypeVar
-
-    from decklog.core.clock import Clock
-    from decklog.core.errors import LostWrites
-    from decklog.db.callers import Deputy
-    from decklog.db.search.entries import Found, Search
-    from decklog.db.search.marks import Span
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 Row = tuple[Any, ...]
 
@@ -44,9 +39,9 @@ class Database(ABC):
     most_transactions: int
     read_only: bool
     values: Values
-    clock: "Clock"
+    clock: Clock
     # What transactions have found out, forgotten when they fail or when others may have changed it.
-    memo: "dict[Any, Any]"
+    memo: dict[Any, Any]
 
     @property
     def file(self) -> str | None:
@@ -54,36 +49,34 @@ class Database(ABC):
         return self.target if self.engine == "sqlite" else None
 
     @abstractmethod
-    def write(self, job: "Callable[[], T]") -> "T":
+    def write(self, job: Callable[[], T]) -> T:
         """Run a job in one transaction, all or nothing; inside another one it is a savepoint.
 
         The job may run more than once, when the engine asks for a retry: it must have no effect but on the database.
         """
 
     @abstractmethod
-    def submit(self, job: "Callable[[], T]") -> "Any":
+    def submit(self, job: Callable[[], T]) -> Any:
         """Queue a job for a transaction in the background; give a Future that is done once it is committed."""
 
-    def submit_upkeep(self, job: "Callable[[], object]") -> None:
+    def submit_upkeep(self, job: Callable[[], object]) -> None:
         """Queue a job that nobody waits for."""
         self.submit(job)
 
     @abstractmethod
-    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
         """Run a job whose statements all see one consistent moment.
 
         With `same_plans` a server plans a statement once and not for each set of values: for statements whose best plan does
         not depend on the parameters.
         """
 
-    def within(self, seconds: float) -> "AbstractContextManager[None]":
+    def within(self, seconds: float) -> AbstractContextManager[None]:
         """Limit the reads of a block to a number of seconds; one that takes longer is stopped with `TimedOut`."""
-        from decklog.db.callers import within
-
-        return within(seconds)
+        return callers.within(seconds)
 
     @abstractmethod
-    def transaction(self) -> "AbstractContextManager[None]":
+    def transaction(self) -> AbstractContextManager[None]:
         """Hold one write transaction open for a block of the caller's own code, which is never retried.
 
         It belongs to the thread or task that opened it: another one has its own, or is refused where it could only wait for
@@ -91,10 +84,10 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def if_undone(self, act: "Callable[[], None]") -> None:
+    def if_undone(self, act: Callable[[], None]) -> None:
         """Do this should the transaction that the caller is in be undone; nothing, where what was written is committed."""
 
-    def patiently(self) -> "AbstractContextManager[None]":
+    def patiently(self) -> AbstractContextManager[None]:
         """Return the statements of a block all the time they take: no server is taken for lost over them. In a transaction."""
         return nullcontext()
 
@@ -109,10 +102,10 @@ class Database(ABC):
         """Whether the caller is inside of a `read`, which sees one moment of the log."""
 
     @abstractmethod
-    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+    def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         """Run one statement; give its column names and all its rows."""
 
-    def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
+    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
         """Run a statement together with the next one; what comes back gives its column names and all its rows.
 
         A server gets both in one round trip. A file is read at once.
@@ -120,28 +113,28 @@ class Database(ABC):
         found = self.rows(sql, parameters)
         return lambda: found
 
-    def rows_ahead(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], list[Row]]":
+    def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
         """Do as `ask`, and give the rows alone."""
         asked = self.ask(sql, parameters)
         return lambda: asked()[1]
 
     @abstractmethod
-    def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
+    def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
         """Run one statement without a result; say how many rows it wrote."""
 
     @abstractmethod
-    def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+    def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         """Run one statement and give its rows one by one, without holding them all."""
 
     @abstractmethod
-    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+    def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
         """Run one statement for each set of parameters."""
 
     @abstractmethod
-    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+    def insert(self, table: str, names: tuple[str, ...], rows: list[Row]) -> None:
         """Insert rows, each with its values in the order of the names; a server may get them with the next statement."""
 
-    def insert_of(self, table: str, names: "tuple[str, ...]") -> str:
+    def insert_of(self, table: str, names: tuple[str, ...]) -> str:
         """Write the statement that inserts one row, with a parameter for each of its columns."""
         return f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
 
@@ -165,18 +158,18 @@ class Database(ABC):
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
         """Lock the stream of a record that is known by its id before the next statement runs."""
 
-    def head_of(self, stream: str, number: int) -> "Row | None":  # noqa: ARG002 - by its number
+    def head_of(self, stream: str, number: int) -> Row | None:  # noqa: ARG002 - by its number
         """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
         return self.one(_HEAD, {"number": number})
 
     def keep_head(self, position: int, hash: str, at: str) -> None:  # noqa: B027 - where entries lie together, it is looked up
         """Write the last entry of a stream to the stream's row."""
 
-    def wrong_heads(self) -> "list[str]":
+    def wrong_heads(self) -> list[str]:
         """Name the streams whose row does not have their last entry as the head. In a read."""
         return []
 
-    def archived(self) -> "dict[str, str]":
+    def archived(self) -> dict[str, str]:
         """Return the streams whose entries are in an archive, with the names of the files. In a read."""
         return {}
 
@@ -187,7 +180,7 @@ class Database(ABC):
     def announce(self, stream: str) -> None:
         """Wake those who tail the stream, once this transaction is committed."""
 
-    def on_lost_writes(self, record: "Callable[[LostWrites], None]") -> None:  # noqa: B027 - a file can't fail over
+    def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:  # noqa: B027 - a file can't fail over
         """Call `record` before LostWrites is raised, so that the loss is written down."""
 
     @abstractmethod
@@ -198,62 +191,38 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+    def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake`, in a thread of our own, whenever something may have been committed to a stream, or to any.
 
         What comes back ends it. However many watch, there is one thread.
         """
 
-    def deputy(self) -> "Deputy":
+    def deputy(self) -> Deputy:
         """Make somebody who can stand for the caller, a task, in other threads."""
-        from decklog.db.callers import Deputy
-
         return Deputy()
 
-    def on_behalf_of(self, deputy: "Deputy") -> "AbstractContextManager[None]":
+    def on_behalf_of(self, deputy: Deputy) -> AbstractContextManager[None]:
         """Act in this block for a task that runs in another thread: inside of its transaction, if it holds one."""
-        from decklog.db.callers import standing_in_for
+        return callers.standing_in_for(deputy)
 
-        return standing_in_for(deputy)
-
-    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+    @abstractmethod
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
         """List what is not in the text index at this moment: of one stream, or of those from number `first` on."""
-        from decklog.db.search.marks import not_indexed
-
-        return not_indexed(self, stream_no, going_on=going_on, first=first)
-
-    def index_some(self, *, going_on: bool = False) -> int:
-        """Index a few entries of all streams, or of those going on; return how many are left."""
-        from decklog.db.search.marks import index_some
-
-        return index_some(self, going_on=going_on)
-
-    def index_soon(self, stream_no: int) -> None:
-        """Index entries of a stream, and of those that began shortly before it, in the background."""
-        from decklog.db.search.marks import index_near
-
-        self.submit_upkeep(lambda: index_near(self, stream_no))
-
-    def not_indexed(self) -> int:
-        """Count the entries that are not in the text index, in streams that go on and in new ones; inside of a read."""
-        from decklog.db.search.marks import entries_in, not_indexed
-
-        return entries_in(not_indexed(self, None, going_on=True))
 
     @abstractmethod
     def index_entries(self, mark: int, end: int) -> None:
         """Add the words of the entries after a mark up to a position to the text index. In a transaction."""
 
     @abstractmethod
-    def search(self, select: str, asked: "Search") -> "Found":
+    def search(self, select: str, asked: Search) -> Found:
         """Find entries by the text index; `select` names their columns."""
 
     @abstractmethod
-    def migrate(self) -> "list[str]":
+    def migrate(self) -> list[str]:
         """Bring the schema up to date; name the steps that were applied."""
 
     @abstractmethod
-    def facts(self) -> "dict[str, Any]":
+    def facts(self) -> dict[str, Any]:
         """Describe the engine, its version and its settings."""
 
     def schema_versions(self) -> tuple[int, int]:
@@ -261,30 +230,30 @@ class Database(ABC):
         found = self.one("select max(version) from schema_steps", {})
         return (found[0] if found else 0) or 0, latest(self.engine)
 
-    def server_gauges(self) -> "dict[str, float]":
+    def server_gauges(self) -> dict[str, float]:
         """Measure the connections and the replication of a server; a file has none. In a transaction."""
         return {}
 
     @abstractmethod
     def close(self) -> None: ...
 
-    def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
+    def put(self, table: str, names: tuple[str, ...], identity: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
         """Insert rows with different keys, each in the place of the one that has its key."""
         self.many(upsert_of(table, names, identity, f"values ({', '.join(':' + name for name in names)})"), rows)
 
-    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:  # noqa: B027 - a server has no file to copy
+    def back_up(self, path: str, progress: Callable[[int, int], None]) -> None:  # noqa: B027 - a server has no file to copy
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
 
-    def check_indexes(self, most: int) -> "list[dict[str, Any]]":  # noqa: ARG002 - a server's indexes are the server's
+    def check_indexes(self, most: int) -> list[dict[str, Any]]:  # noqa: ARG002 - a server's indexes are the server's
         """Look for rows that an index does not lead to, or leads to under another key; return at most `most` problems."""
         return []
 
-    def each_as_is(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+    def each_as_is(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         """Do as `each`, but give a text that can't be read as the bytes it is made of."""
         return self.each(sql, parameters)
 
     @abstractmethod
-    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+    def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
         """Name entries that are found by other words than theirs, or not found, each as the fields of a problem.
 
         Words are compared in these pieces, or everywhere.
@@ -295,7 +264,7 @@ class Database(ABC):
         """Drop all words that entries are found by; they are indexed anew in steps."""
 
     @abstractmethod
-    def check_schema(self) -> "Iterator[dict[str, Any]]":
+    def check_schema(self) -> Iterator[dict[str, Any]]:
         """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
 
     def end_with_client(self) -> None:  # noqa: B027 - a file has no server
@@ -305,12 +274,12 @@ class Database(ABC):
         self,
         most: int,  # noqa: ARG002 - a server checks its own pages
         seconds: float | None,  # noqa: ARG002
-        progress: "Callable[[str, int, int], None]",  # noqa: ARG002
-    ) -> "tuple[list[str], list[str]]":
+        progress: Callable[[str, int, int], None],  # noqa: ARG002
+    ) -> tuple[list[str], list[str]]:
         """Look for pages that can't be read; return at most `most` of them, and the tables that were not checked in time."""
         return [], []
 
-    def check_wal(self) -> "tuple[list[str], list[str]]":
+    def check_wal(self) -> tuple[list[str], list[str]]:
         """Name what a file's write-ahead log holds and nobody reads: what is damaged, and what a crash may have left."""
         return [], []
 
@@ -338,12 +307,12 @@ class Database(ABC):
         """Return an expression for the number of bytes of a text."""
         return f"octet_length({column})"
 
-    def drop_texts(self, given: "list[dict[str, Any]]") -> None:
+    def drop_texts(self, given: list[dict[str, Any]]) -> None:
         """Replace the texts of entries by their digests; each is given as `pos`, `body` and `payload`."""
         sql = "update entries set body = null, payload = null, body_digest = :body, payload_digest = :payload where pos = :pos"
         self.many(sql, given)
 
-    def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words
+    def forget_text(self, positions: list[int]) -> None:  # noqa: B027 - an engine may keep no words
         """Drop the words of entries from the text index, after their texts were dropped."""
 
     def made_at(self) -> str:
@@ -351,13 +320,13 @@ class Database(ABC):
         found = self.read(lambda: self.one("select applied_at from schema_steps where version = 1", {}))
         return str(found[0]) if found else ""
 
-    def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
+    def one(self, sql: str, parameters: Mapping[str, Any]) -> Row | None:
         """Run one statement; give its first row."""
         _, rows = self.rows(sql, parameters)
         return rows[0] if rows else None
 
 
-def upsert_of(table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", values: str) -> str:
+def upsert_of(table: str, names: tuple[str, ...], identity: tuple[str, ...], values: str) -> str:
     """Write the statement that inserts rows or replaces those with the same key."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in identity)
     act = f"do update set {changes}" if changes else "do nothing"

@@ -2,15 +2,12 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from threading import get_ident, local
-from typing import TYPE_CHECKING
 
 from decklog.core.errors import Busy, TimedOut
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 class Undoing:
@@ -19,7 +16,7 @@ class Undoing:
     def __init__(self) -> None:
         self.acts: list[Callable[[], None]] = []
 
-    def add(self, act: "Callable[[], None]") -> None:
+    def add(self, act: Callable[[], None]) -> None:
         self.acts.append(act)
 
     def savepoint(self) -> int:
@@ -40,7 +37,7 @@ _told = local()
 
 
 @contextmanager
-def within(seconds: float) -> "Iterator[None]":
+def within(seconds: float) -> Iterator[None]:
     """Limit the reads of a block to a number of seconds."""
     before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
     try:
@@ -62,8 +59,8 @@ def overdue() -> TimedOut:
     return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
 
 
-_stands_for: "ContextVar[object | None]" = ContextVar("decklog_stands_for", default=None)
-_blocks: "ContextVar[tuple[object, ...]]" = ContextVar("decklog_blocks", default=())
+_stands_for: ContextVar[object | None] = ContextVar("decklog_stands_for", default=None)
+_blocks: ContextVar[tuple[object, ...]] = ContextVar("decklog_blocks", default=())
 
 
 def caller() -> object:
@@ -98,7 +95,7 @@ def _running_task_of_trio() -> object | None:
 
 
 @contextmanager
-def standing_in_for(other: object) -> "Iterator[None]":
+def standing_in_for(other: object) -> Iterator[None]:
     """Act for another caller in this context: a thread that does a task's work is inside of the task's transaction."""
     token = _stands_for.set(other)
     try:

@@ -4,10 +4,7 @@ PostgreSQL compresses without us. The size is stored with the bytes; where fewer
 written before anything was compressed reads as it did.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 # Shorter ones share their page with others anyway.
 SHORTEST = 512
@@ -63,6 +60,6 @@ def beginning(kept: bytes, most: int) -> bytes:
         return kept[:most]
 
 
-def teach(connection: "Any") -> None:
+def teach(connection: Any) -> None:
     """Let the statements of a connection to a SQLite file read such values, as `plain_bytes(bytes, size)`."""
     connection.create_scalar_function("plain_bytes", unpacked, 2, deterministic=True)

@@ -7,20 +7,17 @@ A step that has landed is never edited: a log that was made by another text of i
 """
 
 import os
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import SchemaDiffers, SchemaTooOld
 from decklog.db.checksums import CHECKSUMS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    # What a database has, by kind, table and name, each with the text that defines it.
-    Objects = dict[tuple[str, str, str], str]
+# What a database has, by kind, table and name, each with the text that defines it.
+Objects = dict[tuple[str, str, str], str]
 
 
 class MigrationStep:
@@ -52,14 +49,14 @@ _SPELLINGS = {
 
 
 @cache
-def steps(engine: str) -> "tuple[MigrationStep, ...]":  # noqa: ARG001 - both have the same steps, of other texts
+def steps(engine: str) -> tuple[MigrationStep, ...]:  # noqa: ARG001 - both have the same steps, of other texts
     """List the steps of one engine in order."""
     # The files of a step are listed when it is read: hardly any call that opens a log does.
     names = sorted(name for name in os.listdir(FOLDER) if name[:4].isdigit())
     return tuple(MigrationStep(int(name[:4]), name.partition(".")[0], f"{FOLDER}{os.sep}{name}") for name in names)
 
 
-def _files(step: "MigrationStep", engine: str) -> "Iterator[str]":
+def _files(step: MigrationStep, engine: str) -> Iterator[str]:
     if not os.path.isdir(step.path):
         yield step.path
         return
@@ -85,7 +82,7 @@ def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
 
 
 @cache
-def text_of(step: "MigrationStep", engine: str) -> str:
+def text_of(step: MigrationStep, engine: str) -> str:
     """Read a step in the engine's own spelling."""
     texts = []
     for path in _files(step, engine):
@@ -97,19 +94,19 @@ def text_of(step: "MigrationStep", engine: str) -> str:
     return text
 
 
-def checksum_of(step: "MigrationStep", engine: str) -> str:
+def checksum_of(step: MigrationStep, engine: str) -> str:
     """Digest a step as the engine gets it. Those that are shipped were digested before: every call that opens a log asks."""
     known = CHECKSUMS[engine].get(step.name) if FOLDER == _SHIPPED else None
     return known or digested(step, engine)
 
 
 @cache
-def digested(step: "MigrationStep", engine: str) -> str:
+def digested(step: MigrationStep, engine: str) -> str:
     """Digest the text of a step."""
     return sha256(text_of(step, engine).encode()).hexdigest()
 
 
-def check_steps(applied: "Iterable[tuple[Any, ...]]", engine: str, target: str) -> None:
+def check_steps(applied: Iterable[tuple[Any, ...]], engine: str, target: str) -> None:
     """Refuse a log one of whose steps (version, name, checksum) is not the shipped one: its tables may be others than ours."""
     shipped = {step.version: step for step in steps(engine)}
     for version, name, checksum in applied:
@@ -124,7 +121,7 @@ def check_steps(applied: "Iterable[tuple[Any, ...]]", engine: str, target: str) 
             )
 
 
-def differences(expected: "Objects", found: "Objects") -> "Iterator[dict[str, Any]]":
+def differences(expected: Objects, found: Objects) -> Iterator[dict[str, Any]]:
     """Name what was dropped from a schema, added to it or altered in it, each as the fields of a problem."""
     # Most often there is nothing to name, and to sort all there is would take longer than to compare it.
     if expected == found:
@@ -137,7 +134,7 @@ def differences(expected: "Objects", found: "Objects") -> "Iterator[dict[str, An
         yield {"what": f"the {kind} {name}{whose} {became}", **where}
 
 
-def missing_digests(applied: "Iterable[tuple[Any, ...]]") -> "Iterator[dict[str, Any]]":
+def missing_digests(applied: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     """Compute the digests that rows of `APPLIED` lack, each as `version` and `digest`."""
     previous = ""
     for version, name, checksum, at, digest in applied:
@@ -150,7 +147,7 @@ def _step_digest(previous: object, *values: object) -> str:
     return sha256("\n".join(map(str, (previous, *values))).encode(errors="backslashreplace")).hexdigest()
 
 
-def step_differences(applied: "Iterable[tuple[Any, ...]]", engine: str) -> "Iterator[dict[str, Any]]":
+def step_differences(applied: Iterable[tuple[Any, ...]], engine: str) -> Iterator[dict[str, Any]]:
     """Name the rows of `APPLIED` that are not those of the shipped steps, or were changed since they were written."""
     shipped = {step.version: {"name": step.name, "checksum": checksum_of(step, engine)} for step in steps(engine)}
     previous: object = ""

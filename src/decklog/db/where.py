@@ -1,24 +1,18 @@
 """Conditions from optional filters, and the small checks that every list shares."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
+from decklog.db.base import Database
+from decklog.records.record import Record
 
-if TYPE_CHECKING:
-    from decklog.db.base import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, TypeVar
-
-    from decklog.records.record import Record
-
-    E = TypeVar("E", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
 
 MAX_PAGE = 1000
 
@@ -26,13 +20,13 @@ MAX_PAGE = 1000
 class Where:
     """Composes a `where` from a record's own fields only: an unknown column is an error, and nothing can be injected."""
 
-    def __init__(self, record_class: "type[Record]", **filters: "Any") -> None:
+    def __init__(self, record_class: type[Record], **filters: Any) -> None:
         self._record_class = record_class
         self.clauses: list[str] = []
         self.bound: dict[str, Any] = {}
         self.equal(**filters)
 
-    def equal(self, **filters: "Any") -> None:
+    def equal(self, **filters: Any) -> None:
         """Ask for equality with every filter that is given; None means it was not. Words of an enumeration are checked."""
         for name, value in filters.items():
             if value is not None:
@@ -49,7 +43,7 @@ class Where:
         if until is not None:
             self.add(f"{name} <= :until", until=to_text(until))
 
-    def add(self, clause: str, **bound: "Any") -> None:
+    def add(self, clause: str, **bound: Any) -> None:
         self.clauses.append(clause)
         self.bound |= bound
 
@@ -73,7 +67,7 @@ class Where:
         return f"where {self.condition}" if self.clauses else ""
 
 
-def enum_of(enumeration: "type[E]", value: str, name: str) -> "E":
+def enum_of(enumeration: type[E], value: str, name: str) -> E:
     """Read one of a fixed set of words."""
     try:
         return enumeration(value)
@@ -100,7 +94,7 @@ def cursor_of(text: str | int | None) -> int | None:
         raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after") from None
 
 
-def moment_of(when: "str | int | datetime", stream: str) -> "int | datetime":
+def moment_of(when: str | int | datetime, stream: str) -> int | datetime:
     """Read an entry's number (`17`, or `STREAM:17` of just this stream) or a time."""
     if isinstance(when, (int, datetime)):
         return when
@@ -124,7 +118,7 @@ def size_for(count: int) -> int:
     return next((size for size in _SIZES if size >= count), count)
 
 
-def placed(ids: "Sequence[Any]") -> "tuple[str, dict[str, Any]]":
+def placed(ids: Sequence[Any]) -> tuple[str, dict[str, Any]]:
     """Write ids as parameters of an `in` list, as many as one of a few sizes."""
     filled = [*ids, *([ids[-1] if ids else ""] * (size_for(len(ids)) - len(ids)))]
     bound = {f"id{place}": one for place, one in enumerate(filled)}
@@ -146,7 +140,7 @@ select * from (
 """
 
 
-def meant(db: "Database", table: str, wanted: object, otherwise: str | None = None, *, column: str = "id") -> str | None:
+def meant(db: Database, table: str, wanted: object, otherwise: str | None = None, *, column: str = "id") -> str | None:
     """Say in a hint which id was most likely meant, and what to do if it was not; that alone when none is near."""
     near = nearest(db, table, wanted, column=column) if isinstance(wanted, str) else None
     if near is None:
@@ -154,7 +148,7 @@ def meant(db: "Database", table: str, wanted: object, otherwise: str | None = No
     return f"Did you mean {near}?" + (f" If not, {otherwise[0].lower()}{otherwise[1:]}" if otherwise else "")
 
 
-def nearest(db: "Database", table: str, wanted: str, *, column: str = "id") -> str | None:
+def nearest(db: Database, table: str, wanted: str, *, column: str = "id") -> str | None:
     """Find the id that begins so, when only one does, or the one that is most alike."""
     bound, _ = db.values.bind({"wanted": wanted})
     sql = _AROUND_IT.format(table=table, column=column)

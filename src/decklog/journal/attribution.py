@@ -1,22 +1,18 @@
 """Who is acting: the agent, task and group that entries are attributed to when a call does not say, and under which proof."""
 
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.records.operations import lease
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from decklog.records.record import Record
+from decklog.records.record import Record
 
 NAMES = ("agent", "agent_id", "group_id", "task_id", "iteration")
 
-acting: "ContextVar[dict[str, Any] | None]" = ContextVar("decklog_acting", default=None)
+acting: ContextVar[dict[str, Any] | None] = ContextVar("decklog_acting", default=None)
 # The task that this context has claimed, with its fencing token.
-holding: "ContextVar[tuple[str, int] | None]" = ContextVar("decklog_holding", default=None)
+holding: ContextVar[tuple[str, int] | None] = ContextVar("decklog_holding", default=None)
 
 
 class ContextLayer:
@@ -27,11 +23,11 @@ class ContextLayer:
 
     def __init__(
         self,
-        who: "Mapping[str, Any]",
+        who: Mapping[str, Any],
         *,
-        check: "Callable[[Any], None] | None" = None,
-        claim: "Any" = None,
-        holds: "tuple[str, int] | None" = None,
+        check: Callable[[Any], None] | None = None,
+        claim: Any = None,
+        holds: tuple[str, int] | None = None,
     ) -> None:
         self.who = who
         self.holds = holds
@@ -39,7 +35,7 @@ class ContextLayer:
         self.claim = claim
 
 
-_layers: "ContextVar[tuple[ContextLayer, ...]]" = ContextVar("decklog_layers", default=())
+_layers: ContextVar[tuple[ContextLayer, ...]] = ContextVar("decklog_layers", default=())
 
 
 def enter(layer: ContextLayer) -> None:
@@ -65,7 +61,7 @@ def _apply(layers: tuple[ContextLayer, ...]) -> None:
     holding.set(holds)
 
 
-def claims() -> "list[Any]":
+def claims() -> list[Any]:
     """List the claims whose blocks this context is in, the innermost last."""
     return [layer.claim for layer in _layers.get() if layer.claim is not None]
 
@@ -79,7 +75,7 @@ def task_of(run_id: str | None) -> str | None:
     return None
 
 
-def attributed(record_class: "type[Record]", fields: "dict[str, Any]") -> "dict[str, Any]":
+def attributed(record_class: type[Record], fields: dict[str, Any]) -> dict[str, Any]:
     """Fill in the task of a new record from the context, unless the record names one or belongs to another run."""
     if acting.get() is None or not record_class.is_work or fields.get("task_id") is not None:
         return fields
@@ -105,4 +101,4 @@ def change_digest(table: str, record_id: str, image: str) -> str:
     return sha256("\n".join((table, record_id, image)).encode()).hexdigest()
 
 
-proving: "ContextVar[OwnerAct | None]" = ContextVar("decklog_proving", default=None)
+proving: ContextVar[OwnerAct | None] = ContextVar("decklog_proving", default=None)

@@ -1,21 +1,17 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Damaged
+from decklog.db.base import Database
 from decklog.db.packing import SHORTEST, packed, unpacked
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.db.base import Database
 
 # Longer texts of an entry are kept as blobs.
 INLINE_CHARACTERS = 64 * 1024
 _INSERT = "insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing"
 
 
-def keep(db: "Database", content: bytes, digest: str | None = None) -> str:
+def keep(db: Database, content: bytes, digest: str | None = None) -> str:
     """Store bytes once, under their digest."""
     from hashlib import sha256
 
@@ -29,7 +25,7 @@ def keep(db: "Database", content: bytes, digest: str | None = None) -> str:
     return digest
 
 
-def keep_all(db: "Database", contents: "list[bytes]") -> list[str]:
+def keep_all(db: Database, contents: list[bytes]) -> list[str]:
     """Store many bytes, each once; give their digests in their order."""
     from hashlib import sha256
 
@@ -45,13 +41,13 @@ def keep_all(db: "Database", contents: "list[bytes]") -> list[str]:
     return digests
 
 
-def kept(db: "Database", digest: str) -> bytes | None:
+def kept(db: Database, digest: str) -> bytes | None:
     """Return the bytes with a digest; None when retention dropped them."""
     row = db.one("select bytes, size from blobs where digest = :digest", {"digest": digest})
     return unpacked(bytes(row[0]), row[1]) if row else None
 
 
-def kept_text(db: "Database", digest: str) -> str | None:
+def kept_text(db: Database, digest: str) -> str | None:
     """Return the text with a digest; None when retention dropped it."""
     content = kept(db, digest)
     try:

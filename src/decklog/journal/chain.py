@@ -1,21 +1,18 @@
 """The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Damaged
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.records.values import from_json
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    Row = tuple[Any, ...]
-    # Of the entry that the next one follows: its hash, its number and its time.
-    Head = tuple[str, int, str]
+Row = tuple[Any, ...]
+# Of the entry that the next one follows: its hash, its number and its time.
+Head = tuple[str, int, str]
 
 
 START = ""
@@ -54,7 +51,7 @@ def digest(text: str | None) -> str | None:
     return None if text is None else sha256(text.encode()).hexdigest()
 
 
-def canonical(values: "Mapping[str, Any]") -> str:
+def canonical(values: Mapping[str, Any]) -> str:
     """Write an entry as canonical JSON; `body` and `payload` are given as their digests."""
     parts = [
         start + (_quote(value) if type(value) is str else str(value))
@@ -64,7 +61,7 @@ def canonical(values: "Mapping[str, Any]") -> str:
     return "{" + ",".join(parts) + "}"
 
 
-def link(previous: str, values: "Mapping[str, Any]") -> str:
+def link(previous: str, values: Mapping[str, Any]) -> str:
     """Hash an entry onto the one before it; `redacted` counts only when it is set."""
     return sha256((previous + canonical(values)).encode()).hexdigest()
 
@@ -81,7 +78,7 @@ class _Differs(TypeError):
     """A text of a row does not match its digest, or is no text at all."""
 
 
-def _digest_of(name: str, text: "Any", digest: "Any") -> "Any":
+def _digest_of(name: str, text: Any, digest: Any) -> Any:
     """Return the digest of a body or a payload, whether the text is in the row or was dropped or moved."""
     if text is None:
         return digest
@@ -91,7 +88,7 @@ def _digest_of(name: str, text: "Any", digest: "Any") -> "Any":
     return found
 
 
-def hashed(previous: str, row: "Sequence[Any]") -> str:
+def hashed(previous: str, row: Sequence[Any]) -> str:
     """Hash a row onto the one before it, as `link` does."""
     values = [*row]
     values[BODY] = _digest_of("body", row[BODY], row[BODY_DIGEST])
@@ -105,7 +102,7 @@ def hashed(previous: str, row: "Sequence[Any]") -> str:
     return sha256(f"{previous}{{{','.join(fields)}}}".encode()).hexdigest()
 
 
-def flaw(previous: str, row: "Row") -> str | None:
+def flaw(previous: str, row: Row) -> str | None:
     """Name what keeps a row from following a hash: its `body` or `payload` does not match its digest, or its `hash` differs."""
     if type(row[SEQ]) is not int or type(row[AT]) is not str or (row[_REDACTED] != 0 and row[_REDACTED] != 1):
         return "hash"  # a damaged page gives rows of anything
@@ -120,14 +117,14 @@ class Followed:
 
     __slots__ = ("ahead", "count", "goes_back", "named")
 
-    def __init__(self, count: int, goes_back: bool, named: "list[Row]", ahead: "Row | None") -> None:
+    def __init__(self, count: int, goes_back: bool, named: list[Row], ahead: Row | None) -> None:
         self.count = count
         self.goes_back = goes_back
         self.named = named
         self.ahead = ahead
 
 
-def follow(name: str, start: int, head: "Head", rows: "Iterable[Row]") -> Followed | None:
+def follow(name: str, start: int, head: Head, rows: Iterable[Row]) -> Followed | None:
     """Walk a stream's rows that follow its head, up to its end. Return None at the first row that does not follow."""
     previous, begun, latest = head
     expected, goes_back, ahead = begun, False, None
@@ -145,7 +142,7 @@ def follow(name: str, start: int, head: "Head", rows: "Iterable[Row]") -> Follow
     return Followed(expected - begun, goes_back, named, ahead)
 
 
-def flawed(row: "Row", what: str) -> Damaged:
+def flawed(row: Row, what: str) -> Damaged:
     """Say in words what `flaw` found."""
     why = "does not match its hash" if what == "hash" else f"has a {what} that does not match its digest"
     return unusable(row, why)
@@ -154,7 +151,7 @@ def flawed(row: "Row", what: str) -> Damaged:
 class Stretch:
     """Rows of one stream, each of which follows from the one before it, and the hash that the first follows from."""
 
-    def __init__(self, stream: str, previous: str, rows: "list[Row]", images: "dict[int, Any]") -> None:
+    def __init__(self, stream: str, previous: str, rows: list[Row], images: dict[int, Any]) -> None:
         self.stream = stream
         self.previous = previous
         self.rows = rows
@@ -162,7 +159,7 @@ class Stretch:
         self.images = images
 
     @classmethod
-    def checked(cls, stream: str, previous: str, rows: "list[Row]") -> "Stretch":
+    def checked(cls, stream: str, previous: str, rows: list[Row]) -> "Stretch":
         """Walk the rows, and refuse them at the first that does not follow."""
         if not _is_unbroken(stream, previous, rows):
             _refuse_broken(stream, previous, rows)
@@ -175,7 +172,7 @@ class Stretch:
         return size_of(self.rows)
 
 
-def _is_unbroken(stream: str, previous: str, rows: "list[Row]") -> bool:
+def _is_unbroken(stream: str, previous: str, rows: list[Row]) -> bool:
     """Return whether rows follow from a hash; False also where that takes a closer look."""
     pos, seq = rows[0][0], rows[0][SEQ]
     try:
@@ -185,7 +182,7 @@ def _is_unbroken(stream: str, previous: str, rows: "list[Row]") -> bool:
     return walked is not None and walked.count == len(rows)
 
 
-def _refuse_broken(stream: str, previous: str, rows: "list[Row]") -> None:
+def _refuse_broken(stream: str, previous: str, rows: list[Row]) -> None:
     """Refuse the first row that does not follow."""
     if type(rows[0][SEQ]) is not int:
         raise flawed(rows[0], "hash")
@@ -196,7 +193,7 @@ def _refuse_broken(stream: str, previous: str, rows: "list[Row]") -> None:
         previous = row[HASH]
 
 
-def image_of(row: "Row") -> "dict[str, Any]":
+def image_of(row: Row) -> dict[str, Any]:
     """Parse the image of a record from its entry."""
     try:
         image = from_json(row[PAYLOAD])
@@ -207,10 +204,10 @@ def image_of(row: "Row") -> "dict[str, Any]":
     return image
 
 
-def unusable(row: "Row", why: str) -> Damaged:
+def unusable(row: Row, why: str) -> Damaged:
     return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])
 
 
-def size_of(rows: "list[Row]") -> int:
+def size_of(rows: list[Row]) -> int:
     """Estimate the characters of some entries."""
     return 500 * len(rows) + sum(len(row[BODY] or "") + len(row[PAYLOAD] or "") for row in rows)

@@ -1,16 +1,14 @@
 """The entry: one line of the journal."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from decklog.records.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Literal
-
     NewEntries = Sequence[Mapping[str, object]]
 else:
     NewEntries = list[dict[str, object]]
@@ -31,10 +29,7 @@ class EntryKind(StrEnum):
     CHANGE = "change"
 
 
-if TYPE_CHECKING:
-    EntryKindLike = EntryKind | Literal["interaction", "reasoning", "event", "tool", "change"]
-else:
-    EntryKindLike = EntryKind
+EntryKindLike = EntryKind | Literal["interaction", "reasoning", "event", "tool", "change"]
 
 
 class ReasoningPhase(StrEnum):
@@ -47,12 +42,9 @@ class ReasoningPhase(StrEnum):
     COMPLETION = "completion"
 
 
-if TYPE_CHECKING:
-    ReasoningPhaseLike = (
-        ReasoningPhase | Literal["understanding", "approach", "decisions", "risks", "blockers", "pivot", "completion"]
-    )
-else:
-    ReasoningPhaseLike = ReasoningPhase
+ReasoningPhaseLike = (
+    ReasoningPhase | Literal["understanding", "approach", "decisions", "risks", "blockers", "pivot", "completion"]
+)
 
 
 class Confidence(StrEnum):
@@ -61,10 +53,7 @@ class Confidence(StrEnum):
     LOW = "low"
 
 
-if TYPE_CHECKING:
-    ConfidenceLike = Confidence | Literal["high", "medium", "low"]
-else:
-    ConfidenceLike = Confidence
+ConfidenceLike = Confidence | Literal["high", "medium", "low"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,5 +91,5 @@ class Entry(Record):
         """The entry's name everywhere: its stream and its place in it."""
         return f"{self.stream}:{self.seq}"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {"id": self.id, **super().as_dict()}

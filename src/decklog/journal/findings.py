@@ -1,20 +1,16 @@
 """What a check of a log found, and how it goes on where something can't be read at all."""
 
 import json
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.db.base import Database
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-
-    # Of a check that found nothing wrong: how many records it compared, and what it may not look at.
-    Sound = tuple[int, list[str]]
+# Of a check that found nothing wrong: how many records it compared, and what it may not look at.
+Sound = tuple[int, list[str]]
 
 MOST_PROBLEMS = 100
 # What values that nobody wrote do to code that expects its own. A lost server or a full disk is not among it.
@@ -59,7 +55,7 @@ class Verification:
     def first(self) -> Problem | None:
         return self.problems[0] if self.problems else None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {
             "ok": self.ok,
             "streams": self.streams,
@@ -71,7 +67,7 @@ class Verification:
             "unchecked": self.unchecked,
         }
 
-    def bad(self, what: str, **where: "Any") -> None:
+    def bad(self, what: str, **where: Any) -> None:
         """Note a problem; past a hundred, more would tell nobody anything."""
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(what=what, **where))
@@ -82,14 +78,14 @@ class Verification:
         if note not in self.unchecked:
             self.unchecked.append(note)
 
-    def add(self, found: "Iterable[Sound]") -> None:
+    def add(self, found: Iterable[Sound]) -> None:
         """Count what was found sound elsewhere."""
         for records, unchecked in found:
             self.records += records
             self.unchecked += unchecked
 
     @contextmanager
-    def checking(self, db: "Database", what: str, **where: "Any") -> "Iterator[None]":
+    def checking(self, db: Database, what: str, **where: Any) -> Iterator[None]:
         """Make it a problem, and go on with the next check, when what is looked at can't be read; only inside of `resumable`."""
         try:
             yield
@@ -104,7 +100,7 @@ def left_to_archives(what: str) -> str:
 
 
 @contextmanager
-def resumable(db: "Database") -> "Iterator[None]":
+def resumable(db: Database) -> Iterator[None]:
     """Make a read one that can go on after a statement failed, which on PostgreSQL takes the transaction with it."""
     db.end_with_client()
     # One mark for all checks: none of them writes, so there is nothing that going back to it could undo.
@@ -114,7 +110,7 @@ def resumable(db: "Database") -> "Iterator[None]":
 
 
 @contextmanager
-def passing_over(db: "Database") -> "Iterator[None]":
+def passing_over(db: Database) -> Iterator[None]:
     """Leave a block where something can't be read, and say nothing of it: what it would have been is found in another way."""
     try:
         yield
@@ -122,11 +118,11 @@ def passing_over(db: "Database") -> "Iterator[None]":
         _resume(db)
 
 
-def _resume(db: "Database") -> None:
+def _resume(db: Database) -> None:
     db.rows("rollback to checking", {})
 
 
-def object_of(text: object) -> "dict[str, Any] | None":
+def object_of(text: object) -> dict[str, Any] | None:
     """Read a JSON object; None when it is anything else."""
     try:
         found = json.loads(text if isinstance(text, str) else "")

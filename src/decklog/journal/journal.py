@@ -1,14 +1,17 @@
 """The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
 
+from collections.abc import Callable, Generator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from decklog.core.clock import Clock
 from decklog.core.errors import Invalid, LostWrites, NotFound
 from decklog.core.fork_safety import once
-from decklog.db.search.entries import Found, Search
+from decklog.db.base import Database, Row
 from decklog.db.search.entries import search as search_entries
-from decklog.db.search.words import Query
+from decklog.db.search.marks import entries_in, index_everything, index_some, not_indexed
+from decklog.db.text_search import Found, Query, Search
 from decklog.db.where import Where, enum_of, moment_of, page_size
 from decklog.journal.entry import (
     ConfidenceLike,
@@ -22,6 +25,8 @@ from decklog.journal.entry import (
 from decklog.journal.rows import (
     SELECT,
     STREAM_SIZE,
+    StreamChanges,
+    StreamHead,
     cursor_at,
     heads,
     load,
@@ -31,7 +36,10 @@ from decklog.journal.rows import (
     position_of,
 )
 from decklog.journal.time_index import Times
+from decklog.journal.verify import Audit, Verification, Verifier
+from decklog.journal.writer import Writer, WrittenEntries
 from decklog.records.operations import (
+    WaitStep,
     check_committed,
     follows,
     prepares_to_write,
@@ -43,19 +51,8 @@ from decklog.records.operations import (
 )
 from decklog.records.record import Page, Record
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from typing import Any, TypeVar, overload
-
-    from decklog.core.clock import Clock
-    from decklog.db.base import Database, Row
-    from decklog.journal.verify import Audit, Verification, Verifier
-    from decklog.journal.writer import Writer, WrittenEntries
-    from decklog.records.operations import WaitStep
-    from decklog.stores.results.journal import StreamChanges, StreamHead
-
-    R = TypeVar("R", bound=Record)
-    _Span = tuple[datetime | None, datetime | None]
+R = TypeVar("R", bound=Record)
+_Span = tuple[datetime | None, datetime | None]
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
@@ -67,7 +64,7 @@ _IN_STREAM = "pos >= :start and pos < :end"
 _MOST_STREAMS = 50
 
 
-def writer_of(db: "Database", clock: "Clock") -> "Writer":
+def writer_of(db: Database, clock: Clock) -> Writer:
     """Make what writes the journal, which is imported only now."""
     from decklog.journal.writer import Writer
 
@@ -82,10 +79,10 @@ class Journal:
 
     def __init__(
         self,
-        db: "Database",
-        writer: "Callable[[], Writer]",
-        record_classes: "Callable[[], dict[str, type[Record]]]",
-        audits: "Callable[[], dict[str, Audit]]",
+        db: Database,
+        writer: Callable[[], Writer],
+        record_classes: Callable[[], dict[str, type[Record]]],
+        audits: Callable[[], dict[str, Audit]],
     ) -> None:
         self._db = db
         self._find_writer = writer
@@ -93,7 +90,7 @@ class Journal:
         self._audits = audits
 
     @once
-    def _writer(self) -> "Writer":
+    def _writer(self) -> Writer:
         return self._find_writer()
 
     def record_lost_writes(self, problem: LostWrites) -> None:
@@ -138,7 +135,7 @@ class Journal:
         return entry
 
     @prepares_to_write
-    def append_many(self, entries: NewEntries) -> "WrittenEntries":
+    def append_many(self, entries: NewEntries) -> WrittenEntries:
         """Append several entries in one transaction, each given as the arguments of `append`.
 
         For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
@@ -207,7 +204,7 @@ class Journal:
             return Page()
         return self._db.read(lambda: self._find(where, number, (since, until), search))
 
-    def _find(self, where: Where, number: int | None, span: "_Span", search: "_Search") -> Page[Entry]:
+    def _find(self, where: Where, number: int | None, span: _Span, search: "_Search") -> Page[Entry]:
         if number is None and span != (None, None) and search.query is None and not _INDEXED & where.bound.keys():
             found = self._found_by_time(where, span, search)
         else:
@@ -221,7 +218,7 @@ class Journal:
             is_cut=found.stopped_at is not None,
         )
 
-    def _found_by_time(self, where: Where, span: "_Span", search: "_Search") -> Found:
+    def _found_by_time(self, where: Where, span: _Span, search: "_Search") -> Found:
         """Find entries of a span of time in one stream after the other, of those that were written to at that time."""
         since, until = span
         streams = Times(self._db).streams(
@@ -238,7 +235,7 @@ class Journal:
         last = streams[_MOST_STREAMS - 1][0]
         return Found(rows, stopped_at=newest_position(self._db, last) if search.oldest_first else last * STREAM_SIZE + 1)
 
-    def _found_in(self, where: Where, number: int | None, span: "_Span", search: "_Search") -> Found:
+    def _found_in(self, where: Where, number: int | None, span: _Span, search: "_Search") -> Found:
         """Find entries of one stream or of all."""
         if span != (None, None):
             Times(self._db).narrow(where, number, *span)
@@ -257,7 +254,7 @@ class Journal:
             return Found(recent)
         return self._by_search(where, tags, number, search)
 
-    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> Found:
+    def _by_search(self, where: Where, tags: dict[str, str], number: int | None, search: "_Search") -> Found:
         asked = Search(
             search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
@@ -271,7 +268,7 @@ class Journal:
         )
         return search_entries(self._db, SELECT, asked)
 
-    def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[Row]":
+    def _recent(self, where: Where, number: int | None, search: "_Search") -> list[Row]:
         """Look through the latest entries of a stream: what many entries share is usually found there."""
         if number is None or search.oldest_first:
             return []
@@ -280,7 +277,7 @@ class Journal:
         near.add("pos >= :near", near=top - _LOOK_BACK)
         return self._in_order(near, search)
 
-    def _in_order(self, where: Where, search: "_Search") -> "list[Row]":
+    def _in_order(self, where: Where, search: "_Search") -> list[Row]:
         if search.after is not None:
             where.add("pos > :after" if search.oldest_first else "pos < :after", after=search.after)
         order = f"order by pos {'asc' if search.oldest_first else 'desc'} limit {search.limit + 1}"
@@ -300,14 +297,20 @@ class Journal:
         return self.find(stream, text=words, limit=limit, after=after)
 
     @writes_in_steps
-    def index(self) -> "dict[str, int]":
+    def index(self) -> dict[str, int]:
         """Index all entries for search, in small steps that writers hardly notice.
 
         It is needed only after a great many entries were written at once and no `serve` is running.
         """
-        from decklog.db.search.marks import index_everything
-
         return {"indexed": sum(index_everything(self._db))}
+
+    def index_some(self, *, going_on: bool = False) -> int:
+        """Index a few entries of all streams, or of unfinished runs; return how many are left."""
+        return index_some(self._db, going_on=going_on)
+
+    def not_indexed(self) -> int:
+        """Count the entries that are not in the text index, in streams that go on and in new ones. Call it in a read."""
+        return entries_in(not_indexed(self._db, None, going_on=True))
 
     @follows
     def tail(
@@ -317,7 +320,7 @@ class Journal:
         after: int | None = None,
         follow: bool = True,
         timeout_seconds: float | None = None,
-    ) -> "Generator[WaitStep | list[Entry], Any, None]":
+    ) -> Generator[WaitStep | list[Entry], Any, None]:
         """Yield entries as they are committed, once and in order, starting after an entry number.
 
         Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.
@@ -327,7 +330,7 @@ class Journal:
         return Tail(self._db).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
 
     @reads
-    def heads(self) -> "list[StreamHead]":
+    def heads(self) -> list[StreamHead]:
         """List every stream with the number and hash of its last entry."""
         return heads(self._db)
 
@@ -344,7 +347,7 @@ class Journal:
         return cursor_at_heads(self._db, going_on=going_on)
 
     @reads
-    def since(self, cursor: str, *, going_on: bool = False) -> "StreamChanges":
+    def since(self, cursor: str, *, going_on: bool = False) -> StreamChanges:
         """Return the streams with entries after a cursor, the range of their numbers, and the next cursor.
 
         `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
@@ -441,7 +444,7 @@ class Journal:
     @reads_in_steps
     def verify(
         self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False, full: bool = False
-    ) -> "Verification":
+    ) -> Verification:
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
         Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
@@ -457,7 +460,7 @@ class Journal:
 
         return verify_since(self.verifier(), anchor)
 
-    def verifier(self, *, full: bool = False) -> "Verifier":
+    def verifier(self, *, full: bool = False) -> Verifier:
         """Return what verifies this log, with all its checks."""
         from decklog.journal.verify import Verifier
 

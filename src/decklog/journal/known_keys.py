@@ -1,15 +1,11 @@
 """Looks up many keys of entries in one query."""
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database
 from decklog.journal.rows import COLUMNS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
 
 Identity = tuple[str, str, str, str]
 # A few sizes of query, filled up with nulls: a text for every number of keys would be planned and kept for every number.
@@ -18,7 +14,7 @@ _KEYED = "stream = {} and coalesce(subtype, '') = {} and coalesce(group_id, '') 
 _STREAM, _SUBTYPE, _GROUP, _KEY = map(COLUMNS.index, ("stream", "subtype", "group_id", "key"))
 
 
-def ask(db: "Database", batch: "Sequence[Sequence[Any]]") -> "Callable[[], tuple[dict[int, int], dict[int, int]]] | None":
+def ask(db: Database, batch: Sequence[Sequence[Any]]) -> Callable[[], tuple[dict[int, int], dict[int, int]]] | None:
     """Look up the keys of a batch together with the next statement; None where it has no keys.
 
     What comes back returns the entries that came before: in the batch, place by earlier place; in the journal, place by position.
@@ -34,19 +30,19 @@ def ask(db: "Database", batch: "Sequence[Sequence[Any]]") -> "Callable[[], tuple
         return None
     look_up = _ask_positions(db, [*first])
 
-    def answer() -> "tuple[dict[int, int], dict[int, int]]":
+    def answer() -> tuple[dict[int, int], dict[int, int]]:
         found = {first[identity]: position for identity, position in look_up().items()}
         return repeated, found | {place: found[earlier] for place, earlier in repeated.items() if earlier in found}
 
     return answer
 
 
-def positions(db: "Database", identities: "Iterable[Identity]") -> "dict[Identity, int]":
+def positions(db: Database, identities: Iterable[Identity]) -> dict[Identity, int]:
     """Find the positions of the entries with some keys, each by its stream, subtype, group and key."""
     return _ask_positions(db, [*identities])()
 
 
-def _ask_positions(db: "Database", identities: "list[Identity]") -> "Callable[[], dict[Identity, int]]":
+def _ask_positions(db: Database, identities: list[Identity]) -> Callable[[], dict[Identity, int]]:
     answers = []
     for start in range(0, len(identities), _SIZES[-1]):
         some = identities[start : start + _SIZES[-1]]

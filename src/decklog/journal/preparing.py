@@ -1,26 +1,22 @@
 """An entry's columns, checked and redacted but for its place and its hash: all that can be done away from the database."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.db.where import enum_of
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.journal.rows import COLUMNS
+from decklog.records.values import Values
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Any
-
-    from decklog.records.values import Values
-
-NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS)
 _INTERACTION = {**NOTHING, "kind": "interaction"}
 # Any text does for these.
 _UNCHECKED = frozenset({"stream", "body", "subtype", "agent", "agent_id", "group_id", "task_id", "key"})
-_WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
+_WRITABLE: dict[str, str] = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
 
 
-def checked(given: "dict[str, Any]") -> "dict[str, Any]":
+def checked(given: dict[str, Any]) -> dict[str, Any]:
     """Check what an entry means, and write its enumerations as the columns have them: what is hashed is what will be read."""
     kind = given["kind"]
     plain = _WRITABLE.get(kind) if isinstance(kind, str) else None
@@ -39,7 +35,7 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
     return given
 
 
-def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
+def columns_of(values: Values, given: dict[str, Any]) -> dict[str, Any]:
     """Return a checked entry's columns, in their order, with every secret replaced."""
     # A caller that gives all of them gives them in their order.
     columns = given if len(given) == len(NOTHING) else {**NOTHING, **given}
@@ -47,7 +43,7 @@ def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
     return columns
 
 
-def row_of(values: "Values", given: "dict[str, Any]") -> "Collection[Any]":
+def row_of(values: Values, given: dict[str, Any]) -> Collection[Any]:
     """Check and redact one of many entries, an interaction by default, and return its columns."""
     columns = {**_INTERACTION, **given}
     if columns["body"] is None or not _UNCHECKED.issuperset(given):
@@ -56,14 +52,14 @@ def row_of(values: "Values", given: "dict[str, Any]") -> "Collection[Any]":
     return columns.values()
 
 
-def prepared(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
+def prepared(values: Values, given: dict[str, Any]) -> tuple[Any, ...]:
     """Check and redact an entry ahead of its writing, maybe in another process: what is left to do is numbering and hashing."""
     return tuple(columns_of(values, checked(given)).values())
 
 
 def change_columns(
-    table: str, named: "tuple[str, str, str | None, str | None, bool]", image: str, did: str, body: str | None, redacted: bool
-) -> "list[Any]":
+    table: str, named: tuple[str, str, str | None, str | None, bool], image: str, did: str, body: str | None, redacted: bool
+) -> list[Any]:
     """Return what a record became as an entry's columns, but for its time and who did it.
 
     Image and ids are made of column values, which were redacted on their way to the row. A record may say so itself, when what

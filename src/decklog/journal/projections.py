@@ -1,28 +1,23 @@
 """Compares the tables with the journal: every row matches its newest entry."""
 
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import cached_property, lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Damaged, Invalid
-from decklog.journal.findings import object_of, passing_over
+from decklog.db.base import Database, Row
+from decklog.journal.findings import Verification, object_of, passing_over
 from decklog.journal.rows import STREAM_SIZE
 from decklog.journal.texts import StoredText, Texts
 from decklog.records.record import Record
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.journal.findings import Verification
-
-    # The value of a primary key, or the values of one with several parts.
-    Key = Any
-    # A record's id, the stream and number of its newest entry, and its image.
-    _Newest = tuple[str, str, int, str | None]
+# The value of a primary key, or the values of one with several parts.
+Key = Any
+# A record's id, the stream and number of its newest entry, and its image.
+_Newest = tuple[str, str, int, str | None]
 
 _TOGETHER = 500
 _PLAIN = (str, int)
@@ -31,7 +26,7 @@ _PLAIN = (str, int)
 class Projections:
     """Compares rows with the newest post-images of their records."""
 
-    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]", result: "Verification", texts: Texts) -> None:
+    def __init__(self, db: Database, record_classes: dict[str, type[Record]], result: Verification, texts: Texts) -> None:
         self._db = db
         self._texts = texts
         self._classes = record_classes
@@ -45,7 +40,7 @@ class Projections:
                 with self._result.checking(self._db, f"the table {table}", table=table):
                     self._compare(record_class, count)
 
-    def _filled(self) -> "dict[str, tuple[bool, int]]":
+    def _filled(self) -> dict[str, tuple[bool, int]]:
         """Say of every table whether entries tell of it, and count its rows, at once: most are empty. None where that fails."""
         counted = " union all ".join(f"select '{table}', count(*) from {table}" for table in self._classes)
         # One search for all tables: planning one for each takes longer than all of them.
@@ -68,7 +63,7 @@ class Projections:
             else:
                 self._result.bad(f"there is no table {table}", stream=stream, seq=images[0][2])
 
-    def _images_of(self, number: int, start: int | None) -> "dict[str, list[_Newest]]":
+    def _images_of(self, number: int, start: int | None) -> dict[str, list[_Newest]]:
         """Return the newest image of every record of one stream, table by table."""
         sql = """
             select record_table, record_id, stream, seq, payload
@@ -110,7 +105,7 @@ class Projections:
                     self._result.records += 1
         return found
 
-    def _tell(self, record_class: type[Record], image: "Image", row: "dict[str, Any] | None") -> None:
+    def _tell(self, record_class: type[Record], image: "Image", row: dict[str, Any] | None) -> None:
         """Say how a row differs from its newest image, if it does."""
         table, record_id = record_class.table, image.record_id
         where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
@@ -135,7 +130,7 @@ class Projections:
         if last is not None:
             yield Image(record_class, *last)
 
-    def _images(self, record_class: type[Record]) -> "Iterator[Any]":
+    def _images(self, record_class: type[Record]) -> Iterator[Any]:
         """Return every image of a table's records, record by record."""
         sql = """
             select record_id, stream, seq, payload
@@ -145,7 +140,7 @@ class Projections:
         """
         return self._db.each_as_is(sql, {"table": record_class.table})
 
-    def _kept_by(self, record_class: type[Record]) -> "Iterator[StoredText]":
+    def _kept_by(self, record_class: type[Record]) -> Iterator[StoredText]:
         """Yield what records name, or once named, by a digest."""
         for record_id, stream, seq, payload in self._images(record_class):
             image = object_of(payload)
@@ -153,7 +148,7 @@ class Projections:
                 where = {"stream": stream, "seq": seq, "table": "blobs", "record_id": str(digest)}
                 yield StoredText(digest, f"bytes of {record_class.table} {record_id}", **where)
 
-    def _rows(self, record_class: type[Record], keys: "list[Key]") -> "dict[Key, Row]":
+    def _rows(self, record_class: type[Record], keys: list[Key]) -> dict[Key, Row]:
         """Look many rows up at once: one by one they would cost a server more than walking the chain."""
         identity, names = record_class.identity, record_class.columns()
         if not keys:
@@ -167,7 +162,7 @@ class Projections:
         key_of = itemgetter(*map(names.index, identity))
         return {key_of(row): row for row in self._fetched(sql, bound)}
 
-    def _fetched(self, sql: str, bound: "dict[str, Any]") -> "list[Row]":
+    def _fetched(self, sql: str, bound: dict[str, Any]) -> list[Row]:
         try:
             return self._db.rows(sql, bound)[1]
         except Damaged:
@@ -208,7 +203,7 @@ class Image:
         self.key: Key = record_id if is_known else self._read_key()
 
     @cached_property
-    def _said(self) -> "dict[str, Any] | None":
+    def _said(self) -> dict[str, Any] | None:
         return object_of(self._payload)
 
     @property
@@ -216,7 +211,7 @@ class Image:
         return self._said is not None and self._said.get("removed") is True
 
     @cached_property
-    def values(self) -> "dict[str, Any] | None":
+    def values(self) -> dict[str, Any] | None:
         record_class, said = self._record_class, self._said
         if said is None:
             return None
@@ -225,13 +220,13 @@ class Image:
         values = said if fits else record_class.upcast(said)
         return values if all(type(values.get(name)) in _PLAIN for name in record_class.identity) else None
 
-    def _read_key(self) -> "Key":
+    def _read_key(self) -> Key:
         if self.values is None:
             return None
         parts = [self.values[name] for name in self._record_class.identity]
         return parts[0] if len(parts) == 1 else tuple(parts)
 
-    def says(self, names: "tuple[str, ...]", row: "Row") -> bool:
+    def says(self, names: tuple[str, ...], row: Row) -> bool:
         """Return whether a row equals the image; False also when that takes a closer look."""
         try:
             if self._record_class.image_of(names, row) == self._payload:
@@ -254,6 +249,6 @@ def _has_text_key(record_class: type[Record]) -> bool:
     return not more and isinstance(kind := types[name], type) and issubclass(kind, str)
 
 
-def _some(images: "Iterator[Image]") -> "Iterator[list[Image]]":
+def _some(images: Iterator[Image]) -> Iterator[list[Image]]:
     while some := list(islice(images, _TOGETHER)):
         yield some

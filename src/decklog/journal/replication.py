@@ -4,59 +4,55 @@ An entry that is received keeps its number and its hash. It is checked against t
 is put into the table it is about, so the projections of the receiving log are made from the journal alone.
 """
 
+from collections.abc import Callable, Iterator
 from operator import gt
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, Self
 
+from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.db.base import Database
 from decklog.journal import chain
 from decklog.journal.blobs import keep, kept
-from decklog.journal.chain import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
+from decklog.journal.chain import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, Row, Stretch, flaw, flawed, image_of, unusable
 from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
 from decklog.journal.writer import Writer
 from decklog.records.record import Record
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Protocol, Self
 
-    from decklog.core.clock import Clock
-    from decklog.db.base import Database
-    from decklog.journal.chain import Row, Stretch
-
-    class Log(Protocol):
-        @property
-        def db(self) -> Database: ...
-        @property
-        def clock(self) -> Clock: ...
-        def record_classes(self) -> dict[str, type[Record]]: ...
+class Log(Protocol):
+    @property
+    def db(self) -> Database: ...
+    @property
+    def clock(self) -> Clock: ...
+    def record_classes(self) -> dict[str, type[Record]]: ...
 
 
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
-_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+_NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS)
 
 
 class Replication:
     """Gives entries out and takes them in, column by column."""
 
-    def __init__(self, db: "Database", clock: "Clock", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
+    def __init__(self, db: Database, clock: Clock, record_classes: Callable[[], dict[str, type[Record]]]) -> None:
         self._db = db
         self._writer = Writer(db, clock)
         self._record_classes = record_classes
 
     @classmethod
-    def of(cls, log: "Log") -> "Self":
+    def of(cls, log: Log) -> Self:
         """Give entries of a log out, or take them in."""
         return cls(log.db, log.clock, log.record_classes)
 
-    def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> "list[dict[str, Any]]":
+    def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """List a stream's entries after a number as plain columns, oldest first, exactly as they are stored."""
         return [dict(zip(FIELDS, row[1:], strict=True)) for row in self.rows_after(stream, after, limit)]
 
-    def rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+    def rows_after(self, stream: str, after: int, limit: int) -> list[Row]:
         """List a stream's entries after a number as rows; their positions are of this database alone."""
         return self._db.read(lambda: self._rows_after(stream, after, limit))
 
-    def _rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+    def _rows_after(self, stream: str, after: int, limit: int) -> list[Row]:
         number = number_of(self._db, stream)
         if number is None:
             return []
@@ -67,14 +63,14 @@ class Replication:
         )
         return rows
 
-    def receive(self, entries: "list[dict[str, Any]]") -> int:
+    def receive(self, entries: list[dict[str, Any]]) -> int:
         """Take entries of another log in, in their order, all or nothing; give how many were new.
 
         Each must follow from the one before it. Entries that are here already are compared and skipped.
         """
         return self._db.write(lambda: self._receive(entries))
 
-    def _receive(self, entries: "list[dict[str, Any]]") -> int:
+    def _receive(self, entries: list[dict[str, Any]]) -> int:
         known: dict[int, Row] = {}
         fresh: list[Row] = []
         for entry in entries:
@@ -91,11 +87,11 @@ class Replication:
         self._write_rows(fresh, images, [row[STREAM] for row in fresh])
         return len(fresh)
 
-    def take(self, stretches: "list[Stretch]") -> int:
+    def take(self, stretches: list[Stretch]) -> int:
         """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
         return self._db.write(lambda: self._take(stretches))
 
-    def _take(self, stretches: "list[Stretch]") -> int:
+    def _take(self, stretches: list[Stretch]) -> int:
         fresh: list[Row] = []
         images: dict[int, Any] = {}
         for stretch in stretches:
@@ -106,7 +102,7 @@ class Replication:
         self._write_rows(fresh, images, [stretch.stream for stretch in stretches])
         return len(fresh)
 
-    def _joined(self, stretch: "Stretch") -> "list[Row]":
+    def _joined(self, stretch: Stretch) -> list[Row]:
         """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
         stream, seq = stretch.stream, stretch.rows[0][SEQ]
         pos, hash, at = self._writer.head(stream, new_stream=True, at=stretch.rows[0][AT])
@@ -125,7 +121,7 @@ class Replication:
         self._db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
         return rows
 
-    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]", streams: list[str]) -> None:
+    def _write_rows(self, rows: list[Row], images: dict[int, Any], streams: list[str]) -> None:
         """Insert rows and, by their positions, what records became; and let those know who wait for their streams."""
         self._db.insert("entries", COLUMNS, rows)
         self._writer.keep_heads({stream: self._db.memo["head", stream] for stream in streams})
@@ -136,7 +132,7 @@ class Replication:
         for key in [key for key in self._db.memo if key[0] != "head"]:
             del self._db.memo[key]
 
-    def _placed(self, row: "Row") -> "tuple[Row, bool]":
+    def _placed(self, row: Row) -> tuple[Row, bool]:
         """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
         stream, seq = row[STREAM], row[SEQ]
         head = self._writer.head(stream, new_stream=True, at=row[AT])
@@ -154,7 +150,7 @@ class Replication:
         self._db.memo["head", stream] = (row[0], row[HASH], row[AT])
         return row, True
 
-    def _compare(self, known: "dict[int, Row]") -> None:
+    def _compare(self, known: dict[int, Row]) -> None:
         """Make sure that entries which are here already are the same ones."""
         if not known:
             return
@@ -169,7 +165,7 @@ class Replication:
                     seq=row[SEQ],
                 )
 
-    def _project(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
+    def _project(self, changes: list[Row], images: dict[int, Any]) -> None:
         """Put the post-images into their tables."""
         if not changes:
             return
@@ -180,7 +176,7 @@ class Replication:
             for row in changes:
                 self._put_newest([row], images)
 
-    def _put_newest(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
+    def _put_newest(self, changes: list[Row], images: dict[int, Any]) -> None:
         """Put each record's last image; removals go first, so that what they held is free."""
         newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
         classes = self._record_classes()
@@ -196,12 +192,12 @@ class Replication:
         for table, record_class in classes.items():
             self._put_all(record_class, kept[table])
 
-    def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+    def _remove_all(self, record_class: type[Record], images: list[dict[str, Any]]) -> None:
         if images:
             condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
             self._db.many(f"delete from {record_class.table} where {condition}", list(map(record_class.upcast, images)))
 
-    def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+    def _put_all(self, record_class: type[Record], images: list[dict[str, Any]]) -> None:
         if images:
             names = record_class.columns()
             all_names = set(names)
@@ -222,7 +218,7 @@ class Replication:
         here = {row[0] for row in self._db.read(lambda: self._db.rows(sql, bound))[1]}
         return [digest for digest in digests if digest not in here]
 
-    def lacking_texts(self, stream: str) -> "Iterator[int]":
+    def lacking_texts(self, stream: str) -> Iterator[int]:
         """Yield the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
         start = (number_of(self._db, stream) or 0) * STREAM_SIZE
         gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
@@ -237,18 +233,18 @@ class Replication:
         for row in self._db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
             yield row[0]
 
-    def blobs(self, digests: list[str]) -> "Iterator[tuple[str, bytes]]":
+    def blobs(self, digests: list[str]) -> Iterator[tuple[str, bytes]]:
         """Give kept bytes by their digests."""
         for digest in digests:
             content = self._db.read(lambda digest=digest: kept(self._db, digest))  # type: ignore[misc]
             if content is not None:
                 yield digest, content
 
-    def take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+    def take_blobs(self, blobs: list[tuple[str, bytes]]) -> None:
         """Take kept bytes of another log in, all or nothing; each must match its digest."""
         self._db.write(lambda: self._keep_all(blobs))
 
-    def _keep_all(self, blobs: "list[tuple[str, bytes]]") -> None:
+    def _keep_all(self, blobs: list[tuple[str, bytes]]) -> None:
         from hashlib import sha256
 
         for digest, content in blobs:
@@ -257,7 +253,7 @@ class Replication:
             keep(self._db, content, digest)
 
 
-def linked(previous: str, values: "dict[str, Any]") -> str:
+def linked(previous: str, values: dict[str, Any]) -> str:
     """Hash an entry as it came; a text with a digest must match it."""
     digests = {}
     for name in ("body", "payload"):

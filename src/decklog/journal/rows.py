@@ -1,20 +1,16 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TypedDict
 
 from decklog.core.errors import Invalid
 from decklog.db.base import STREAM_SIZE as STREAM_SIZE
+from decklog.db.base import Database, Row
 from decklog.db.where import cursor_of
 from decklog.journal.blobs import kept_text
 from decklog.journal.entry import Entry
 from decklog.records.values import from_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from decklog.db.base import Database, Row
-    from decklog.stores.results.journal import StreamHead
 
 # Streams that belong to no run. Their places give them their numbers on PostgreSQL: a new one is added at the end.
 RESERVED_PLACES = ("@desk", "@memory", "@workflow", "@ledger", "@edits", "@archive")
@@ -34,19 +30,42 @@ _HASH_MARK = "-"
 _BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
 
 
-def number_of(db: "Database", stream: str) -> int | None:
+class StreamHead(TypedDict):
+    """The last entry of a stream."""
+
+    stream: str
+    seq: int
+    hash: str
+
+
+class StreamRange(TypedDict):
+    """A range of entries of a stream."""
+
+    stream: str
+    first: int
+    last: int
+
+
+class StreamChanges(TypedDict):
+    """The streams with entries after a cursor, and the cursor after those entries."""
+
+    moved: list[StreamRange]
+    cursor: str
+
+
+def number_of(db: Database, stream: str) -> int | None:
     """Look up the number a stream has in this database."""
     row = db.one("select no from streams where name = :stream", {"stream": stream})
     return row[0] if row else None
 
 
-def newest_position(db: "Database", number: int) -> int:
+def newest_position(db: Database, number: int) -> int:
     """Return the position of a stream's last entry; its start when it has none."""
     row = db.one("select head_pos from stream_heads where no = :number", {"number": number})
     return row[0] if row else number * STREAM_SIZE
 
 
-def heads(db: "Database") -> "list[StreamHead]":
+def heads(db: Database) -> list[StreamHead]:
     """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
     _, rows = db.rows(
         """
@@ -59,13 +78,13 @@ def heads(db: "Database") -> "list[StreamHead]":
     return [{"stream": stream, "seq": seq, "hash": hash} for stream, seq, hash in rows]
 
 
-def newest_time(db: "Database") -> str:
+def newest_time(db: Database) -> str:
     """Return the latest time that the last entry of any stream has."""
     row = db.one("select max(head_at) from stream_heads", {})
     return str(row[0]) if row and row[0] is not None else ""
 
 
-def load(db: "Database", row: "Row") -> Entry:
+def load(db: Database, row: Row) -> Entry:
     """Make an entry from a whole row, with what it names by digest."""
     entry = Entry.from_row(_FIELDS, row[1:])
     if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
@@ -73,7 +92,7 @@ def load(db: "Database", row: "Row") -> Entry:
     return entry
 
 
-def load_all(db: "Database", rows: "list[Row]") -> list[Entry]:
+def load_all(db: Database, rows: list[Row]) -> list[Entry]:
     """Make entries from whole rows."""
     entries = Entry.from_rows(_FIELDS, [row[1:] for row in rows])
     for entry, row in zip(entries, rows, strict=True):
@@ -82,7 +101,7 @@ def load_all(db: "Database", rows: "list[Row]") -> list[Entry]:
     return entries
 
 
-def _fill(db: "Database", entry: Entry) -> None:
+def _fill(db: Database, entry: Entry) -> None:
     """Fetch what the entry names by its digest."""
     if entry.body is None and entry.body_digest and (text := kept_text(db, entry.body_digest)) is not None:
         object.__setattr__(entry, "body", text)
@@ -90,14 +109,14 @@ def _fill(db: "Database", entry: Entry) -> None:
         object.__setattr__(entry, "payload", from_json(text))
 
 
-def cursor_at(db: "Database", position: int) -> str:
+def cursor_at(db: Database, position: int) -> str:
     """Write the cursor that goes on after an entry. Inside a transaction it names the entry's hash: it may be rolled back."""
     if not db.is_in_transaction:
         return str(position)
     return f"{position}{_HASH_MARK}{_hash_at(db, position)}"
 
 
-def position_of(db: "Database", cursor: str | int | None) -> int | None:
+def position_of(db: Database, cursor: str | int | None) -> int | None:
     """Read a cursor; refuse one whose entry was rolled back, since another entry may have its number now."""
     place, mark, hash = str(cursor or "").partition(_HASH_MARK)
     if not (place and mark):
@@ -113,17 +132,17 @@ def position_of(db: "Database", cursor: str | int | None) -> int | None:
     return position
 
 
-def _hash_at(db: "Database", position: int) -> str | None:
+def _hash_at(db: Database, position: int) -> str | None:
     row = db.one("select hash from entries where pos = :pos", {"pos": position})
     return None if row is None else str(row[0])
 
 
-def entry_at(db: "Database", position: int) -> Entry:
+def entry_at(db: Database, position: int) -> Entry:
     """Return the entry at a position."""
     return db.read(lambda: load(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
 
 
-def rows_at(db: "Database", positions: "Sequence[int]") -> "dict[int, Row]":
+def rows_at(db: Database, positions: Sequence[int]) -> dict[int, Row]:
     """Return the whole rows at many positions: a question for each costs more than the row."""
     found: dict[int, Row] = {}
     for start in range(0, len(positions), _TOGETHER):
@@ -132,7 +151,7 @@ def rows_at(db: "Database", positions: "Sequence[int]") -> "dict[int, Row]":
     return found
 
 
-def entries_between(db: "Database", start: int, until: int) -> list[Entry]:
+def entries_between(db: Database, start: int, until: int) -> list[Entry]:
     """List the entries after one position up to another, oldest first."""
     _, rows = db.rows(f"{SELECT} where pos > :start and pos <= :until order by pos", {"start": start, "until": until})
     return load_all(db, rows)

@@ -4,24 +4,18 @@ Numbers within a stream are given out under that stream's lock and have no gap, 
 """
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import Any
 
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
+from decklog.db.base import Database
 from decklog.journal.chain import STREAM
-from decklog.journal.rows import RESERVED, SELECT, STREAM_SIZE, load_all, number_of
-from decklog.records.operations import check_committed, reading, waiting
+from decklog.journal.entry import Entry
+from decklog.journal.rows import RESERVED, SELECT, STREAM_SIZE, StreamChanges, StreamRange, load_all, number_of
+from decklog.journal.writer import Writer
+from decklog.records.operations import WaitStep, check_committed, reading, waiting
 from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.journal.entry import Entry
-    from decklog.journal.writer import Writer
-    from decklog.records.operations import WaitStep
-    from decklog.stores.results.journal import StreamChanges, StreamRange
 
 _BATCH = 500
 _LONGEST_WAIT = 15.0
@@ -30,13 +24,13 @@ _LONGEST_WAIT = 15.0
 class Tail:
     """One reader's place in the streams it follows."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._places: dict[str, int] = {}
 
     def entries(
         self, stream: str | None, *, after: int | None, follow: bool, timeout_seconds: float | None
-    ) -> "Generator[WaitStep | list[Entry], Any, None]":
+    ) -> Generator[WaitStep | list[Entry], Any, None]:
         if stream is not None:
             yield reading(lambda: self._known(stream))
             self._places[stream] = after or 0
@@ -61,7 +55,7 @@ class Tail:
 
             raise NotFound(f"there is no run {stream!r} to follow", hint=meant(self._db, "runs", stream), stream=stream)
 
-    def _next(self, stream: str | None) -> "list[Entry]":
+    def _next(self, stream: str | None) -> list[Entry]:
         found: list[Entry] = []
         for name in [stream] if stream is not None else self._moved():
             found += self._batch(name)
@@ -72,7 +66,7 @@ class Tail:
         _, rows = self._db.rows("select name, head_seq from stream_heads order by no", {})
         return [name for name, newest in rows if newest > self._places.get(name, 0)]
 
-    def _batch(self, stream: str) -> "list[Entry]":
+    def _batch(self, stream: str) -> list[Entry]:
         number = number_of(self._db, stream)
         if number is None:
             return []
@@ -115,7 +109,7 @@ select s.no, s.name, s.head_seq
 """
 
 
-def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
+def cursor_at_heads(db: Database, *, going_on: bool) -> str:
     """Build a cursor at the last entry of every stream, or of those that go on."""
     if going_on:
         known = db.rows("select coalesce(max(no), 0) from streams", {})[1][0][0]
@@ -125,7 +119,7 @@ def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
     return _written(max((row[0] for row in rows), default=0), {name: head for _, name, head in rows})
 
 
-def moved(db: "Database", cursor: str, *, going_on: bool) -> "StreamChanges":
+def moved(db: Database, cursor: str, *, going_on: bool) -> StreamChanges:
     """Return which streams have entries after a cursor, and give the cursor behind them."""
     known, heads = _read(cursor)
     rows = db.rows(_GOING_ON, {"known": known})[1] if going_on else db.rows(_ALL, {})[1]
@@ -138,11 +132,11 @@ def moved(db: "Database", cursor: str, *, going_on: bool) -> "StreamChanges":
     return {"moved": found, "cursor": _written(max([known, *(row[0] for row in rows)]), {**heads, **newest})}
 
 
-def _written(known: int, heads: "dict[str, int]") -> str:
+def _written(known: int, heads: dict[str, int]) -> str:
     return to_json([known, heads])
 
 
-def _read(cursor: str) -> "tuple[int, dict[str, int]]":
+def _read(cursor: str) -> tuple[int, dict[str, int]]:
     try:
         known, heads = from_json(cursor)
     except (ValueError, TypeError, RecursionError):
@@ -166,7 +160,7 @@ select seq, payload, body
 class Undo:
     """Restores one record. It works inside the caller's transaction."""
 
-    def __init__(self, db: "Database", writer: "Writer", record_class: type[Record]) -> None:
+    def __init__(self, db: Database, writer: Writer, record_class: type[Record]) -> None:
         self._db = db
         self._writer = writer
         self._class = record_class
@@ -185,7 +179,7 @@ class Undo:
         after, before = (self._class.upcast(image) for image in images)
         return self._restore(stream, self._restored(record_id, before, after, rows[0][2]), after, reason)
 
-    def _restored(self, record_id: str, before: "dict[str, Any]", after: "dict[str, Any]", said: str | None) -> "dict[str, Any]":
+    def _restored(self, record_id: str, before: dict[str, Any], after: dict[str, Any], said: str | None) -> dict[str, Any]:
         """Give the columns that go back, or say why none does."""
         changed = [name for name in self._class.columns() if before[name] != after[name]]
         beyond = [name for name in changed if name not in (*self._class.restores, *self._class.kept_on_undo)]
@@ -199,7 +193,7 @@ class Undo:
             )
         return back
 
-    def _restore(self, stream: str, back: "dict[str, Any]", after: "dict[str, Any]", reason: str) -> Record:
+    def _restore(self, stream: str, back: dict[str, Any], after: dict[str, Any], reason: str) -> Record:
         record_class, new = self._class, {**back}
         if "updated_at" in record_class.columns():
             new["updated_at"] = self._writer.now()

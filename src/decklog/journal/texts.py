@@ -4,21 +4,16 @@ Retention drops old texts and leaves their digests, after an event `pruned` in t
 could not find in events `recovered`. A text that is missing for no such reason was taken away.
 """
 
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.db.base import Database
 from decklog.db.packing import beginning, unpacked
 from decklog.journal.entry import EntryKind
-from decklog.journal.findings import object_of
+from decklog.journal.findings import Verification, object_of
 from decklog.journal.rows import STREAM_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.journal.findings import Verification
 
 PRUNED, RECOVERED = "pruned", "recovered"
 _TOGETHER = 500
@@ -29,7 +24,7 @@ _LARGEST = 1 << 30
 class StoredText:
     """A text that an entry or a record has only the digest of."""
 
-    def __init__(self, digest: object, name: str, **where: "Any") -> None:
+    def __init__(self, digest: object, name: str, **where: Any) -> None:
         self.digest = digest
         self.name = name
         self.where = where
@@ -38,7 +33,7 @@ class StoredText:
 class Texts:
     """Looks for what is named by a digest, and names what is missing."""
 
-    def __init__(self, db: "Database", result: "Verification") -> None:
+    def __init__(self, db: Database, result: Verification) -> None:
         self._db = db
         self._result = result
         self._lost: set[object] | None = None
@@ -55,7 +50,7 @@ class Texts:
             elif type(size) is not int or size != len(content):
                 self._result.bad(f"blob {digest} has {len(content)} bytes, and is said to have {size}", **where, column="size")
 
-    def check_entries(self, number: int, stream: str, named: "list[tuple[int, str, str, str, object]]") -> None:
+    def check_entries(self, number: int, stream: str, named: list[tuple[int, str, str, str, object]]) -> None:
         """Look for the texts that a stream's entries name (number, time, kind, column, digest), and for what explains a gap."""
         missing = self._absent(digest for *_, digest in named)
         said = self._prunings(number) if missing else []
@@ -66,7 +61,7 @@ class Texts:
             elif digest in missing and not any(_covers(event, seq, at, kind) for event in said) and not self._is_lost(digest):
                 self._bad(f"the {name} is gone, and no event of pruning tells of it", digest, where)
 
-    def check_records(self, named: "Iterable[StoredText]") -> None:
+    def check_records(self, named: Iterable[StoredText]) -> None:
         """Look for the bytes that records name. Retention never drops those."""
         named = list(named)
         missing = self._absent(text.digest for text in named)
@@ -74,11 +69,11 @@ class Texts:
             if text.digest in missing and not self._is_lost(text.digest):
                 self._bad(f"blob {text.digest}, the {text.name}, is gone", text.digest, text.where)
 
-    def _bad(self, what: str, digest: object, where: "dict[str, Any]") -> None:
+    def _bad(self, what: str, digest: object, where: dict[str, Any]) -> None:
         self.gone.setdefault(where["stream"], set()).add(str(digest))
         self._result.bad(what, **where)
 
-    def _absent(self, digests: "Iterable[object]") -> set[object]:
+    def _absent(self, digests: Iterable[object]) -> set[object]:
         wanted = iter(dict.fromkeys(digests))
         absent: set[object] = set()
         while some := list(islice(wanted, _TOGETHER)):
@@ -88,12 +83,12 @@ class Texts:
             absent |= set(some) - here
         return absent
 
-    def _prunings(self, number: int) -> "list[tuple[int, Any]]":
+    def _prunings(self, number: int) -> list[tuple[int, Any]]:
         """List what a stream's events of pruning say, with their numbers."""
         bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
         return list(self._events(PRUNED, "and pos >= :start and pos < :end", bound))
 
-    def _events(self, subtype: str, condition: str = "", bound: "dict[str, Any] | None" = None) -> "Iterator[tuple[int, Any]]":
+    def _events(self, subtype: str, condition: str = "", bound: dict[str, Any] | None = None) -> Iterator[tuple[int, Any]]:
         sql = f"select seq, payload from entries where subtype = :subtype and kind <> 'change' and kind = 'event' {condition}"
         for seq, payload in self._db.each_as_is(sql, {"subtype": subtype, **(bound or {})}):
             said = object_of(payload)
@@ -110,7 +105,7 @@ class Texts:
         return digest in self._lost
 
 
-def _covers(event: "tuple[int, Any]", seq: int, at: str, kind: str) -> bool:
+def _covers(event: tuple[int, Any], seq: int, at: str, kind: str) -> bool:
     """Return whether an event of pruning covers texts such as this entry's."""
     told_at, said = event
     before, only = said.get("before"), said.get("kind")

@@ -1,16 +1,11 @@
 """From times to positions: where a stream's times only grow, a time is found by halving and needs no index."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from decklog.core.clock import to_text
+from decklog.db.base import Database
+from decklog.db.where import Where
 from decklog.journal.rows import STREAM_SIZE
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.db.base import Database
-    from decklog.db.where import Where
-
 
 # Halves the positions between a stream's first entry and the place behind its last, until one is left: a few dozen look-ups in
 # one statement, so that it takes one round trip.
@@ -53,10 +48,10 @@ _ALWAYS, _NEVER = "", "~"
 class Times:
     """Finds what was written in a span of time."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
 
-    def narrow(self, where: "Where", number: int | None, since: "datetime | None", until: "datetime | None") -> None:
+    def narrow(self, where: Where, number: int | None, since: datetime | None, until: datetime | None) -> None:
         """Add the condition for a span of time, as positions where that is exact."""
         if since is None and until is None:
             return
@@ -70,8 +65,8 @@ class Times:
             where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
 
     def streams(
-        self, since: "datetime | None", until: "datetime | None", *, after: int | None, oldest_first: bool, most: int
-    ) -> "list[tuple[int, bool]]":
+        self, since: datetime | None, until: datetime | None, *, after: int | None, oldest_first: bool, most: int
+    ) -> list[tuple[int, bool]]:
         """List the numbers of streams that may have entries of a span of time, and whether all of their entries are."""
         place = None if after is None else after // STREAM_SIZE
         bound = {
@@ -84,7 +79,7 @@ class Times:
         _, rows = self._db.rows(_STREAMS.format(order="asc" if oldest_first else "desc"), bound)
         return [(number, bool(is_inside)) for number, is_inside in rows]
 
-    def last_until(self, number: int, moment: "datetime") -> int:
+    def last_until(self, number: int, moment: datetime) -> int:
         """Return the position up to which a stream shows the records at a time; its start when there is none.
 
         Where times do not only grow, only changes count: an entry with an earlier time was not there then.
@@ -98,7 +93,7 @@ class Times:
         )
         return row[0] if row and row[0] is not None else start
 
-    def first_from(self, number: int, moment: "datetime") -> int:
+    def first_from(self, number: int, moment: datetime) -> int:
         """Return the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
         start, time = number * STREAM_SIZE, to_text(moment)
         if self._in_order(number):

@@ -2,25 +2,23 @@
 
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Denied, Invalid, NotFound, ReadOnly
+from decklog.db.base import Database
 from decklog.db.search.entries import indexed, sampled
 from decklog.db.search.marks import entries_in
 from decklog.db.where import placed
-from decklog.journal.findings import MOST_PROBLEMS, Problem, Verification, resumable
+from decklog.journal.findings import MOST_PROBLEMS, Problem, Sound, Verification, resumable
 from decklog.journal.projections import Projections
-from decklog.journal.rows import STREAM_SIZE, heads, number_of
+from decklog.journal.rows import STREAM_SIZE, StreamHead, heads, number_of
 from decklog.journal.texts import Texts
-from decklog.journal.walk import ALL, Stream, Walk, ends, joined_pieces, joined_up, sound, streams_of
+from decklog.journal.walk import ALL, Piece, Stream, Walk, ends, joined_pieces, joined_up, sound, streams_of
+from decklog.records.record import Record
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from decklog.stores.results.journal import StreamHead
 
 
 class Anchors:
@@ -29,7 +27,7 @@ class Anchors:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def kept(self) -> "Iterator[tuple[str, int, str]]":
+    def kept(self) -> Iterator[tuple[str, int, str]]:
         if not os.path.exists(self._path):
             return
         for number, line in enumerate(self._lines(), 1):
@@ -49,7 +47,7 @@ class Anchors:
         except (OSError, ValueError) as problem:
             raise Invalid(f"the anchors in {self._path!r} can't be read: {problem}") from None
 
-    def keep(self, heads: "list[StreamHead]") -> None:
+    def keep(self, heads: list[StreamHead]) -> None:
         """Replace the file by the present heads, all or nothing."""
         partial = f"{self._path}.partial"
         try:
@@ -62,18 +60,9 @@ class Anchors:
             raise Invalid(f"the anchors can't be kept in {self._path!r}: {problem}") from None
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.journal.findings import Sound
-    from decklog.records.record import Record
-    from decklog.stores.results.journal import StreamHead
-
-    # Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
-    Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
-    Check = Callable[["Verifier"], None]
+# Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
+Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
+Check = Callable[["Verifier"], None]
 
 __all__ = ["Problem", "Verification", "Verifier"]
 
@@ -86,9 +75,9 @@ class Verifier:
 
     def __init__(
         self,
-        db: "Database",
-        record_classes: "dict[str, type[Record]]",
-        audits: "dict[str, Audit] | None" = None,
+        db: Database,
+        record_classes: dict[str, type[Record]],
+        audits: dict[str, Audit] | None = None,
         *,
         full: bool = False,
     ) -> None:
@@ -130,7 +119,7 @@ class Verifier:
         self._read(self._check_tables)
         return self.result
 
-    def _read(self, job: "Callable[[], None]") -> None:
+    def _read(self, job: Callable[[], None]) -> None:
         """Check in one consistent read, which goes on where something can't be read."""
 
         def check() -> None:
@@ -141,17 +130,17 @@ class Verifier:
 
         self.db.read(check)
 
-    def _read_all(self, checks: "list[Check]", anchors: "Anchors | None" = None) -> None:
+    def _read_all(self, checks: list[Check], anchors: Anchors | None = None) -> None:
         """Check one thing after the other in one consistent read."""
         self._read(lambda: self._check_one_by_one(checks, anchors))
 
-    def _check_one_by_one(self, checks: "list[Check]", anchors: "Anchors | None") -> None:
+    def _check_one_by_one(self, checks: list[Check], anchors: Anchors | None) -> None:
         for check in checks:
             check(self)
         if anchors is not None:
             self._check_anchors(anchors)
 
-    def sound(self, check: "Check") -> "Sound | None":
+    def sound(self, check: Check) -> Sound | None:
         """Look at one thing, in a read; None where anything is not as it should be."""
         alone = Verifier(self.db, self.classes, self._audits, full=self._full)
         with resumable(self.db):
@@ -170,7 +159,7 @@ class Verifier:
         with self.result.checking(self.db, "the table blobs", table="blobs"):
             self.texts.check_blobs()
 
-    def _streams(self) -> "tuple[list[Stream], set[object]]":
+    def _streams(self) -> tuple[list[Stream], set[object]]:
         """List the streams in the order of their numbers, and the numbers of those whose names can't be read."""
         streams: list[Stream] = []
         unreadable: set[object] = set()
@@ -183,7 +172,7 @@ class Verifier:
                 self.result.bad(f"the stream {stream.name!r} can't be read", **where)
         return streams, unreadable
 
-    def _check_stream(self, name: str, anchors: "Anchors | None") -> None:
+    def _check_stream(self, name: str, anchors: Anchors | None) -> None:
         """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
@@ -197,7 +186,7 @@ class Verifier:
 
     # What is in no entry: the schema, the indexes, the text index, and what the stores derive
 
-    def checks(self) -> "dict[str, Check]":
+    def checks(self) -> dict[str, Check]:
         """List all checks but that of the chains, by what they look at."""
         return {
             "records": Verifier._check_tables,
@@ -266,7 +255,7 @@ class Verifier:
         self._check_schema()
         self._check_wal()
 
-    def _check_anchors(self, anchors: "Anchors") -> None:
+    def _check_anchors(self, anchors: Anchors) -> None:
         archived = self.db.archived()
         for stream, seq, expected in anchors.kept():
             if stream in archived:
@@ -286,20 +275,13 @@ class Verifier:
         self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}")
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from decklog.journal.findings import Verification
-    from decklog.journal.walk import Piece
-    from decklog.stores.results.journal import StreamHead
-
-    # The stream, number and hash of an entry that was verified.
-    Anchor = tuple[str, int, str]
+# The stream, number and hash of an entry that was verified.
+Anchor = tuple[str, int, str]
 
 _AT_ONCE = 400
 
 
-def verify_since(verifier: Verifier, anchor: str) -> "Verification":
+def verify_since(verifier: Verifier, anchor: str) -> Verification:
     """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
     anchors = Anchors(anchor)
     kept = list(anchors.kept())
@@ -324,14 +306,14 @@ class SinceAnchor:
         self._streams: dict[int, Stream] = {}
         self.heads: list[StreamHead] = []
 
-    def run(self, anchors: "Iterable[Anchor]") -> "Verification":
+    def run(self, anchors: Iterable[Anchor]) -> Verification:
         """Return what was found; afterwards `heads` are the newest entries that were verified."""
         archived = self._db.read(self._db.archived)
         kept = [anchor for anchor in anchors if anchor[0] not in archived]
         self._db.read(lambda: self._check(kept))
         return self._verifier.result
 
-    def _check(self, anchors: "list[Anchor]") -> None:
+    def _check(self, anchors: list[Anchor]) -> None:
         self._verifier.begin()
         result = self._verifier.result
         result.since_anchor, result.anchored = True, len(anchors)
@@ -352,7 +334,7 @@ class SinceAnchor:
             self._verifier.check_file()
             self.heads = list(self._heads(lasts))
 
-    def _compare(self, anchors: "list[Anchor]", numbers: "dict[str, int]") -> None:
+    def _compare(self, anchors: list[Anchor], numbers: dict[str, int]) -> None:
         """Compare the anchored entries with what is in their places."""
         for start in range(0, len(anchors), _AT_ONCE):
             part = anchors[start : start + _AT_ONCE]
@@ -363,11 +345,11 @@ class SinceAnchor:
                     where = {"stream": name, "seq": seq, "table": "entries", "record_id": f"{name}:{seq}"}
                     self._verifier.result.bad(CUT_OFF if there is None else CHANGED, **where)
 
-    def _hashes(self, places: "list[int]") -> "dict[int, str]":
+    def _hashes(self, places: list[int]) -> dict[int, str]:
         marks, bound = placed(places)
         return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1]) if places else {}
 
-    def _pieces(self, lasts: "list[tuple[int, int]]", known: "dict[int, int]") -> "list[Piece]":
+    def _pieces(self, lasts: list[tuple[int, int]], known: dict[int, int]) -> list[Piece]:
         """Return the ranges behind the anchors; a stream without an anchor is one whole range."""
         pieces: list[Piece] = []
         for number, last in lasts:
@@ -377,7 +359,7 @@ class SinceAnchor:
                 self._verifier.result.streams += 1
         return pieces
 
-    def _is_sound(self, pieces: "list[Piece]") -> bool:
+    def _is_sound(self, pieces: list[Piece]) -> bool:
         found = sound(self._db, pieces[0][1], pieces[-1][2])
         if found is None:
             return False
@@ -392,20 +374,20 @@ class SinceAnchor:
         self._verifier.result.entries += entries
         return True
 
-    def _walk(self, pieces: "list[Piece]") -> None:
+    def _walk(self, pieces: list[Piece]) -> None:
         """Walk whole streams in which something is wrong, to name all of it."""
         result = self._verifier.result
         for number, _, _ in pieces:
             result.streams -= 1  # it is counted once more
             Walk(self._db, result, self._verifier.texts).one(self._streams[number])
 
-    def _check_without_entries(self, filled: "set[int]") -> None:
+    def _check_without_entries(self, filled: set[int]) -> None:
         for number, stream in self._streams.items():
             if number not in filled:
                 where = {"stream": stream.name, "table": "streams", "record_id": stream.name}
                 self._verifier.result.bad(f"the stream {stream.name} has no entry", **where)
 
-    def _heads(self, lasts: "list[tuple[int, int]]") -> "Iterator[StreamHead]":
+    def _heads(self, lasts: list[tuple[int, int]]) -> Iterator[StreamHead]:
         for start in range(0, len(lasts), _AT_ONCE):
             part = [(number, last) for number, last in lasts[start : start + _AT_ONCE] if number in self._streams]
             hashes = self._hashes([last for _, last in part])

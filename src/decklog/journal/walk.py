@@ -4,43 +4,34 @@ All streams are walked in one read of the table, in its order: a query for each 
 them. `sound` takes few steps an entry and only returns whether all is well; where it is not, `Walk` names all that is wrong.
 """
 
+from collections.abc import Iterable, Iterator
 from itertools import chain as joined
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
+from decklog.db.base import Database, Row
 from decklog.journal import chain
 from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
 from decklog.journal.findings import Verification, passing_over
 from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE
 from decklog.journal.texts import Texts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, NamedTuple
+# What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
+Range = tuple[int, dict[int, str], list[int]]
+# The number of a stream, and the first and last position that are to be walked.
+Piece = tuple[int, int, int]
+# The number, time, kind and column of an entry that has a text by its digest, and that.
+Named = tuple[int, str, str, str, object]
 
-    from decklog.db.base import Database, Row
 
-    # What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
-    Range = tuple[int, dict[int, str], list[int]]
+class Stream(NamedTuple):
+    """A stream's own row."""
 
-    # The number of a stream, and the first and last position that are to be walked.
-    Piece = tuple[int, int, int]
+    name: str
+    number: int
+    created_at: object
+    in_order: object
 
-    # The number, time, kind and column of an entry that has a text by its digest, and that.
-    Named = tuple[int, str, str, str, object]
-
-    class Stream(NamedTuple):
-        """A stream's own row."""
-
-        name: str
-        number: int
-        created_at: object
-        in_order: object
-
-else:
-    from collections import namedtuple
-
-    Stream = namedtuple("Stream", "name number created_at in_order")
 
 ALL = _FIRST, _LAST = -(2**63), 2**63 - 1
 _WRONG = {

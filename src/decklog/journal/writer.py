@@ -1,32 +1,27 @@
 """Writing the journal: every entry of every stream passes through here."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
+from decklog.core.clock import Clock
 from decklog.core.errors import NotFound
-from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS
+from decklog.db.base import Database
+from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS, index_near
 from decklog.db.where import meant
 from decklog.journal import attribution, chain, known_keys
 from decklog.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.journal.preparing import change_columns, checked, columns_of, row_of
 from decklog.journal.rows import COLUMNS, RESERVED, RESERVED_PLACES, STREAM_SIZE, entry_at, load, rows_at
+from decklog.records.record import Record
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-    from typing import Any
-
-    from decklog.core.clock import Clock
-    from decklog.db.base import Database
-    from decklog.records.record import Record
-
-    # Position, hash and time of a stream's last entry.
-    Head = tuple[int, str, str]
+# Position, hash and time of a stream's last entry.
+Head = tuple[int, str, str]
 
 
 class Writer:
     """Appends entries, each chained to the one before it in its stream."""
 
-    def __init__(self, db: "Database", clock: "Clock") -> None:
+    def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
 
@@ -36,14 +31,14 @@ class Writer:
 
     # Preparing, which needs no transaction
 
-    def prepared(self, given: "dict[str, Any]") -> "dict[str, Any]":
+    def prepared(self, given: dict[str, Any]) -> dict[str, Any]:
         """Check an entry and return its columns in their order; position, number, hash and maybe the time are still missing."""
         given = checked(given)
         if (who := attribution.acting.get()) is not None:
             given = _attributed(given, who)
         return columns_of(self._db.values, given)
 
-    def prepared_many(self, entries: "list[dict[str, Any]]") -> "Sequence[Collection[Any]]":
+    def prepared_many(self, entries: list[dict[str, Any]]) -> Sequence[Collection[Any]]:
         """Prepare several entries, and return their columns as rows."""
         if (who := attribution.acting.get()) is not None:
             entries = [_attributed(given, who) for given in entries]
@@ -54,7 +49,7 @@ class Writer:
         finally:
             values.let_go()
 
-    def bound(self, given: "dict[str, Any]") -> "dict[str, Any]":
+    def bound(self, given: dict[str, Any]) -> dict[str, Any]:
         """Prepare an entry that has the present time, to be written among others."""
         values = self.prepared(given)
         values["at"] = values["at"] or self.now()
@@ -62,13 +57,13 @@ class Writer:
 
     def changed(
         self,
-        record_class: "type[Record]",
-        names: "tuple[str, ...]",
-        row: "tuple[Any, ...]",
+        record_class: type[Record],
+        names: tuple[str, ...],
+        row: tuple[Any, ...],
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> "list[Any]":
+    ) -> list[Any]:
         """Build the journal entry for a record change, as columns. The stores call it in the transaction that changes the row."""
         body = None
         if note is not None:
@@ -90,7 +85,7 @@ class Writer:
 
     # Writing
 
-    def write(self, rows: "Iterable[Iterable[Any]]", *, new_stream: bool = False) -> "WrittenEntries":
+    def write(self, rows: Iterable[Iterable[Any]], *, new_stream: bool = False) -> "WrittenEntries":
         """Append entries, given as rows without position, number and hash. There is no other way into the journal.
 
         A row without a time gets the present one. For a key that is known, the first entry with it is returned in its place.
@@ -112,8 +107,8 @@ class Writer:
         return WrittenEntries(batch, {**found, **known}, self._db)
 
     def _lock(
-        self, batch: "list[list[Any]]", times: "dict[str, str]", new_stream: bool
-    ) -> "tuple[dict[str, Head], dict[int, int], dict[int, int]]":
+        self, batch: list[list[Any]], times: dict[str, str], new_stream: bool
+    ) -> tuple[dict[str, Head], dict[int, int], dict[int, int]]:
         """Lock the streams of a batch; return their heads, and the entries whose keys came before as `known_keys` does."""
         db = self._db
         # In one order by all who write to several.
@@ -129,7 +124,7 @@ class Writer:
             known = known_keys.ask(db, batch) or known
         return heads, *known()
 
-    def _link(self, row: "list[Any]", heads: "dict[str, Head]") -> None:
+    def _link(self, row: list[Any], heads: dict[str, Head]) -> None:
         """Chain an entry to the head of its stream, and make it the head."""
         if row[chain.RECORD_TABLE] is None and _is_long(row):
             self._move_long_texts(row)
@@ -143,7 +138,7 @@ class Writer:
             self.out_of_order(stream)
             self._db.memo["unordered", stream] = True
 
-    def _follow_up(self, heads: "dict[str, Head]", count: int) -> None:
+    def _follow_up(self, heads: dict[str, Head], count: int) -> None:
         """Store the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
         self.keep_heads(heads)
         grown = 0
@@ -152,22 +147,26 @@ class Writer:
             if head[0] % ENTRIES_BETWEEN_STEPS < count:
                 grown = max(grown, head[0] // STREAM_SIZE)
         if grown:
-            self._db.index_soon(grown)
+            self._index_soon(grown)
 
-    def keep_heads(self, heads: "dict[str, Head]") -> None:
+    def _index_soon(self, number: int) -> None:
+        """Index entries of a stream, and of those that began shortly before it, in the background."""
+        self._db.submit_upkeep(lambda: index_near(self._db, number))
+
+    def keep_heads(self, heads: dict[str, Head]) -> None:
         """Write the heads of streams to their rows, and remember them for this transaction."""
         for stream, head in heads.items():
             self._db.memo["head", stream] = head
             self._db.keep_head(*head)
 
-    def _move_long_texts(self, row: "list[Any]") -> None:
+    def _move_long_texts(self, row: list[Any]) -> None:
         """Move texts that are too long for a row to blobs. The image of a record stays in its row."""
         for text, digest in ((chain.BODY, chain.BODY_DIGEST), (chain.PAYLOAD, chain.PAYLOAD_DIGEST)):
             found = row[text]
             if found is not None and len(found) > INLINE_CHARACTERS:
                 row[digest], row[text] = keep(self._db, found.encode()), None
 
-    def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> "Head":
+    def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> Head:
         """Find a stream's last entry; nobody else appends to it until this transaction ends.
 
         A stream that has none yet begins at the time of its first entry.
@@ -194,14 +193,14 @@ class Writer:
         number = self._db.start_stream(stream, at, RESERVED_PLACES.index(stream) if stream in RESERVED else None)
         self._db.memo["started", stream] = True
         if not number % STREAMS_BETWEEN_STEPS:
-            self._db.index_soon(number)
+            self._index_soon(number)
         return number
 
 
 class WrittenEntries(Sequence):  # type: ignore[type-arg]
     """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
-    def __init__(self, rows: "Sequence[Sequence[Any]]", known: "dict[int, int]", db: "Database") -> None:
+    def __init__(self, rows: Sequence[Sequence[Any]], known: dict[int, int], db: Database) -> None:
         self._rows = rows
         self._db = db
         # The places of those that were known, with their positions in the journal.
@@ -210,13 +209,13 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
     def __len__(self) -> int:
         return len(self._rows)
 
-    def known_rows(self, places: "Iterable[int]") -> "dict[int, tuple[Any, ...]]":
+    def known_rows(self, places: Iterable[int]) -> dict[int, tuple[Any, ...]]:
         """Return the whole rows of those in some places that were known, read together."""
         asked = {place: self.known[place] for place in places if place in self.known}
         found = rows_at(self._db, [*asked.values()])
         return {place: found[position] for place, position in asked.items()}
 
-    def __getitem__(self, place: "Any") -> "Any":
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
         place = range(len(self))[place]
@@ -229,11 +228,11 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
         return self._db.read(lambda: load(self._db, row))
 
 
-def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, Any]":
+def _attributed(given: dict[str, Any], who: dict[str, Any]) -> dict[str, Any]:
     """Fill in the acting agent, task and group where an entry does not name them."""
     return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 
-def _is_long(row: "list[Any]") -> bool:
+def _is_long(row: list[Any]) -> bool:
     """Return whether a text of an entry is too long for its row."""
     return max(len(row[chain.BODY] or ""), len(row[chain.PAYLOAD] or "")) > INLINE_CHARACTERS

@@ -3,15 +3,12 @@
 Every record of a run has a `ForkRule`; `docs/explanation/forks.md` shows them all.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from decklog.records.values import from_json, to_json
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    Image = dict[str, Any]
+Image = dict[str, Any]
 
 
 class Fork:
@@ -31,7 +28,7 @@ class FieldRule:
 
     words = ""
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
         """Return the value of the copy: the same, unless a rule changes it."""
         return value
 
@@ -39,22 +36,22 @@ class FieldRule:
 class Reset(FieldRule):
     """The field gets a fixed value. None removes it where it is part of a JSON object."""
 
-    def __init__(self, value: "str | int | None" = None) -> None:
+    def __init__(self, value: str | int | None = None) -> None:
         self.value = value
         self.words = "empty" if value is None else f"`{value}`"
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
         return self.value
 
 
 class Replace(FieldRule):
     """Some values are replaced by others; the rest is copied."""
 
-    def __init__(self, values: "Mapping[str, str]") -> None:
+    def __init__(self, values: Mapping[str, str]) -> None:
         self.values = dict(values)
         self.words = ", ".join(f"`{old}` becomes `{new}`" for old, new in self.values.items())
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
         return self.values.get(value, value)
 
 
@@ -65,7 +62,7 @@ class Refer(FieldRule):
         self.table = table
         self.words = f"the copy in `{table}`"
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":
+    def apply(self, value: Any, fork: Fork) -> Any:
         if isinstance(value, list):
             return [self.apply(item, fork) for item in value]
         return fork.ids.get((self.table, value), value)
@@ -74,21 +71,21 @@ class Refer(FieldRule):
 class _ForkTime(FieldRule):
     words = "the time of the fork"
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
         return fork.now
 
 
 class _ForkRun(FieldRule):
     words = "the id of the fork"
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
         return fork.run_id
 
 
 class _LastEntry(FieldRule):
     words = "the fork's entry after which all copies are there"
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
         return fork.entries
 
 
@@ -117,10 +114,10 @@ class ForkRule:
         why: str,
         *,
         is_copied: bool = True,
-        fields: "Mapping[str, FieldRule] | None" = None,
-        same_ids: "tuple[str, ...]" = (),
+        fields: Mapping[str, FieldRule] | None = None,
+        same_ids: tuple[str, ...] = (),
         left_out: str = "",
-        is_left_out: "Callable[[Image, Fork], bool] | None" = None,
+        is_left_out: Callable[[Image, Fork], bool] | None = None,
     ) -> None:
         self.why = why
         self.is_copied = is_copied
@@ -129,7 +126,7 @@ class ForkRule:
         self.left_out = left_out
         self._is_left_out = is_left_out
 
-    def takes(self, image: "Image", fork: Fork) -> bool:
+    def takes(self, image: Image, fork: Fork) -> bool:
         """Return whether the fork has a copy of this record."""
         return self.is_copied and not (self._is_left_out is not None and self._is_left_out(image, fork))
 
@@ -137,7 +134,7 @@ class ForkRule:
         """Return whether a column names records of the run by their ids."""
         return isinstance(self.fields.get(name), Refer)
 
-    def copy(self, image: "Image", fork: Fork, holds_json: "Callable[[str], bool]") -> "Image":
+    def copy(self, image: Image, fork: Fork, holds_json: Callable[[str], bool]) -> Image:
         """Return the columns of the copy."""
         copy = dict(image)
         for path, rule in self.fields.items():
@@ -155,7 +152,7 @@ def left_out(why: str) -> ForkRule:
     return ForkRule(why, is_copied=False)
 
 
-def _changed(value: "Any", parts: "list[str]", rule: FieldRule, fork: Fork) -> "Any":
+def _changed(value: Any, parts: list[str], rule: FieldRule, fork: Fork) -> Any:
     """Return a JSON value with a rule applied to what a path names; a path that leads nowhere changes nothing."""
     if not parts:
         return rule.apply(value, fork)

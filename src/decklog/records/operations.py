@@ -1,30 +1,28 @@
 """Mark methods of stores as operations. The CLI, MCP and async interfaces are derived from them."""
 
+from collections.abc import Callable, Generator, Hashable, Iterator
 from contextvars import ContextVar
 from functools import partial, wraps
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from decklog.core.errors import Denied, Invalid, LeaseLost
 from decklog.core.metrics import CALL_SECONDS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterator
-    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
 
-    P = ParamSpec("P")
-    R = TypeVar("R")
-    S = TypeVar("S")
 
-    class Database(Protocol):
-        def write(self, job: "Callable[[], R]") -> "R": ...
+class Database(Protocol):
+    def write(self, job: Callable[[], R]) -> R: ...
 
 
 # Raises LeaseLost; set inside the block of a claim.
-lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", default=None)
+lease: ContextVar[Callable[[Any], None] | None] = ContextVar("decklog_lease", default=None)
 # True while an agent's call runs: operations of the owner are refused, also when another operation calls them.
-of_an_agent: "ContextVar[bool]" = ContextVar("decklog_of_an_agent", default=False)
-_late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
+of_an_agent: ContextVar[bool] = ContextVar("decklog_of_an_agent", default=False)
+_late: ContextVar[bool] = ContextVar("decklog_late", default=False)
 
 # inspect.CO_VARARGS and inspect.CO_VARKEYWORDS, without importing inspect for them
 _TAKES_ANY_PLACE, _TAKES_ANY_KEYWORD = 0x04, 0x08
@@ -41,9 +39,9 @@ class Operation:
         name: str,
         writes: bool,
         manager_only: bool,
-        function: "Callable[..., Any]",
+        function: Callable[..., Any],
         through: str = "none",
-        steps: "Callable[..., Generator[Any, Any, Any]] | None" = None,
+        steps: Callable[..., Generator[Any, Any, Any]] | None = None,
         hands_out: bool = False,
     ) -> None:
         self.name = name
@@ -70,12 +68,12 @@ class WaitStep:
     def __init__(
         self,
         how: str,
-        job: "Callable[[], Any] | None" = None,
+        job: Callable[[], Any] | None = None,
         *,
-        undo: "Callable[[Any], object] | None" = None,
+        undo: Callable[[Any], object] | None = None,
         seconds: float = 0.0,
         stream: str | None = None,
-        queue: "Hashable" = None,
+        queue: Hashable = None,
         patience: float = 0.0,
     ) -> None:
         self.how = how
@@ -89,27 +87,27 @@ class WaitStep:
         self.patience = patience
 
 
-def reading(job: "Callable[[], Any]") -> WaitStep:
+def reading(job: Callable[[], Any]) -> WaitStep:
     """Return a step that runs a job in one read transaction."""
     return WaitStep("read", job)
 
 
-def writing(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> WaitStep:
+def writing(job: Callable[[], Any], *, undo: Callable[[Any], object] | None = None) -> WaitStep:
     """Return a step that runs a job in one write transaction."""
     return WaitStep("write", job, undo=undo)
 
 
-def calling(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> WaitStep:
+def calling(job: Callable[[], Any], *, undo: Callable[[Any], object] | None = None) -> WaitStep:
     """Return a step that calls another verb."""
     return WaitStep("none", job, undo=undo)
 
 
-def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, patience: float = 0.0) -> WaitStep:
+def waiting(seconds: float, stream: str | None, *, queue: Hashable = None, patience: float = 0.0) -> WaitStep:
     """Return a step that waits for a commit to a stream, or to any, or for a timeout."""
     return WaitStep("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
 
 
-def check_may_wait(db: "Any") -> None:
+def check_may_wait(db: Any) -> None:
     """Refuse to wait inside a transaction: it keeps others from writing, so nothing could change meanwhile."""
     if db.is_in_transaction:
         raise Invalid(
@@ -118,7 +116,7 @@ def check_may_wait(db: "Any") -> None:
         )
 
 
-def check_committed(db: "Any", what: str) -> None:
+def check_committed(db: Any, what: str) -> None:
     """Refuse to hand out a place in the journal inside a transaction: a rolled back entry leaves its number to another."""
     if db.is_in_transaction:
         raise Invalid(
@@ -127,7 +125,7 @@ def check_committed(db: "Any", what: str) -> None:
         )
 
 
-def _taken(db: "Any", step: WaitStep) -> "Any":
+def _taken(db: Any, step: WaitStep) -> Any:
     if step.how == "write":
         return db.write(step.job)
     if step.how == "wait":
@@ -137,7 +135,7 @@ def _taken(db: "Any", step: WaitStep) -> "Any":
     return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
 
 
-def _answer(call: str, db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
+def _answer(call: str, db: Any, steps: Generator[WaitStep, Any, R]) -> R:
     """Run the steps of a verb in this thread and return its result. Steps that don't wait are measured."""
     found: Any = None
     while True:
@@ -152,7 +150,7 @@ def _answer(call: str, db: "Any", steps: "Generator[WaitStep, Any, R]") -> "R":
             CALL_SECONDS.observe(call, perf_counter() - started)
 
 
-def _followed(_: str, db: "Any", steps: "Generator[WaitStep | list[R], Any, None]") -> "Iterator[R]":
+def _followed(_: str, db: Any, steps: Generator[WaitStep | list[R], Any, None]) -> Iterator[R]:
     """Run the steps of a verb in this thread and yield the items of its lists."""
     found: Any = None
     while True:
@@ -167,10 +165,10 @@ def _followed(_: str, db: "Any", steps: "Generator[WaitStep | list[R], Any, None
             found = None
 
 
-_STEPWISE: "dict[str, Callable[[str, Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
+_STEPWISE: dict[str, Callable[[str, Any, Any], Any]] = {"answer": _answer, "follow": _followed}
 
 
-def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
+def _keywords_of(function: Callable[..., Any]) -> frozenset[str] | None:
     """Name the keywords a function takes; None when it takes any."""
     code = function.__code__
     named = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
@@ -180,7 +178,7 @@ def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
     return None if fields is None else frozenset([*named, *fields])
 
 
-def keyword_fields(function: "Callable[..., Any]") -> "dict[str, Any] | None":
+def keyword_fields(function: Callable[..., Any]) -> dict[str, Any] | None:
     """Return the types of the keywords that `**fields: Unpack[SomeTypedDict]` adds to a function; None without such a type."""
     code = function.__code__
     if not code.co_flags & _TAKES_ANY_KEYWORD:
@@ -190,7 +188,7 @@ def keyword_fields(function: "Callable[..., Any]") -> "dict[str, Any] | None":
     return dict(given[0].__annotations__) if given else None
 
 
-def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "frozenset[str]") -> Invalid:
+def _refuse(function: Callable[..., Any], given: dict[str, Any], known: frozenset[str]) -> Invalid:
     unknown = sorted(given.keys() - known)
     return Invalid(
         f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {', '.join(sorted(known))}",
@@ -198,13 +196,13 @@ def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "fro
     )
 
 
-def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
+def within_lease(db: Database, job: Callable[[], R]) -> R:
     """Run a job in one write transaction; raise LeaseLost if the task's lease is lost."""
     check = lease.get()
     if check is None:
         return db.write(job)
 
-    def checked() -> "R":
+    def checked() -> R:
         # Nested verbs belong to the same act: the job may have finished the task.
         token = lease.set(None)
         try:
@@ -216,13 +214,13 @@ def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
     return db.write(checked)
 
 
-def even_late(db: "Database", job: "Callable[[], R]") -> "R":
+def even_late(db: Database, job: Callable[[], R]) -> R:
     """Run a job in one write transaction even after the lease is lost; `is_late` is then true."""
     check = lease.get()
     if check is None:
         return db.write(job)
 
-    def marked() -> "R":
+    def marked() -> R:
         # Nested verbs belong to the same act and are not refused either.
         tokens = lease.set(None), _late.set(_has_lost(check, db))
         try:
@@ -234,7 +232,7 @@ def even_late(db: "Database", job: "Callable[[], R]") -> "R":
     return db.write(marked)
 
 
-def _has_lost(check: "Callable[[Any], None]", db: "Any") -> bool:
+def _has_lost(check: Callable[[Any], None], db: Any) -> bool:
     try:
         check(db)
     except LeaseLost:
@@ -247,16 +245,16 @@ def is_late() -> bool:
     return _late.get()
 
 
-def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "Any":
+def _proven(function: Callable[..., Any], store: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation of the owner, with a signature if an owner key is registered."""
     arguments = {**dict(zip(function.__code__.co_varnames[1:], args, strict=False)), **kwargs}
     return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
 
 
-def _steps_of(function: "Callable[..., Any]", known: "frozenset[str] | None") -> "Callable[..., Any]":
+def _steps_of(function: Callable[..., Any], known: frozenset[str] | None) -> Callable[..., Any]:
     """Return what starts the generator of a stepwise verb."""
 
-    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+    def steps(store: Any, /, *args: Any, **kwargs: Any) -> Any:
         if known is not None and not kwargs.keys() <= known:
             raise _refuse(function, kwargs, known)
         return function(store, *args, **kwargs)
@@ -265,7 +263,7 @@ def _steps_of(function: "Callable[..., Any]", known: "frozenset[str] | None") ->
 
 
 def _operation(
-    function: "Callable[..., Any]",
+    function: Callable[..., Any],
     through: str,
     *,
     writes: bool,
@@ -273,12 +271,12 @@ def _operation(
     late: bool = False,
     prepares: bool = False,
     hands_out: bool = False,
-) -> "Any":
+) -> Any:
     known = _keywords_of(function)
     name, is_step, is_read, stepwise = function.__name__, prepares or through == "none", through == "read", _STEPWISE.get(through)
 
     @wraps(function)
-    def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+    def operation(store: Any, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs and known is not None and not kwargs.keys() <= known:
             raise _refuse(function, kwargs, known)
         if manager_only and of_an_agent.get():
@@ -314,40 +312,40 @@ def _operation(
     return operation
 
 
-def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+def reads(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb that reads in one transaction."""
     return _operation(function, "read", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+def reads_in_steps(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a reading verb that opens its own transactions, because it waits or yields results."""
     return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def waits_to_read(function: "Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+def waits_to_read(function: Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]) -> Callable[Concatenate[S, P], R]:
     """Mark a reading verb that waits: it yields its steps, and returns its answer."""
     return _operation(function, "answer", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def waits_to_write(function: "Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+def waits_to_write(function: Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]) -> Callable[Concatenate[S, P], R]:
     """Mark a writing verb that waits: it yields its steps, and returns its answer."""
     return _operation(function, "answer", writes=True, manager_only=False)  # type: ignore[no-any-return]
 
 
 def follows(
-    function: "Callable[Concatenate[S, P], Generator[WaitStep | list[R], Any, None]]",
-) -> "Callable[Concatenate[S, P], Iterator[R]]":
+    function: Callable[Concatenate[S, P], Generator[WaitStep | list[R], Any, None]],
+) -> Callable[Concatenate[S, P], Iterator[R]]:
     """Mark a reading verb that does not end: it yields steps, and lists of items for the caller."""
     return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def prepares_to_write(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+def prepares_to_write(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb that prepares its write outside of its transaction (`within_lease`), so that others do not wait for it."""
     return _operation(function, "write", writes=True, manager_only=False, prepares=True)  # type: ignore[no-any-return]
 
 
-def _marker(through: str) -> "Any":
-    def mark(function: "Any" = None, *, manager_only: bool = False, late: bool = False, hands_out: bool = False) -> "Any":
+def _marker(through: str) -> Any:
+    def mark(function: Any = None, *, manager_only: bool = False, late: bool = False, hands_out: bool = False) -> Any:
         if function is None:
             return lambda inner: _operation(
                 inner, through, writes=True, manager_only=manager_only, late=late, hands_out=hands_out
@@ -357,27 +355,25 @@ def _marker(through: str) -> "Any":
     return mark
 
 
-if TYPE_CHECKING:
-
-    class Marker(Protocol):
-        @overload
-        def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
-        @overload
-        def __call__(
-            self, *, manager_only: bool = False, late: bool = False, hands_out: bool = False
-        ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
+class Marker(Protocol):
+    @overload
+    def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
+    @overload
+    def __call__(
+        self, *, manager_only: bool = False, late: bool = False, hands_out: bool = False
+    ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
 
 
 # Mark a verb that writes in one transaction. `manager_only`: agents can't call it, and it needs a signature if an owner key is
 # registered. `late`: it may write after a lease was lost. `hands_out`: it is rolled back if the awaiting task is cancelled.
-writes: "Marker" = _marker("write")
+writes: Marker = _marker("write")
 
 # Mark a writing verb that opens its own transactions, because it waits between them or records refusals. With `manager_only` it
 # asks for the signature itself.
-writes_in_steps: "Marker" = _marker("none")
+writes_in_steps: Marker = _marker("none")
 
 
-def operations_of(store_class: type) -> "Iterator[Operation]":
+def operations_of(store_class: type) -> Iterator[Operation]:
     """List the operations of a store, in the order they are written."""
     seen = set()
     for owner in store_class.__mro__:

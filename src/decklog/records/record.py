@@ -1,28 +1,23 @@
 """Convert between rows, entry payloads and frozen dataclasses; older payloads are upcast here."""
 
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
 from datetime import datetime
 from enum import Enum, StrEnum
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from decklog.core import fork_safety as forks
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Damaged
+from decklog.records.fork_rules import ForkRule
 from decklog.records.values import from_json, to_json
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from dataclasses import Field
-    from typing import Any, Self, TypeVar
-
-    from decklog.records.fork_rules import ForkRule
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
-def _plain(annotation: "Any") -> "Any":
+def _plain(annotation: Any) -> Any:
     """Return the type behind `X | None`."""
     if isinstance(annotation, UnionType):
         inner = [part for part in annotation.__args__ if part is not type(None)]
@@ -30,7 +25,7 @@ def _plain(annotation: "Any") -> "Any":
     return annotation
 
 
-def _decoder(annotation: "Any") -> "Callable[[Any], Any] | None":
+def _decoder(annotation: Any) -> Callable[[Any], Any] | None:
     plain = _plain(annotation)
     origin = getattr(plain, "__origin__", plain)
     if origin is datetime:
@@ -44,12 +39,12 @@ def _decoder(annotation: "Any") -> "Callable[[Any], Any] | None":
     return None
 
 
-def default_of(field: "Field[Any]") -> "Any":
+def default_of(field: Field[Any]) -> Any:
     """Return a field's default, or MISSING."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _as_column(default: "Any") -> "Any":
+def _as_column(default: Any) -> Any:
     """Return a field's default as its column stores it."""
     if default is MISSING or default is None:
         return None
@@ -65,7 +60,7 @@ _SAID = object()
 _one_at_a_time = forks.lock()
 
 
-def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
+def _take_defaults_off(record_class: type, names: Iterable[str]) -> None:
     """Delete the defaults of fields from a class: Python would find them before it calls `__getattr__`."""
     for owner in record_class.__mro__:
         for name in names:
@@ -73,13 +68,13 @@ def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
                 delattr(owner, name)
 
 
-def _is_its_own_text(decode: "Callable[[Any], Any]") -> bool:
+def _is_its_own_text(decode: Callable[[Any], Any]) -> bool:
     """Return whether a column's text is also its JSON form, as for times and enumerations."""
     return decode is from_text or (isinstance(decode, type) and issubclass(decode, Enum))
 
 
 @cache
-def _keys_of(record_class: "type[Record]", names: "tuple[str, ...]") -> "tuple[str, ...] | None":
+def _keys_of(record_class: "type[Record]", names: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the keys in a record's dictionary for these columns; None if they are not exactly the record's columns."""
     if set(names) != set(record_class.columns()):
         return None
@@ -127,7 +122,7 @@ class Record:
         return cached
 
     @classmethod
-    def _decoders(cls) -> "dict[str, Callable[[Any], Any]]":
+    def _decoders(cls) -> dict[str, Callable[[Any], Any]]:
         cached: dict[str, Callable[[Any], Any]] | None = cls.__dict__.get("_decoding")
         if cached is None:
             found = ((field.name, _decoder(field.type)) for field in fields(cls))
@@ -138,7 +133,7 @@ class Record:
         return cached
 
     @classmethod
-    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
+    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
         """Build the record from a row of its table. Times, enumerations and JSON are decoded on first access."""
         names = tuple(names)
         keys = _keys_of(cls, names)  # type: ignore[arg-type]
@@ -151,19 +146,19 @@ class Record:
         return record
 
     @classmethod
-    def from_rows(cls, names: "tuple[str, ...]", rows: "Iterable[tuple[Any, ...]]") -> "list[Self]":
+    def from_rows(cls, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> list[Self]:
         """Build records from rows with the same columns."""
         return [cls.from_row(names, row) for row in rows]
 
     @classmethod
-    def from_image(cls, image: "Mapping[str, Any]") -> "Self":
+    def from_image(cls, image: Mapping[str, Any]) -> Self:
         """Build the record from the payload of an entry of any schema version."""
         columns = cls.upcast(image)
         return cls.from_row(columns, tuple(columns.values()))
 
     if not TYPE_CHECKING:  # type checkers know the fields; any other name is an error
 
-        def __getattr__(self, name: str) -> "Any":
+        def __getattr__(self, name: str) -> Any:
             own = self.__dict__
             if _RAW + name not in own:
                 raise AttributeError(f"a {self.noun()} has no {name!r}")
@@ -171,7 +166,7 @@ class Record:
             value = own[name] = None if raw is None else self._decoded(name, raw)
             return value
 
-        def _decoded(self, name: str, raw: "Any") -> "Any":
+        def _decoded(self, name: str, raw: Any) -> Any:
             try:
                 return self._decoders()[name](raw)
             except (ValueError, TypeError):
@@ -183,7 +178,7 @@ class Record:
                 ) from None
 
     @classmethod
-    def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
+    def upcast(cls, image: Mapping[str, Any]) -> dict[str, Any]:
         """Return the payload of an entry of any schema version as current columns.
 
         A missing column gets its field's default, which is also what the migration that added it wrote, or its `unsaid` value.
@@ -197,19 +192,19 @@ class Record:
         return columns
 
     @classmethod
-    def _column_defaults(cls) -> "dict[str, Any]":
+    def _column_defaults(cls) -> dict[str, Any]:
         cached: dict[str, Any] | None = cls.__dict__.get("_defaults")
         if cached is None:
             cached = {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.unsaid)
             cls._defaults = cached  # type: ignore[attr-defined]
         return cached
 
-    def raw(self, name: str) -> "Any":
+    def raw(self, name: str) -> Any:
         """Return a column as the row stores it, not decoded."""
         return self.__dict__[_RAW + name] if _RAW + name in self.__dict__ else self.__dict__[name]
 
     @classmethod
-    def image_of(cls, names: "Iterable[str]", row: "Sequence[Any]") -> str:
+    def image_of(cls, names: Iterable[str], row: Sequence[Any]) -> str:
         """Return a row as canonical JSON, without the nulls and defaults that `upcast` restores."""
         unsaid = cls._unsaid_values()
         said = {}
@@ -221,14 +216,14 @@ class Record:
         return to_json(said)
 
     @classmethod
-    def named(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "tuple[str, str, str | None, str | None, bool]":
+    def named(cls, names: Iterable[str], row: Sequence[Any]) -> tuple[str, str, str | None, str | None, bool]:
         """Return the stream, id, group and task of a row, and whether the row is marked as redacted."""
         columns = dict(zip(names, row, strict=True))
         group_id, redacted = columns.get("group_id"), bool(columns.get("redacted"))
         return cls.stream_of(columns), cls.id_of(columns), group_id, cls.task_of(columns), redacted
 
     @classmethod
-    def _unsaid_values(cls) -> "dict[str, Any]":
+    def _unsaid_values(cls) -> dict[str, Any]:
         """Return the value of each column that an image leaves out; `_SAID` for columns that are always written."""
         cached: dict[str, Any] | None = cls.__dict__.get("_unsaid")
         if cached is None:
@@ -242,7 +237,7 @@ class Record:
         return cls._decoders().get(name) is from_text
 
     @classmethod
-    def enumeration_of(cls, name: str) -> "type[StrEnum] | None":
+    def enumeration_of(cls, name: str) -> type[StrEnum] | None:
         """Return the enumeration that a field's words are of, if they are."""
         decoder = cls._decoders().get(name)
         return decoder if isinstance(decoder, type) and issubclass(decoder, StrEnum) else None
@@ -258,44 +253,44 @@ class Record:
         return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in cls.__name__).strip()
 
     @classmethod
-    def id_of(cls, values: "Mapping[str, Any]") -> str:
+    def id_of(cls, values: Mapping[str, Any]) -> str:
         """Return the key as one text: itself, or a JSON list when it has several parts."""
         if len(cls.identity) == 1:
             return str(values[cls.identity[0]])
         return to_json([str(values[part]) for part in cls.identity])
 
     @classmethod
-    def stream_of(cls, values: "Mapping[str, Any]") -> str:
+    def stream_of(cls, values: Mapping[str, Any]) -> str:
         """Return the stream of this record: its run, or the `home` of its class."""
         return cls.home or str(values[cls.stream_column])
 
     @classmethod
-    def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
+    def needs_proof(cls, _before: Mapping[str, Any] | None, _after: Mapping[str, Any]) -> bool:
         """Return whether a change needs the signature of the owner. `_before` is None for a new record."""
         return cls.is_managed
 
     @classmethod
-    def why_not_undone(cls, _before: "Mapping[str, Any]", _after: "Mapping[str, Any]", _db: "Any") -> "str | None":
+    def why_not_undone(cls, _before: Mapping[str, Any], _after: Mapping[str, Any], _db: Any) -> str | None:
         """Return why a change can't be undone although its columns could be restored; None if it can."""
         return None
 
     @classmethod
-    def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
+    def kept_in(cls, image: Mapping[str, Any]) -> str | None:
         """Return the digest of the bytes stored with this row, or None."""
         digest, *inline = cls.keeps
         return image.get(digest) if all(image.get(name) is None for name in inline) else None
 
     @classmethod
-    def task_of(cls, values: "Mapping[str, Any]") -> "str | None":
+    def task_of(cls, values: Mapping[str, Any]) -> str | None:
         """Name the task that a change of this record is about."""
         return None if cls.task_column is None else values.get(cls.task_column)
 
-    def values(self) -> "dict[str, Any]":
+    def values(self) -> dict[str, Any]:
         """Return the fields by their names."""
         return {name: getattr(self, name) for name in self.columns()}
 
     @classmethod
-    def fork_rule(cls) -> "ForkRule":
+    def fork_rule(cls) -> ForkRule:
         """Return the fork rule of this record; raise TypeError if it has none."""
         rule: ForkRule | None = cls.__dict__.get("fork")
         if rule is None:
@@ -303,19 +298,19 @@ class Record:
         return rule
 
     @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+    def forked(cls, image: dict[str, Any], _db: Any) -> dict[str, Any]:
         """Return the image of a copy with its `Computed` fields set."""
         return image
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    def fitted(cls, images: list[dict[str, Any]], _told: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Return the records of a fork, made consistent with its other records.
 
         A fork may begin between two entries of one verb.
         """
         return images
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON values."""
         own, decoders = self.__dict__, self._decoders()
         data = {}
@@ -330,12 +325,12 @@ class Record:
             data["already"] = True
         return data
 
-    def marked_already(self) -> "Self":
+    def marked_already(self) -> Self:
         object.__setattr__(self, "already", True)
         return self
 
 
-def _jsonable(value: "Any") -> "Any":
+def _jsonable(value: Any) -> Any:
     if isinstance(value, datetime):
         return to_text(value)
     if isinstance(value, Enum):
@@ -352,9 +347,7 @@ class Page(list["T"]):
     the page was full, because there was too much to look at; continue with `next`.
     """
 
-    def __init__(
-        self, items: "Iterable[T]" = (), next: "str | None" = None, not_indexed: int = 0, *, is_cut: bool = False
-    ) -> None:
+    def __init__(self, items: Iterable[T] = (), next: str | None = None, not_indexed: int = 0, *, is_cut: bool = False) -> None:
         super().__init__(items)
         self.next = next
         self.not_indexed = not_indexed
@@ -366,7 +359,7 @@ class Page(list["T"]):
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
 
-def search_warnings(not_indexed: int, stopped_at: "str | None") -> list[str]:
+def search_warnings(not_indexed: int, stopped_at: str | None) -> list[str]:
     """Return warnings about entries that a search has skipped."""
     warnings = []
     if not_indexed:

@@ -1,20 +1,17 @@
 """Check, redact and encode values for columns."""
 
 import json
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from sys import getsizeof
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog import redaction
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, TooLarge
 from decklog.core.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
 from decklog.core.lazy_regex import prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 200
@@ -45,7 +42,7 @@ def _fingerprint(key: str) -> str:
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
-def to_json(value: "Any") -> str:
+def to_json(value: Any) -> str:
     """Write a value as canonical JSON: sorted keys, no blanks, text as it is."""
     try:
         text = _encoder.encode(value)
@@ -58,7 +55,7 @@ def to_json(value: "Any") -> str:
     return text
 
 
-def _depth(value: "Any") -> int:
+def _depth(value: Any) -> int:
     level, depth = [value], 0
     while level and depth <= MAX_DEPTH:
         depth += 1
@@ -89,12 +86,12 @@ class Values:
         self._page: set[str] = set()
         self._held: dict[int, Any] = {}
 
-    def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
+    def bind(self, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return parameters as column values, and whether anything was redacted."""
         bound = dict(parameters)
         return bound, self.bind_into(bound, parameters)
 
-    def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
+    def bind_into(self, bound: dict[str, Any], parameters: Mapping[str, Any]) -> bool:
         """Replace the values in `bound` that need conversion; return whether anything was redacted."""
         redacted = False
         clean, page = self._clean, self._page
@@ -109,7 +106,7 @@ class Values:
             redacted = redacted or changed
         return redacted
 
-    def one(self, name: str, value: "Any") -> "tuple[Any, bool]":
+    def one(self, name: str, value: Any) -> tuple[Any, bool]:
         kind = type(value)
         if kind is str:
             return self.text(name, value)
@@ -168,7 +165,7 @@ class Values:
             self._remember(value)
         return value, False
 
-    def look_through(self, rows: "Iterable[Mapping[str, Any]]") -> None:
+    def look_through(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Scan the values of many rows at once; clean ones are not scanned again when the rows are bound."""
         texts: set[str] = set()
         held: list[tuple[Any, list[str]]] = []
@@ -196,7 +193,7 @@ class Values:
         self._page = found | known
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
 
-    def clean_texts(self, texts: "set[str]") -> set[str]:
+    def clean_texts(self, texts: set[str]) -> set[str]:
         """Return the texts without secrets."""
         known = texts & self._page
         return known | redaction.clean_texts(texts - known)
@@ -230,7 +227,7 @@ class Values:
             self._clean.clear()
         self._clean.add(name)
 
-    def json(self, name: str, value: "Any") -> tuple[str, bool]:
+    def json(self, name: str, value: Any) -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""
         if not value and isinstance(value, (list, dict)):
             # Most values are empty; do not load the redactor for them.

@@ -1,27 +1,22 @@
 """JSON documents of any size, checked, redacted and stored once by digest; and digests of other content."""
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Invalid, NotFound
+from decklog.db.base import Database
 from decklog.journal import blobs
+from decklog.records.record import Record
 from decklog.records.values import from_json
 
-if TYPE_CHECKING:
-    from typing import Any, NamedTuple
 
-    from decklog.db.base import Database
-    from decklog.records.record import Record
+class Placed(NamedTuple):
+    """A document for its row, or the digest of its blob."""
 
-    class Placed(NamedTuple):
-        inline: Any
-        digest: str
-        redacted: bool
+    inline: Any
+    digest: str
+    redacted: bool
 
-else:
-    from collections import namedtuple
-
-    Placed = namedtuple("Placed", "inline digest redacted")
 
 INLINE_CHARACTERS = 8 * 1024
 _HEX = frozenset("0123456789abcdef")
@@ -35,13 +30,13 @@ def hex_digest(digest: str) -> str:
     return lowered
 
 
-def keep(db: "Database", name: str, document: object) -> "Placed":
+def keep(db: Database, name: str, document: object) -> Placed:
     """Store a document as a blob."""
     text, redacted = db.values.json(name, document)
     return Placed(None, blobs.keep(db, text.encode()), redacted)
 
 
-def place(db: "Database", name: str, document: object) -> "Placed":
+def place(db: Database, name: str, document: object) -> Placed:
     """Return a short document for its row, and store a long one as a blob."""
     text, redacted = db.values.json(name, document)
     # A row stores only objects and lists: a bare text could not be distinguished from JSON in the column.
@@ -50,7 +45,7 @@ def place(db: "Database", name: str, document: object) -> "Placed":
     return Placed(None, blobs.keep(db, text.encode()), redacted)
 
 
-def read(db: "Database", digest: str) -> object:
+def read(db: Database, digest: str) -> object:
     """Return the document with a digest."""
     text = blobs.kept_text(db, digest)
     if text is None:
@@ -59,12 +54,12 @@ def read(db: "Database", digest: str) -> object:
     return document
 
 
-def fill(db: "Database", record: "Record", field: str, digest: str) -> None:
+def fill(db: Database, record: Record, field: str, digest: str) -> None:
     """Load the document of a record's digest into a field of the record."""
     if getattr(record, field) is None:
         object.__setattr__(record, field, read(db, digest))
 
 
-def filled(record: "Record", field: str) -> "dict[str, Any]":
+def filled(record: Record, field: str) -> dict[str, Any]:
     """Return a loaded document for `as_dict`. The document may be null."""
     return {field: record.__dict__[field]} if field in record.__dict__ else {}

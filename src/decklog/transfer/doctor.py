@@ -20,8 +20,8 @@ from decklog.transfer.verify_steps import Steps
 
 if TYPE_CHECKING:
     from decklog.journal.findings import Verification
+    from decklog.journal.rows import StreamHead
     from decklog.log import Decklog
-    from decklog.stores.results.journal import StreamHead
 
 if TYPE_CHECKING:
     from typing import Any
@@ -321,7 +321,7 @@ def _kind(name: str) -> str:
 def _measured(log: "Decklog") -> dict[str, float]:
     expired = log.db.one(_EXPIRED, {"now": to_text(log.clock.steady())})
     return {
-        "entries_not_indexed": log.db.not_indexed(),
+        "entries_not_indexed": log.journal.not_indexed(),
         "expired_leases": expired[0] if expired else 0,
         **log.db.server_gauges(),
     }

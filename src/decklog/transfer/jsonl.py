@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any
 
+    from decklog.journal.rows import StreamHead
     from decklog.log import Decklog
-    from decklog.stores.results.journal import StreamHead
 
     Line = tuple[int, dict[str, Any]]
 

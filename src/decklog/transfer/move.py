@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import Any
 
+    from decklog.journal.rows import StreamHead
     from decklog.journal.verify import Verification
     from decklog.log import Decklog
-    from decklog.stores.results.journal import StreamHead
 
     # A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
     Lacking = tuple[str, int, str, int]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from decklog.journal.rows import StreamHead
     from decklog.log import Decklog
-    from decklog.stores.results.journal import StreamHead
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FEWEST, _MOST = 100, 4_000

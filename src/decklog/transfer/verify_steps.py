@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from decklog.journal.rows import StreamHead
     from decklog.journal.walk import Piece
     from decklog.log import Decklog
-    from decklog.stores.results.journal import StreamHead
 
     # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
     Head = tuple[int, str, str, bool]

@@ -29,4 +29,4 @@ async def keep_indexed(log: Decklog) -> None:
 
 def _step(log: Decklog) -> int:
     """Index some entries and return how many are left."""
-    return log.db.index_some(going_on=True) or log.db.index_some()
+    return log.journal.index_some(going_on=True) or log.journal.index_some()

@@ -3,28 +3,23 @@
 import logging
 import random
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
+from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Closed, DecklogError, Invalid, LostWrites, ReadOnly
-from decklog.db.callers import Undoing
+from decklog.db.base import Row
 from decklog.db.postgres import errors
-from decklog.db.postgres.session import NotBegun, Session
+from decklog.db.postgres.session import Head, LogConnection
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from decklog.db.base import Row
-
-# Position and hash of a stream's last entry.
-Head = tuple[int, str]
+Pool = ConnectionPool[LogConnection]
 # A failover loses the newest commits, so the streams that were written last are enough.
 _MOST_STREAMS = 1000
 # A pooler can change the server behind a connection that stays open.
@@ -109,17 +104,7 @@ class AcknowledgedHeads:
             self._checked_at = 0.0
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Self
-
-    from decklog.db.base import Row
-
-    Pool = ConnectionPool["LogConnection"]
-
 _MARGIN_SECONDS = 5.0
-# How long a signal such as Ctrl-C may wait, as in psycopg.
-_SECONDS_BETWEEN_SIGNALS = 0.1
 # A machine that is gone without a word is noticed by the system, in about half a minute.
 _KEEP_ALIVE: "dict[str, Any]" = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
 # How long the server waits for the next statement of a verb's own transaction, which is retried with twice the time.
@@ -131,56 +116,6 @@ _SECONDS_UNUSED = 2.0
 _POOLERS = ("session", "transaction")
 # Without a handler, Python would print a warning for every connection of a lost server.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
-
-
-class LogConnection(psycopg.Connection["Any"]):
-    """A connection that gives up a server which is silent for `patience_seconds`; None waits for ever."""
-
-    patience_seconds: float | None = None
-
-    def __init__(self, *args: "Any", **kwargs: "Any") -> None:
-        super().__init__(*args, **kwargs)
-        # Of the transaction that is open on it.
-        self.undoing = Undoing()
-        self.written: dict[str, Head] = {}
-        # Whether this server was found to have the acknowledged entries of this process.
-        self.is_compared = False
-        # When the server behind a pooler was started, as the last transaction saw it.
-        self.server_started_at: datetime | None = None
-        self.made_at = time.monotonic()
-        # What it listens to.
-        self.channels: set[str] = set()
-
-    def check_server(self, rows: "list[Row]") -> None:
-        """Check with the settings of a transaction that the pooler still leads to the same server.
-
-        Raise NotBegun if not: the transaction is run again, and compares the acknowledged entries first.
-        """
-        before, self.server_started_at = self.server_started_at, rows[0][0]
-        if before not in (None, self.server_started_at):
-            self.is_compared = False
-            raise NotBegun from psycopg.OperationalError("the pooler leads to another server")
-
-    @cached_property
-    def session(self) -> Session:
-        """Runs the statements of transactions."""
-        return Session(self)
-
-    @classmethod
-    def connect(  # type: ignore[override]
-        cls, conninfo: str = "", *, reached: "list[Self] | None" = None, **how: "Any"
-    ) -> "Self":
-        """Connect, or take the connection that has reached the server already."""
-        return reached.pop() if reached else super().connect(conninfo, **how)
-
-    def wait(self, gen: "Any", interval: float = _SECONDS_BETWEEN_SIGNALS, timeout: float | None = None) -> "Any":
-        try:
-            return super().wait(gen, interval, self.patience_seconds if timeout is None else timeout)
-        except psycopg.OperationalError as problem:
-            if problem.sqlstate is None and timeout is None:
-                # It may still answer to what was asked: this connection can't be used for anything else.
-                self.close()
-            raise
 
 
 class ServerClock(Clock):

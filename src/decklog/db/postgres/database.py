@@ -14,6 +14,7 @@ from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
+from decklog.db.search.marks import not_indexed
 from decklog.db.statements import PARAMETER, Statements
 from decklog.records.values import Values
 
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from decklog.core.errors import LostWrites
     from decklog.db.base import Row, T
     from decklog.db.postgres.session import Session, Statement, Take
-    from decklog.db.search.entries import Found, Search
-    from decklog.db.search.marks import Span
+    from decklog.db.text_search import Found, Search, Span
 
 # The first half of the advisory locks of streams that have no entry yet.
 _BEGINNING = 0x6465636B
@@ -365,6 +365,9 @@ class PostgresDatabase(Database):
         from decklog.db.postgres import search
 
         search.forget(self, positions)
+
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+        return not_indexed(self, stream_no, going_on=going_on, first=first)
 
     def index_entries(self, mark: int, end: int) -> None:
         from decklog.db.postgres import search

@@ -22,7 +22,7 @@ from decklog.db.postgres.connections import PostgresConnections
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.db.postgres.connections import LogConnection
+    from decklog.db.postgres.session import LogConnection
 
 EVERY = "*"
 # The function `announce` sends to the same channels.

@@ -3,18 +3,17 @@
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from decklog.db.search.entries import MOST_READ, Found, flaws_of, found_among
-from decklog.db.search.marks import SIZE
-from decklog.db.search.words import entry_words, tsvector
+from decklog.db.base import STREAM_SIZE
+from decklog.db.search.entries import MOST_READ, flaws_of, found_among
+from decklog.db.text_search import Found, entry_words, tsvector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.db.search.entries import Flaw, Search
-    from decklog.db.search.marks import Span
-    from decklog.db.search.words import Query
+    from decklog.db.search.entries import Flaw
+    from decklog.db.text_search import Query, Search, Span
 
 _TOGETHER = 2_000
 # A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
@@ -147,7 +146,7 @@ def _with_other_words(database: "Database", pieces: "list[Span] | None") -> "Ite
         f"""
         select {_TEXTS}
           from entries e
-          join entry_text_marks m on m.stream_no = e.pos / {SIZE} and e.pos <= m.pos
+          join entry_text_marks m on m.stream_no = e.pos / {STREAM_SIZE} and e.pos <= m.pos
          where {within or "true"}
         """,
         {},

@@ -4,11 +4,13 @@ They are prepared and run by psycopg's `pq` module: its cursors take three times
 """
 
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from datetime import datetime
+from functools import cached_property, partial
 from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import psycopg
 from psycopg import generators
@@ -16,19 +18,20 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 
+from decklog.db.base import Row
+from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from psycopg.abc import PQGen
     from psycopg.pq.abc import PGconn, PGresult
 
-    from decklog.db.base import Row
-    from decklog.db.postgres.connections import LogConnection
 
-    Take = Callable[[list[Row]], None]
-
+Take = Callable[[list[Row]], None]
+# Position and hash of a stream's last entry.
+Head = tuple[int, str]
+# How long a signal such as Ctrl-C may wait, as in psycopg.
+_SECONDS_BETWEEN_SIGNALS = 0.1
 # After a longer pause inside of a transaction the server may have ended it.
 _QUIET_SECONDS = 0.1
 _ROWS_PER_FETCH = 2000
@@ -315,3 +318,53 @@ def _exchanging(pgconn: "PGconn", batch: list[Statement]) -> "PQGen[list[PGresul
         return results  # the server reported why it ended the session
     pgconn.exit_pipeline_mode()
     return results
+
+
+class LogConnection(psycopg.Connection[Any]):
+    """A connection that gives up a server which is silent for `patience_seconds`; None waits for ever."""
+
+    patience_seconds: float | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Of the transaction that is open on it.
+        self.undoing = Undoing()
+        self.written: dict[str, Head] = {}
+        # Whether this server was found to have the acknowledged entries of this process.
+        self.is_compared = False
+        # When the server behind a pooler was started, as the last transaction saw it.
+        self.server_started_at: datetime | None = None
+        self.made_at = time.monotonic()
+        # What it listens to.
+        self.channels: set[str] = set()
+
+    def check_server(self, rows: list[Row]) -> None:
+        """Check with the settings of a transaction that the pooler still leads to the same server.
+
+        Raise NotBegun if not: the transaction is run again, and compares the acknowledged entries first.
+        """
+        before, self.server_started_at = self.server_started_at, rows[0][0]
+        if before not in (None, self.server_started_at):
+            self.is_compared = False
+            raise NotBegun from psycopg.OperationalError("the pooler leads to another server")
+
+    @cached_property
+    def session(self) -> Session:
+        """Runs the statements of transactions."""
+        return Session(self)
+
+    @classmethod
+    def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, reached: list[Self] | None = None, **how: Any
+    ) -> Self:
+        """Connect, or take the connection that has reached the server already."""
+        return reached.pop() if reached else super().connect(conninfo, **how)
+
+    def wait(self, gen: Any, interval: float = _SECONDS_BETWEEN_SIGNALS, timeout: float | None = None) -> Any:
+        try:
+            return super().wait(gen, interval, self.patience_seconds if timeout is None else timeout)
+        except psycopg.OperationalError as problem:
+            if problem.sqlstate is None and timeout is None:
+                # It may still answer to what was asked: this connection can't be used for anything else.
+                self.close()
+            raise

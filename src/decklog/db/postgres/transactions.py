@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import T
-    from decklog.db.postgres.connections import LogConnection as Connection
     from decklog.db.postgres.connections import Pool
+    from decklog.db.postgres.session import LogConnection as Connection
     from decklog.db.postgres.session import Session
 
 # A busy server is retried for `busy_seconds`, one that ends connections this many times.

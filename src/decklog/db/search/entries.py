@@ -1,21 +1,18 @@
 """Search in journal entries: the text index first, then what is not indexed yet."""
 
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from decklog.db.base import STREAM_SIZE, Database, Row
 from decklog.db.search import marks
-from decklog.db.search.marks import MOST_UNINDEXED, SIZE, entries_in
-from decklog.db.search.words import entry_words
+from decklog.db.search.marks import MOST_UNINDEXED, entries_in
+from decklog.db.text_search import Found, Search, Span, entry_words
 from decklog.db.where import placed
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.db.search.marks import Span
-    from decklog.db.search.words import Query
+Finding = dict[str, Any]
+# The position of an entry and the column that differs; neither where it can't be said which.
+Flaw = tuple[int | None, str | None]
 
 # The most entries that are read for one search by words, where no index leads to those that have them.
 MOST_READ = 2_000
@@ -25,61 +22,7 @@ _PARTS = (250, 500, MOST_READ - 750)
 _TOGETHER = 32
 
 
-@dataclass(frozen=True)
-class Found:
-    """Rows that were found, each beginning with its position.
-
-    `not_indexed` counts entries that were not searched and may belong to this page. `stopped_at` is the position of the last
-    entry that was searched, where a prefix has too many words to search all of them.
-    """
-
-    rows: "list[Row]" = field(default_factory=list)
-    not_indexed: int = 0
-    stopped_at: int | None = None
-
-
-class Search:
-    """What is searched for: words, tags, or both, among entries that meet a condition."""
-
-    def __init__(
-        self,
-        query: "Query",
-        *,
-        tags: "Mapping[str, str] | None" = None,
-        condition: str = "",
-        bound: "Mapping[str, Any] | None" = None,
-        oldest_first: bool = False,
-        limit: int,
-        after: int | None = None,
-        stream_no: int | None = None,
-        going_on: bool = False,
-    ) -> None:
-        self.query = query
-        self.tags = tags or {}
-        self.condition = condition
-        self.bound = bound or {}
-        self.oldest_first = oldest_first
-        self.limit = limit
-        self.after = after
-        self.stream_no = stream_no
-        self.going_on = going_on
-
-    @property
-    def order(self) -> str:
-        return "asc" if self.oldest_first else "desc"
-
-    def clauses(self, position: str) -> list[str]:
-        """List the bounds of the stream and of the page for a column that holds positions.
-
-        No engine derives them from the join with the entries.
-        """
-        found = [f"{position} >= :start and {position} < :end"] if "start" in self.bound else []
-        if self.after is not None:
-            found.append(f"{position} {'>' if self.oldest_first else '<'} :after")
-        return found
-
-
-def search(database: "Database", select: str, asked: Search) -> Found:
+def search(database: Database, select: str, asked: Search) -> Found:
     """Find entries by the index, and among those that are not indexed yet. Nothing is written for it.
 
     Without words, every entry that is not indexed is looked at by its columns. With words, the newest are read.
@@ -89,7 +32,7 @@ def search(database: "Database", select: str, asked: Search) -> Found:
     found = database.search(select, asked)
     is_full = len(found.rows) == asked.limit and not asked.oldest_first
     # Streams before that of the last row of a full page have nothing newer.
-    first = found.rows[-1][0] // SIZE if is_full else 0
+    first = found.rows[-1][0] // STREAM_SIZE if is_full else 0
     spans = database.unindexed(asked.stream_no, going_on=asked.going_on, first=first)
     if not spans:
         return found
@@ -103,7 +46,7 @@ def search(database: "Database", select: str, asked: Search) -> Found:
     return _joined(asked, found, more, unread)
 
 
-def _matching(database: "Database", spans: "list[Span]", asked: Search) -> "tuple[list[int], list[Span]]":
+def _matching(database: Database, spans: list[Span], asked: Search) -> tuple[list[int], list[Span]]:
     """Return the positions of entries that have the words, newest first, and the spans that were not read."""
     found: list[int] = []
     rest = spans
@@ -117,7 +60,7 @@ def _matching(database: "Database", spans: "list[Span]", asked: Search) -> "tupl
     return found, rest
 
 
-def _read(database: "Database", spans: "list[Span]", asked: Search) -> "list[Row]":
+def _read(database: Database, spans: list[Span], asked: Search) -> list[Row]:
     """Read position, body and payload of the entries in spans that may have the words."""
     narrow, bound = asked.query.prefilter()
     clauses = [*narrow, *asked.clauses("pos"), *([asked.condition] if asked.condition else [])]
@@ -130,7 +73,7 @@ def _read(database: "Database", spans: "list[Span]", asked: Search) -> "list[Row
     return database.rows(" union all ".join(parts), bound)[1]
 
 
-def _joined(asked: Search, found: Found, more: "list[Row]", unread: "list[Span]") -> Found:
+def _joined(asked: Search, found: Found, more: list[Row], unread: list[Span]) -> Found:
     """Put rows of the index and others into one order; beyond the place where the index stopped, nothing is known."""
     rows = {row[0]: row for row in [*found.rows, *more]}
     stop = found.stopped_at
@@ -143,7 +86,7 @@ def _joined(asked: Search, found: Found, more: "list[Row]", unread: "list[Span]"
     return Found([rows[pos] for pos in first], marks.entries_in(unread), None if is_full else stop)
 
 
-def found_among(database: "Database", select: str, asked: Search, candidates: "list[tuple[int, bool]]") -> Found:
+def found_among(database: Database, select: str, asked: Search, candidates: list[tuple[int, bool]]) -> Found:
     """Return the candidates that match, given in order as positions and answers; at most `MOST_READ` were looked at."""
     matching = [pos for pos, is_match in candidates if is_match][: asked.limit]
     rows = {row[0]: row for row in _at(database, select, asked, matching)}
@@ -151,7 +94,7 @@ def found_among(database: "Database", select: str, asked: Search, candidates: "l
     return Found([rows[pos] for pos in matching], stopped_at=candidates[-1][0] if is_cut else None)
 
 
-def _at(database: "Database", select: str, asked: Search, positions: list[int]) -> "list[Row]":
+def _at(database: Database, select: str, asked: Search, positions: list[int]) -> list[Row]:
     if not positions:
         return []
     listed, ids = placed(positions)
@@ -159,37 +102,28 @@ def _at(database: "Database", select: str, asked: Search, positions: list[int]) 
     return database.rows(f"{select} where {' and '.join(clauses)}", {**asked.bound, **ids})[1]
 
 
-def _in_span(database: "Database", select: str, asked: Search, span: "Span") -> "list[Row]":
+def _in_span(database: Database, select: str, asked: Search, span: Span) -> list[Row]:
     clauses = ["pos > :mark", "pos <= :newest", *asked.clauses("pos"), *([asked.condition] if asked.condition else [])]
     bound = {**asked.bound, "after": asked.after, "mark": span[1], "newest": span[2], "limit": asked.limit}
     return database.rows(f"{select} where {' and '.join(clauses)} order by pos {asked.order} limit :limit", bound)[1]
 
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.db.search.marks import Span
-
-    Finding = dict[str, Any]
-    # The position of an entry and the column that differs; neither where it can't be said which.
-    Flaw = tuple[int | None, str | None]
 
 # The most entries whose words are compared, in pieces of this size.
 MOST_COMPARED, _PIECE = 2_000, 100
 _MOST_FLAWS = 20
 
 
-def indexed(db: "Database") -> "list[Span]":
+def indexed(db: Database) -> list[Span]:
     """List what the marks declare as indexed."""
     _, rows = db.rows("select stream_no, pos from entry_text_marks order by stream_no", {})
     return [
-        (number, number * SIZE, pos) for number, pos in rows if type(pos) is int and number * SIZE < pos < (number + 1) * SIZE
+        (number, number * STREAM_SIZE, pos)
+        for number, pos in rows
+        if type(pos) is int and number * STREAM_SIZE < pos < (number + 1) * STREAM_SIZE
     ]
 
 
-def sampled(db: "Database") -> "list[Span] | None":
+def sampled(db: Database) -> list[Span] | None:
     """Choose pieces of streams whose words are compared; None where all of them are few enough."""
     spans = indexed(db)
     if entries_in(spans) <= MOST_COMPARED:
@@ -199,26 +133,28 @@ def sampled(db: "Database") -> "list[Span] | None":
     return [(number, mark, min(end, mark + _PIECE)) for number, mark, end in marks]
 
 
-def flaws_of(db: "Database", table: str, key: str, differing: "Iterable[int]") -> "Iterator[Flaw]":
+def flaws_of(db: Database, table: str, key: str, differing: Iterable[int]) -> Iterator[Flaw]:
     """List the first entries that are misplaced in the index, or have other words there."""
     for pos in sorted({*_misplaced(db, table, key), *differing})[:_MOST_FLAWS]:
         yield pos, "words"
 
 
-def _misplaced(db: "Database", table: str, key: str) -> "Iterator[int]":
+def _misplaced(db: Database, table: str, key: str) -> Iterator[int]:
     """Find positions in the index that are not up to a mark, and entries up to a mark that are not in the index.
 
     Positions are unique and have no gaps, so that their number in a stream, the first and the last show whether all are there.
     """
-    counted = f"select {key} / {SIZE} as no, count(*) as size, min({key}) as first, max({key}) as last from {table} group by 1"
+    counted = (
+        f"select {key} / {STREAM_SIZE} as no, count(*) as size, min({key}) as first, max({key}) as last from {table} group by 1"
+    )
     _, rows = db.rows(
         f"""
         select coalesce(i.no, m.stream_no), m.pos
           from ({counted}) i
           full join entry_text_marks m on m.stream_no = i.no
          where m.pos is null
-            or coalesce(i.size, 0) <> m.pos - m.stream_no * {SIZE}
-            or i.first <> m.stream_no * {SIZE} + 1
+            or coalesce(i.size, 0) <> m.pos - m.stream_no * {STREAM_SIZE}
+            or i.first <> m.stream_no * {STREAM_SIZE} + 1
             or i.last <> m.pos
          order by 1
          limit {_MOST_FLAWS}
@@ -226,10 +162,10 @@ def _misplaced(db: "Database", table: str, key: str) -> "Iterator[int]":
         {},
     )
     for number, pos in rows:
-        yield from _misplaced_in(db, table, key, number, pos or number * SIZE)
+        yield from _misplaced_in(db, table, key, number, pos or number * STREAM_SIZE)
 
 
-def _misplaced_in(db: "Database", table: str, key: str, number: int, mark: int) -> "list[int]":
+def _misplaced_in(db: Database, table: str, key: str, number: int, mark: int) -> list[int]:
     """List positions of a stream that are in the index or among the entries up to the mark, and not in both."""
     _, rows = db.rows(
         f"""
@@ -241,12 +177,12 @@ def _misplaced_in(db: "Database", table: str, key: str, number: int, mark: int) 
          order by 1
          limit {_MOST_FLAWS}
         """,
-        {"start": number * SIZE, "end": (number + 1) * SIZE, "mark": mark},
+        {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE, "mark": mark},
     )
     return [row[0] for row in rows]
 
 
-def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
+def findings(db: Database, flaws: Iterator[Flaw]) -> Iterator[Finding]:
     """Name the marks and the entries' words that are not what they should be, each as the fields of a problem."""
     yield from misplaced_marks(db)
     for pos, column in flaws:
@@ -257,28 +193,32 @@ def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
         yield from _moved_mark(db, pos)
 
 
-def misplaced_marks(db: "Database") -> "Iterator[Finding]":
+def misplaced_marks(db: Database) -> Iterator[Finding]:
     """Name the marks that lie outside of their streams; what was indexed up to each is compared with the entries."""
     sql = f"""
         select stream_no, m.pos,
-               (select max(e.pos) from entries e where e.pos > stream_no * {SIZE} and e.pos < (stream_no + 1) * {SIZE})
+               (select max(e.pos)
+                  from entries e
+                 where e.pos > stream_no * {STREAM_SIZE} and e.pos < (stream_no + 1) * {STREAM_SIZE})
           from entry_text_marks m
          order by stream_no
     """
     for number, pos, newest in db.rows(sql, {})[1]:
-        if newest is None or type(pos) is not int or not number * SIZE < pos <= newest:
+        if newest is None or type(pos) is not int or not number * STREAM_SIZE < pos <= newest:
             where = {"table": "entry_text_marks", "record_id": str(number), "column": "pos" if newest else "stream_no"}
             yield {"what": f"the text index says that it has stream {number} up to {pos}, which ends at {newest}", **where}
 
 
-def _moved_mark(db: "Database", pos: int | None) -> "Iterator[Finding]":
+def _moved_mark(db: Database, pos: int | None) -> Iterator[Finding]:
     """Name a mark just before which words are lacking, or behind which there are some: it may be the mark that was moved."""
     sql = "select m.pos from entry_text_marks m where m.stream_no = :number and m.pos in (:pos, :before)"
-    if pos is not None and db.one(sql, {"number": pos // SIZE, "pos": pos, "before": pos - 1}) is not None:
-        what = f"the text index ends elsewhere than its mark in stream {pos // SIZE} says, or words at the mark were changed"
-        yield {"what": what, "table": "entry_text_marks", "record_id": str(pos // SIZE), "column": "pos"}
+    if pos is not None and db.one(sql, {"number": pos // STREAM_SIZE, "pos": pos, "before": pos - 1}) is not None:
+        what = (
+            f"the text index ends elsewhere than its mark in stream {pos // STREAM_SIZE} says, or words at the mark were changed"
+        )
+        yield {"what": what, "table": "entry_text_marks", "record_id": str(pos // STREAM_SIZE), "column": "pos"}
 
 
-def _entry_of(db: "Database", pos: int | None) -> "tuple[str | None, int | None]":
+def _entry_of(db: Database, pos: int | None) -> tuple[str | None, int | None]:
     row = db.one("select stream, seq from entries where pos = :pos", {"pos": pos}) if pos is not None else None
     return (row[0], row[1]) if row else (None, None)

@@ -5,23 +5,16 @@ Writers start a step in the background as they go, `serve` while it runs, and a 
 No search waits for a step.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from decklog.core.errors import DiskFull
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from decklog.db.base import Database
-
-    # Number of a stream, position of its last indexed entry, position of its newest entry.
-    Span = tuple[int, int, int]
+from decklog.db.base import STREAM_SIZE, Database
+from decklog.db.text_search import Span
 
 # The most entries that one step indexes: writers wait for it a few milliseconds.
 MOST_IN_A_STEP = 500
-SIZE = 2**32
 # A writer starts a step with every 256th entry of a stream and with every 4th new stream.
 ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS = 256, 4
 _STREAMS_IN_A_STEP = 64
@@ -43,14 +36,14 @@ s.no in (
 
 def _not_indexed(wanted: str) -> str:
     return f"""
-        select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {SIZE})
+        select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {STREAM_SIZE})
           from (
-            select s.no, coalesce(m.pos, s.no * {SIZE}) as mark
+            select s.no, coalesce(m.pos, s.no * {STREAM_SIZE}) as mark
               from streams s
               left join entry_text_marks m on m.stream_no = s.no
              where {wanted}
           ) marked
-         where exists (select 1 from entries where pos > mark and pos < (no + 1) * {SIZE})
+         where exists (select 1 from entries where pos > mark and pos < (no + 1) * {STREAM_SIZE})
          order by no desc
         """
 
@@ -59,19 +52,19 @@ _ALL, _ONE, _THOSE_GOING_ON = map(_not_indexed, ("s.no >= :first", "s.no = :no",
 _NEAR = _not_indexed(f"s.no <= :no and s.no > :no - {_STREAMS_IN_A_STEP}")
 
 
-def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+def not_indexed(database: Database, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
     """List the streams from number `first` on with entries after their mark, newest stream first."""
     if stream_no is not None:
         return database.rows(_ONE, {"no": stream_no})[1]
     return database.rows(_THOSE_GOING_ON if going_on else _ALL, {"first": first})[1]
 
 
-def entries_in(spans: "list[Span]") -> int:
+def entries_in(spans: list[Span]) -> int:
     """Count the entries between marks and newest positions."""
     return sum(newest - mark for _, mark, newest in spans)
 
 
-def newest_in(spans: "list[Span]", most: int) -> "tuple[list[Span], list[Span]]":
+def newest_in(spans: list[Span], most: int) -> tuple[list[Span], list[Span]]:
     """Split spans into those of the newest `most` entries and the rest."""
     newest: list[Span] = []
     rest: list[Span] = []
@@ -85,7 +78,7 @@ def newest_in(spans: "list[Span]", most: int) -> "tuple[list[Span], list[Span]]"
     return newest, rest
 
 
-def index_some(database: "Database", *, going_on: bool = False) -> int:
+def index_some(database: Database, *, going_on: bool = False) -> int:
     """Index a step of all streams or of those going on, for `serve`; return how many entries are left."""
     spans = database.read(lambda: not_indexed(database, None, going_on=going_on))
     left = entries_in(spans)
@@ -96,13 +89,13 @@ def index_some(database: "Database", *, going_on: bool = False) -> int:
     return left
 
 
-def index_later(database: "Database", spans: "list[Span]") -> None:
+def index_later(database: Database, spans: list[Span]) -> None:
     """Index a step of these spans in the background, unless the log is only read."""
     if not database.read_only:
         database.submit_upkeep(partial(_index_all, database, next(_chunks(spans, MOST_IN_A_STEP))))
 
 
-def index_everything(database: "Database") -> "Iterator[int]":
+def index_everything(database: Database) -> Iterator[int]:
     """Index every entry in steps that writers hardly notice; yield how many each has indexed."""
     # A step in the background may move a mark meanwhile; what is left of that stream is looked up again.
     while spans := database.read(lambda: not_indexed(database, None)):
@@ -110,13 +103,13 @@ def index_everything(database: "Database") -> "Iterator[int]":
             yield database.write(partial(_index_all, database, chunk))
 
 
-def index_near(database: "Database", stream_no: int) -> int:
+def index_near(database: Database, stream_no: int) -> int:
     """Index entries of a stream and of those that began shortly before it, for the background. In a transaction."""
     spans = database.rows(_NEAR, {"no": stream_no})[1]
     return _index_all(database, next(_chunks(spans, MOST_IN_A_STEP), []))
 
 
-def _chunks(spans: "list[Span]", most: int) -> "Iterator[list[Span]]":
+def _chunks(spans: list[Span], most: int) -> Iterator[list[Span]]:
     """Cut spans into lists of at most `most` entries."""
     chunk: list[Span] = []
     size = 0
@@ -134,13 +127,13 @@ def _chunks(spans: "list[Span]", most: int) -> "Iterator[list[Span]]":
         yield chunk
 
 
-def _index_all(database: "Database", chunk: "list[Span]") -> int:
+def _index_all(database: Database, chunk: list[Span]) -> int:
     return sum(_index(database, *span) for span in chunk)
 
 
-def _index(database: "Database", number: int, mark: int, end: int) -> int:
+def _index(database: Database, number: int, mark: int, end: int) -> int:
     """Index a stream's entries from its mark up to a position, unless another process has moved the mark meanwhile."""
-    bound = {"number": number, "start": number * SIZE, "end": end}
+    bound = {"number": number, "start": number * STREAM_SIZE, "end": end}
     database.count("insert into entry_text_marks (stream_no, pos) values (:number, :start) on conflict do nothing", bound)
     row = database.one("select pos from entry_text_marks where stream_no = :number for update", bound)
     if row is None or row[0] != mark:

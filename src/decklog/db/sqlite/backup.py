@@ -1,8 +1,8 @@
 """Copying a SQLite log while it is written, and putting another file in its place."""
 
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import apsw
 
@@ -12,13 +12,10 @@ from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
 from decklog.db.sqlite.holders import holders_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 _PAGES = 4096
 
 
-def copy(source: apsw.Connection, path: str, progress: "Callable[[int, int], None]") -> None:
+def copy(source: apsw.Connection, path: str, progress: Callable[[int, int], None]) -> None:
     """Copy a database as it is at this moment into a new file of mode 0600; writers go on meanwhile."""
     # One read transaction over all steps: without it every commit of another process would start the copy anew.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -41,7 +38,7 @@ def copy(source: apsw.Connection, path: str, progress: "Callable[[int, int], Non
     sync(path)
 
 
-def copy_file(path: str, copied: str, progress: "Callable[[int, int], None]") -> None:
+def copy_file(path: str, copied: str, progress: Callable[[int, int], None]) -> None:
     """Copy a database file that no log object has open, with what its WAL holds."""
     # A file without a WAL that nobody has open is read as it is: otherwise SQLite creates files next to it.
     name = address_of(path, still=not os.path.exists(f"{path}-wal") and not holders_of(path))
@@ -56,7 +53,7 @@ def copy_file(path: str, copied: str, progress: "Callable[[int, int], None]") ->
 
 
 @contextmanager
-def alone(path: str) -> "Iterator[None]":
+def alone(path: str) -> Iterator[None]:
     """Keep every other process out of a file, whose WAL is folded into it; `Busy` when one has it open.
 
     Leaving the WAL mode is something that SQLite allows only to the last one who has a file open.

@@ -4,9 +4,10 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, local
-from typing import TYPE_CHECKING
+from typing import Any
 from weakref import WeakSet
 
 import apsw
@@ -14,18 +15,13 @@ import apsw
 from decklog.core.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
 from decklog.db import packing
 from decklog.db.sqlite import errors, file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from decklog.db.sqlite.fair_lock import FairLock
+from decklog.db.sqlite.fair_lock import FairLock
 
 
 class ReadConnection:
     """One thread's reading connection, and the lock that keeps others from closing it in the middle of a read."""
 
-    def __init__(self, connection: "apsw.Connection") -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self.lock = Lock()
         self.reading = False
@@ -55,7 +51,7 @@ class ReadConnection:
 
 
 class Readers:
-    def __init__(self, connect: "Callable[[], apsw.Connection]") -> None:
+    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
         self._connect = connect
         self._local = local()
         # Weak: a program may start any number of threads, and each connection has two open files.
@@ -76,7 +72,7 @@ class Readers:
         reader: ReadConnection | None = getattr(self._local, "reader", None)
         return reader is not None and reader.reading
 
-    def taken(self) -> "apsw.Connection | None":
+    def taken(self) -> apsw.Connection | None:
         """Return this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
         with self._opening:
             reader: ReadConnection | None = getattr(self._local, "reader", None)
@@ -87,7 +83,7 @@ class Readers:
             return reader.connection
 
     @contextmanager
-    def held(self) -> "Iterator[ReadConnection]":
+    def held(self) -> Iterator[ReadConnection]:
         """Return this thread's reader and keep it open for the length of a block."""
         while True:
             reader = self.mine()
@@ -345,7 +341,7 @@ class SqliteConnections:
         return file.address_of(self.path, still=still and not os.access(os.path.dirname(self.path), os.W_OK))
 
     @property
-    def lock(self) -> "FairLock":
+    def lock(self) -> FairLock:
         """The turn of this process among all that write."""
         if self.open_lock is None:
             from decklog.db.sqlite.fair_lock import FairLock
@@ -424,7 +420,7 @@ class SqliteConnections:
         self.reset()
 
 
-def _entry_words(*texts: "Any") -> str:
-    from decklog.db.search.words import fts5_text
+def _entry_words(*texts: Any) -> str:
+    from decklog.db.text_search import fts5_text
 
     return fts5_text(*texts)

@@ -3,19 +3,16 @@
 import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 import apsw
 
 from decklog.core.errors import Damaged
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    Sums = tuple[int, int]
+Sums = tuple[int, int]
 
 
 HEADER_SIZE, FRAME_HEADER_SIZE = 32, 24
@@ -31,7 +28,7 @@ _FEW, _MOST = 8, 4_096
 _LOW = 0 if sys.byteorder == "little" else 1
 
 
-def checksum(content: bytes, order: str, sums: "Sums" = (0, 0)) -> "Sums":
+def checksum(content: bytes, order: str, sums: Sums = (0, 0)) -> Sums:
     """Go on with SQLite's checksum over some more bytes."""
     words = _words(content, order)
     first, second = sums
@@ -42,7 +39,7 @@ def checksum(content: bytes, order: str, sums: "Sums" = (0, 0)) -> "Sums":
     return first, second
 
 
-def checksums(content: memoryview, order: str, page_size: int, begins: "Sequence[Sums]") -> "list[Sums]":
+def checksums(content: memoryview, order: str, page_size: int, begins: Sequence[Sums]) -> list[Sums]:
     """Return the checksums of the first frames of a write-ahead log, each begun with what is given for it."""
     found: list[Sums] = []
     step = FRAME_HEADER_SIZE + page_size
@@ -54,14 +51,14 @@ def checksums(content: memoryview, order: str, page_size: int, begins: "Sequence
     return found
 
 
-def _one_by_one(frames: bytes, order: str, step: int, begins: "Sequence[Sums]") -> "list[Sums]":
+def _one_by_one(frames: bytes, order: str, step: int, begins: Sequence[Sums]) -> list[Sums]:
     return [
         checksum(frames[start : start + _HEAD_WORDS * _WORD] + frames[start + FRAME_HEADER_SIZE : start + step], order, sums)
         for start, sums in zip(range(0, len(frames), step), begins, strict=True)
     ]
 
 
-def _side_by_side(frames: bytes, order: str, step: int, begins: "Sequence[Sums]") -> "list[Sums]":
+def _side_by_side(frames: bytes, order: str, step: int, begins: Sequence[Sums]) -> list[Sums]:
     """Add up one word of every frame, then the next one of every frame."""
     words, apart = _words(frames, order), step // _WORD
     parts = memoryview(bytearray(2 * _WORD * len(begins)))
@@ -79,14 +76,14 @@ def _side_by_side(frames: bytes, order: str, step: int, begins: "Sequence[Sums]"
     return list(zip(_as_sums(first, len(begins)), _as_sums(second, len(begins)), strict=True))
 
 
-def _as_number(sums: "list[int]") -> int:
+def _as_number(sums: list[int]) -> int:
     parts = memoryview(bytearray(2 * _WORD * len(sums))).cast("Q")
     for place, one in enumerate(sums):
         parts[place] = one
     return int.from_bytes(parts.cast("B"), sys.byteorder)
 
 
-def _as_sums(number: int, count: int) -> "list[int]":
+def _as_sums(number: int, count: int) -> list[int]:
     return memoryview(number.to_bytes(2 * _WORD * count, sys.byteorder)).cast("Q").tolist()
 
 
@@ -183,13 +180,13 @@ class WriteAheadLog:
         return bytes(self._content[start : start + FRAME_HEADER_SIZE])
 
     @property
-    def frames(self) -> "list[Frame | None]":
+    def frames(self) -> list[Frame | None]:
         """Every place for a frame, in order; None where neither this round nor an earlier one has left one."""
         if self._frames is None:
             self._frames = list(self._read_frames())
         return self._frames
 
-    def _read_frames(self) -> "Iterator[Frame | None]":
+    def _read_frames(self) -> Iterator[Frame | None]:
         heads = [self._head(slot) for slot in range(self.slots)]
         stored = [stored_sums(bytes(self._content[:HEADER_SIZE]), 24), *(stored_sums(head, 16) for head in heads)]
         # Of former rounds, which lie behind this one, a file may have thousands.
@@ -365,7 +362,7 @@ def has_readable_schema(path: str) -> bool:
         connection.close()
 
 
-def readable_rows(path: str, table: str) -> "Iterator[dict[str, Any]]":
+def readable_rows(path: str, table: str) -> Iterator[dict[str, Any]]:
     """Give the rows of a table that can be read: forwards up to damage, backwards up to it, and by halves between."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
@@ -394,7 +391,7 @@ class _Span:
         self._high = high
         self._is_read = False
 
-    def rows(self) -> "Iterator[dict[str, Any]]":
+    def rows(self) -> Iterator[dict[str, Any]]:
         for rowid, row in self._until_damage("asc"):
             self._low = rowid + 1
             yield row
@@ -403,7 +400,7 @@ class _Span:
                 self._high = rowid - 1
                 yield row
 
-    def _until_damage(self, order: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+    def _until_damage(self, order: str) -> Iterator[tuple[int, dict[str, Any]]]:
         sql = f"select rowid, * from {self._table} where rowid between ? and ? order by rowid {order}"
         try:
             cursor = self._connection.execute(sql, (self._low, self._high))

@@ -2,35 +2,29 @@
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from operator import itemgetter
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING
+from typing import Any
 
 import apsw
 
 from decklog.core import fork_safety as forks
+from decklog.core.clock import Clock
 from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.db import schema
-from decklog.db.base import Database
+from decklog.db.base import Database, Row, T
+from decklog.db.search.marks import not_indexed
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import SqliteConnections
 from decklog.db.sqlite.transactions import SqliteTransactions
+from decklog.db.sqlite.watcher import Watcher
 from decklog.db.statements import Statements, by_place
+from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Any
-
-    from decklog.core.clock import Clock
-    from decklog.db.base import Row, T
-    from decklog.db.search.entries import Found, Search
-    from decklog.db.search.marks import Span
-    from decklog.db.sqlite.watcher import Watcher
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
 _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
@@ -50,9 +44,9 @@ class SqliteDatabase(Database):
     packs_blobs = True
     most_transactions = 1
     # Of all logs of a process: how a statement is spelled depends on nothing else.
-    _spelled: "Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]]" = Statements()
+    _spelled: Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]] = Statements()
 
-    def __init__(self, connections: SqliteConnections, *, values: Values, clock: "Clock") -> None:
+    def __init__(self, connections: SqliteConnections, *, values: Values, clock: Clock) -> None:
         self.target = connections.path
         self.read_only = connections.read_only
         self.values = values
@@ -70,19 +64,19 @@ class SqliteDatabase(Database):
 
     # Transactions
 
-    def write(self, job: "Callable[[], T]") -> "T":
+    def write(self, job: Callable[[], T]) -> T:
         return self._transactions.write(job)
 
-    def submit(self, job: "Callable[[], T]") -> "Any":
+    def submit(self, job: Callable[[], T]) -> Any:
         return self._transactions.submit(job)
 
-    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
         return self._transactions.read(job, same_plans=same_plans)
 
-    def transaction(self) -> "AbstractContextManager[None]":
+    def transaction(self) -> AbstractContextManager[None]:
         return self._transactions.transaction()
 
-    def if_undone(self, act: "Callable[[], None]") -> None:
+    def if_undone(self, act: Callable[[], None]) -> None:
         self._transactions.if_undone(act)
 
     @property
@@ -98,7 +92,7 @@ class SqliteDatabase(Database):
 
     # Statements
 
-    def _spell(self, sql: str) -> "tuple[str, Callable[[Mapping[str, Any]], Any]]":
+    def _spell(self, sql: str) -> tuple[str, Callable[[Mapping[str, Any]], Any]]:
         """Write a statement for SQLite, with a function that puts its parameters in order.
 
         A writer has the whole file, so there is nothing to lock row by row. Binding by place takes half the time of binding
@@ -111,7 +105,7 @@ class SqliteDatabase(Database):
             spelled = self._spelled.keep(sql, (text, _in_order(names)))
         return spelled
 
-    def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
+    def _execute(self, sql: str, parameters: Mapping[str, Any]) -> apsw.Cursor:
         turn = self._transactions
         is_mine = turn.owner == get_ident() or (turn.block is not None and turn.is_held())
         connection = self.connections.writer if is_mine else self.connections.readers.mine().connection
@@ -121,7 +115,7 @@ class SqliteDatabase(Database):
         except (OverflowError, UnicodeEncodeError) as problem:
             raise Invalid(f"a value can't be stored: {problem}") from None
 
-    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+    def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         try:
             cursor = self._execute(sql, parameters)
             names = self._names.get(sql)
@@ -139,7 +133,7 @@ class SqliteDatabase(Database):
         except UnicodeDecodeError as problem:
             raise errors.not_text(self.target) from problem
 
-    def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
+    def one(self, sql: str, parameters: Mapping[str, Any]) -> Row | None:
         try:
             rows = self._execute(sql, parameters).fetchall()
         except apsw.Error as problem:
@@ -148,14 +142,14 @@ class SqliteDatabase(Database):
             raise errors.not_text(self.target) from problem
         return rows[0] if rows else None
 
-    def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
+    def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         return self._count(text, ordered(parameters))
 
-    def _count(self, text: str, bound: "Sequence[Any]") -> int:
+    def _count(self, text: str, bound: Sequence[Any]) -> int:
         return self._run(text, bound).connection.changes()
 
-    def _run(self, text: str, bound: "Sequence[Any]") -> apsw.Cursor:
+    def _run(self, text: str, bound: Sequence[Any]) -> apsw.Cursor:
         cursor = self.connections.cursor or self.connections.running()
         try:
             return cursor.execute(text, bound)
@@ -164,7 +158,7 @@ class SqliteDatabase(Database):
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
-    def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+    def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         try:
             yield from self._execute(sql, parameters)
         except apsw.Error as problem:
@@ -172,7 +166,7 @@ class SqliteDatabase(Database):
         except UnicodeDecodeError as problem:
             raise errors.not_text(self.target) from problem
 
-    def each_as_is(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+    def each_as_is(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         read = 0
         try:
             for row in self.each(sql, parameters):
@@ -184,7 +178,7 @@ class SqliteDatabase(Database):
             # From here on texts come as bytes, and are read one by one.
             yield from islice(self._each_decoded(sql, parameters), read, None)
 
-    def _each_decoded(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+    def _each_decoded(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         text, ordered = self._spell(sql)
         names: list[str] = []
 
@@ -199,19 +193,19 @@ class SqliteDatabase(Database):
         for row in self.each(f"select {', '.join(map(raw.format, names))} from ({sql})", parameters):
             yield tuple(_decoded(kind, value) for kind, value in zip(row[::2], row[1::2], strict=True))
 
-    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+    def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
         text, ordered = self._spell(sql)
         try:
             self.connections.writing().executemany(text, map(ordered, parameters))
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
-    def insert_of(self, table: str, names: "tuple[str, ...]") -> str:
+    def insert_of(self, table: str, names: tuple[str, ...]) -> str:
         columns = ", ".join(_KEPT_AS_BYTES.get((table, name), name) for name in names)
         places = ", ".join(f"unhex(:{name})" if (table, name) in _KEPT_AS_BYTES else f":{name}" for name in names)
         return f"insert into {table} ({columns}) values ({places})"
 
-    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+    def insert(self, table: str, names: tuple[str, ...], rows: list[Row]) -> None:
         text = self._inserts.get((table, names))
         if text is None:
             text = self._inserts[table, names] = self._spell(self.insert_of(table, names))[0]
@@ -245,10 +239,10 @@ class SqliteDatabase(Database):
                 return
             time.sleep(min(0.01, left))
 
-    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":  # noqa: ARG002 - the same
+    def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - the same
         return self._watcher().watch(wake)
 
-    def _watcher(self) -> "Watcher":
+    def _watcher(self) -> Watcher:
         from decklog.db.sqlite.watcher import Watcher
 
         with self._opening_watcher:
@@ -259,15 +253,15 @@ class SqliteDatabase(Database):
 
     # Search
 
-    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
         connection = None if self._transactions.is_mine() else self.connections.readers.mine().connection
         # Only where a statement has settled which version of the file this read sees.
         if connection is None or not connection.txn_state("main"):
-            return super().unindexed(stream_no, going_on=going_on, first=first)
+            return not_indexed(self, stream_no, going_on=going_on, first=first)
         indexed, version = self.connections.readers.mine().indexed, connection.data_version()
         if indexed.get(stream_no) == version or indexed.get(None) == version:
             return []
-        spans = super().unindexed(stream_no, going_on=going_on, first=first)
+        spans = not_indexed(self, stream_no, going_on=going_on, first=first)
         if not (spans or going_on or first):
             indexed[stream_no] = version
         return spans
@@ -277,19 +271,19 @@ class SqliteDatabase(Database):
 
         search.index(self, mark, end)
 
-    def search(self, select: str, asked: "Search") -> "Found":
+    def search(self, select: str, asked: Search) -> Found:
         from decklog.db.sqlite import search
 
         return search.search(self, select, asked)
 
-    def forget_text(self, positions: "list[int]") -> None:
+    def forget_text(self, positions: list[int]) -> None:
         from decklog.db.sqlite import search
 
         search.forget(self, positions)
 
     # The file
 
-    def prepare(self, state: "file.FileState") -> None:
+    def prepare(self, state: file.FileState) -> None:
         """Leave the file ready to use at the schema that this Decklog knows, or raise and leave it as it was."""
         from decklog.db.sqlite import migrate
 
@@ -301,12 +295,12 @@ class SqliteDatabase(Database):
 
         return migrate.migrate(self.connections, self.clock)
 
-    def facts(self) -> "dict[str, Any]":
+    def facts(self) -> dict[str, Any]:
         from decklog.db.sqlite import upkeep
 
         return upkeep.facts(self.connections)
 
-    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:
+    def back_up(self, path: str, progress: Callable[[int, int], None]) -> None:
         from decklog.db.sqlite import backup
 
         connection = self.connections.connect()
@@ -321,7 +315,7 @@ class SqliteDatabase(Database):
         self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
         upkeep.vacuum(self.connections)
 
-    def drop_texts(self, given: "list[dict[str, Any]]") -> None:
+    def drop_texts(self, given: list[dict[str, Any]]) -> None:
         from decklog.db.sqlite import upkeep
 
         upkeep.drop_texts(self.connections, given)
@@ -355,13 +349,13 @@ class SqliteDatabase(Database):
         is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
         return [], [] if is_written else [damage.what]
 
-    def check_indexes(self, most: int) -> "list[dict[str, Any]]":
+    def check_indexes(self, most: int) -> list[dict[str, Any]]:
         from decklog.db.sqlite import upkeep
 
         rows = self.read(lambda: self._integrity(most))
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
-    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+    def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
         from decklog.db.search.entries import findings
         from decklog.db.sqlite import search
 
@@ -372,7 +366,7 @@ class SqliteDatabase(Database):
 
         self.write(lambda: search.forget_all(self))
 
-    def check_schema(self) -> "Iterator[dict[str, Any]]":
+    def check_schema(self) -> Iterator[dict[str, Any]]:
         from decklog.db.sqlite import upkeep
 
         found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
@@ -381,7 +375,7 @@ class SqliteDatabase(Database):
         yield from schema.step_differences(applied, "sqlite")
         yield from upkeep.settings_differences(self)
 
-    def _integrity(self, most: int) -> "list[Row]":
+    def _integrity(self, most: int) -> list[Row]:
         # A connection that has searched before checks a text index by what it remembers of it, unless it searches again first.
         _, tables = self.rows("select name from sqlite_master where sql like '%using fts5(%'", {})
         for (table,) in tables:
@@ -390,8 +384,8 @@ class SqliteDatabase(Database):
         return self.rows(f"pragma integrity_check({most})", {})[1]
 
     def check_pages(
-        self, most: int, seconds: float | None, progress: "Callable[[str, int, int], None]"
-    ) -> "tuple[list[str], list[str]]":
+        self, most: int, seconds: float | None, progress: Callable[[str, int, int], None]
+    ) -> tuple[list[str], list[str]]:
         if seconds is None or os.path.getsize(self.target) <= _SMALL_FILE:
             _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
             return [row[0] for row in rows if row[0] != "ok"][:most], []
@@ -400,7 +394,7 @@ class SqliteDatabase(Database):
         return upkeep.check_tables(self, most, seconds, progress)
 
 
-def _decoded(kind: str, value: "Any") -> "Any":
+def _decoded(kind: str, value: Any) -> Any:
     if kind != "text":
         return value
     try:
@@ -409,7 +403,7 @@ def _decoded(kind: str, value: "Any") -> "Any":
         return value
 
 
-def _in_order(names: list[str]) -> "Callable[[Mapping[str, Any]], Any]":
+def _in_order(names: list[str]) -> Callable[[Mapping[str, Any]], Any]:
     if len(names) > 1:
         return itemgetter(*names)
     if not names:
@@ -422,7 +416,7 @@ def open_sqlite(
     path: str,
     *,
     values: Values,
-    clock: "Clock | None",
+    clock: Clock | None,
     durability: str = "full",
     read_only: bool = False,
     busy_seconds: float = 30.0,

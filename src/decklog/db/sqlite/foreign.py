@@ -1,8 +1,9 @@
 """Other products' SQLite files: one that nobody may write to, and one kept next to a log, in their schema."""
 
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 import apsw
 
@@ -10,10 +11,6 @@ from decklog.core.errors import Busy, Damaged
 from decklog.db import packing
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
 
 _WAIT_MILLISECONDS = 5000
 LOG = "log"
@@ -23,7 +20,7 @@ _PAGES_WAITING = 100
 
 
 @contextmanager
-def held(path: str) -> "Iterator[None]":
+def held(path: str) -> Iterator[None]:
     """Keep everybody else from writing to a file, which is whole in itself from then on: it has no write-ahead log.
 
     Open the file for nothing else meanwhile: closing it gives up the lock of the whole process.
@@ -75,7 +72,7 @@ class FileBeside:
         connection.execute(f"attach ? as {LOG}", (address_of(os.path.abspath(self._log_path)) + "?mode=ro",))
 
     @contextmanager
-    def _translated(self) -> "Iterator[None]":
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except apsw.Error as problem:
@@ -86,23 +83,23 @@ class FileBeside:
         """Whether the file at the path is still the one that is open."""
         return _identity(self.path) == self._identity
 
-    def rows(self, sql: str, parameters: "Sequence[Any]" = ()) -> "list[tuple[Any, ...]]":
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; give all its rows."""
         with self._translated():
             return self._connection.execute(sql, tuple(parameters)).fetchall()
 
-    def value(self, sql: str, parameters: "Sequence[Any]" = ()) -> "Any":
+    def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
         """Run one statement; give the first value of its first row, None when there is none."""
         found = self.rows(sql, parameters)
         return found[0][0] if found else None
 
-    def changed(self, sql: str, parameters: "Sequence[Any]" = ()) -> int:
+    def changed(self, sql: str, parameters: Sequence[Any] = ()) -> int:
         """Run one statement that writes; say how many rows it wrote."""
         self.rows(sql, parameters)
         return self._connection.changes()
 
     @contextmanager
-    def writing(self) -> "Iterator[None]":
+    def writing(self) -> Iterator[None]:
         """Hold one transaction, all or nothing, that sees one moment of the log."""
         self.rows("begin immediate")
         try:
@@ -117,7 +114,7 @@ class FileBeside:
         self._connection.close(True)
 
 
-def _identity(path: str) -> "tuple[int, int] | None":
+def _identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except FileNotFoundError:

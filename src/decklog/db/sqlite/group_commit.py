@@ -6,13 +6,10 @@ the others. A lone caller pays for nothing but a lock it finds free.
 
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from decklog.db.callers import own_context
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
 
 MOST_IN_ONE_COMMIT = 256
 
@@ -22,7 +19,7 @@ class Ticket:
 
     __slots__ = ("error", "future", "job", "must_lead", "result", "wake", "wants_alone")
 
-    def __init__(self, job: "Callable[[], Any]", future: "Any" = None) -> None:
+    def __init__(self, job: Callable[[], Any], future: Any = None) -> None:
         self.job = job
         self.result: Any = None
         self.error: BaseException | None = None
@@ -46,7 +43,7 @@ class Ticket:
         else:
             self.future.set_result(self.result)
 
-    def outcome(self) -> "Any":
+    def outcome(self) -> Any:
         if self.error is not None:
             raise self.error
         return self.result
@@ -59,7 +56,7 @@ class GroupCommit:
     it raises only when its thread is interrupted.
     """
 
-    def __init__(self, commit_one: "Callable[[Callable[[], Any]], Any]", commit_all: "Callable[[list[Ticket]], None]") -> None:
+    def __init__(self, commit_one: Callable[[Callable[[], Any]], Any], commit_all: Callable[[list[Ticket]], None]) -> None:
         self._commit_one = commit_one
         self._commit_all = commit_all
         self._gate = allocate_lock()
@@ -68,7 +65,7 @@ class GroupCommit:
         self._untold: set[Any] = set()
         self._telling: set[int] = set()
 
-    def run(self, job: "Callable[[], Any]") -> "Any":
+    def run(self, job: Callable[[], Any]) -> Any:
         """Run a job and return once it is committed."""
         with self._gate:
             if not self._led and not self._waiting:
@@ -104,7 +101,7 @@ class GroupCommit:
         if ticket.must_lead:
             self._hand_over()
 
-    def queue(self, job: "Callable[[], Any]", future: "Any") -> None:
+    def queue(self, job: Callable[[], Any], future: Any) -> None:
         """Leave a job to be committed in the background."""
         ticket = Ticket(job, future)
         ticket.prepare_to_wait()
@@ -145,7 +142,7 @@ class GroupCommit:
     def done(self) -> None:
         self._hand_over()
 
-    def _lead(self, own: "Ticket") -> None:
+    def _lead(self, own: Ticket) -> None:
         batch = [own]
         self._take_waiting(batch)
         try:
@@ -171,7 +168,7 @@ class GroupCommit:
             if not leads_on:
                 return
 
-    def _tell(self, tickets: "Iterator[Ticket]") -> None:
+    def _tell(self, tickets: Iterator[Ticket]) -> None:
         """Deliver the results of jobs; callbacks may write, and get results in turn."""
         thread = get_ident()
         if thread in self._telling:
@@ -187,7 +184,7 @@ class GroupCommit:
         with self._gate:
             return bool(self._waiting) and not self._waiting[0].wants_alone
 
-    def _take_waiting(self, batch: "list[Ticket]") -> None:
+    def _take_waiting(self, batch: list[Ticket]) -> None:
         with self._gate:
             while self._waiting and not self._waiting[0].wants_alone and len(batch) < MOST_IN_ONE_COMMIT:
                 batch.append(self._waiting.popleft())
@@ -209,7 +206,7 @@ class GroupCommit:
             heir.wake.release()
 
 
-def _settle(tickets: "Iterator[Ticket]") -> None:
+def _settle(tickets: Iterator[Ticket]) -> None:
     """Deliver the results of jobs, even if a callback fails."""
     try:
         for ticket in tickets:

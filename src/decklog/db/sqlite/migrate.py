@@ -1,21 +1,17 @@
 """Makes a new log, or brings an older one up to date after a backup copy; refuses a newer one."""
 
 import os
-from typing import TYPE_CHECKING
 
 import apsw
 
-from decklog.core.clock import to_text
+from decklog.core.clock import Clock, to_text
 from decklog.core.errors import NotADatabase, NotFound, SchemaTooNew
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
-
-if TYPE_CHECKING:
-    from decklog.core.clock import Clock
-    from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.connections import SqliteConnections
 
 
-def prepare(connections: "SqliteConnections", state: "file.FileState", clock: "Clock") -> None:
+def prepare(connections: SqliteConnections, state: file.FileState, clock: Clock) -> None:
     """Leave the file ready to use at the latest version, or raise and leave it as it was."""
     latest = schema.latest("sqlite")
     if state != "database":
@@ -38,7 +34,7 @@ def _check_unused(path: str) -> None:
         check_unused(path)
 
 
-def _looked_over(connections: "SqliteConnections", latest: int) -> int:
+def _looked_over(connections: SqliteConnections, latest: int) -> int:
     """Read the schema version of a file that is sound as far as a short look shows; one that is not stays just as it is."""
     connection = connections.readers.mine().connection
     # Closing the last connection copies the write-ahead log back and removes it, with what SQLite can't read of it.
@@ -49,7 +45,7 @@ def _looked_over(connections: "SqliteConnections", latest: int) -> int:
     return found
 
 
-def check_version(connections: "SqliteConnections", latest: int) -> int:
+def check_version(connections: SqliteConnections, latest: int) -> int:
     """Read the schema version; refuse a newer one, and files of other programs."""
     connection = connections.readers.mine().connection
     try:
@@ -93,7 +89,7 @@ def _number(connection: apsw.Connection, sql: str) -> int:
     return int(row[0]) if row else 0
 
 
-def migrate(connections: "SqliteConnections", clock: "Clock") -> list[str]:
+def migrate(connections: SqliteConnections, clock: Clock) -> list[str]:
     """Set the journal mode and apply the missing steps under the write lock, each in a transaction with its version row."""
     latest = schema.latest("sqlite")
     connection = connections.connect()
@@ -133,7 +129,7 @@ def _back_up(connection: apsw.Connection, target: str, version: int) -> None:
     os.replace(partial, copy)
 
 
-def _apply(connection: apsw.Connection, step: "schema.MigrationStep", now: str) -> str:
+def _apply(connection: apsw.Connection, step: schema.MigrationStep, now: str) -> str:
     connection.execute("begin immediate")
     try:
         connection.execute(schema.text_of(step, "sqlite"))

@@ -2,18 +2,15 @@
 
 import os
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 import apsw
 
 from decklog.core.errors import Denied, Invalid, TimedOut
 from decklog.db import packing
 from decklog.db.sqlite import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
 _ALLOWED = {apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE}
 _FORBIDDEN = {"load_extension", "fts3_tokenizer"}
@@ -25,12 +22,12 @@ def answered(
     address: str,
     path: str,
     sql: str,
-    parameters: "Sequence[Any]",
+    parameters: Sequence[Any],
     *,
-    views: "Mapping[str, str]",
+    views: Mapping[str, str],
     seconds: float,
     most_bytes: int,
-) -> "Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]":
+) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
     """Run one statement that only reads, and give its columns and rows; `views` go before tables of the same name."""
     connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:

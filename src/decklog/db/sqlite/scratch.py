@@ -1,14 +1,11 @@
 """Scratch tables in a temporary SQLite file, for data that is too large for memory."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import apsw
 
 from decklog.db.sqlite import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
 
 
 class Scratch:
@@ -21,14 +18,14 @@ class Scratch:
         self._connection.execute("pragma journal_mode = off")
         self._connection.execute("pragma synchronous = off")
 
-    def execute(self, sql: str, parameters: "Sequence[Any]" = ()) -> apsw.Cursor:
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> apsw.Cursor:
         """Run one statement; give its rows one by one."""
         try:
             return self._connection.execute(sql, tuple(parameters))
         except apsw.Error as problem:
             raise errors.translate(problem, self._path) from problem
 
-    def add_all(self, sql: str, rows: "Sequence[tuple[Any, ...]]") -> "list[tuple[Any, ...]]":
+    def add_all(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Insert rows by a statement that may pass over some; give those that it did."""
         passed_over: list[tuple[Any, ...]] = []
         try:
@@ -37,7 +34,7 @@ class Scratch:
             raise errors.translate(problem, self._path) from problem
         return passed_over
 
-    def _watched(self, rows: "Sequence[tuple[Any, ...]]", passed_over: "list[tuple[Any, ...]]") -> "Iterator[tuple[Any, ...]]":
+    def _watched(self, rows: Sequence[tuple[Any, ...]], passed_over: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         """Yield rows one by one, and collect those that were not inserted. The next row is requested after the insert."""
         changes = self._connection.total_changes
         before = changes()
@@ -47,7 +44,7 @@ class Scratch:
                 passed_over.append(row)
             before = now
 
-    def first(self, sql: str, parameters: "Sequence[Any]" = ()) -> "tuple[Any, ...] | None":
+    def first(self, sql: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run one statement and return its first row."""
         rows = self.execute(sql, parameters).fetchall()
         return rows[0] if rows else None

@@ -1,21 +1,14 @@
 """Full-text search on SQLite: an FTS5 index of words and tags."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.db.search.entries import MOST_READ, Found, flaws_of, found_among
-from decklog.db.search.marks import SIZE
-from decklog.db.search.words import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.db.search.entries import Flaw, Search
-    from decklog.db.search.index_check import IndexCheck
-    from decklog.db.search.marks import Span
+from decklog.db.base import STREAM_SIZE, Database
+from decklog.db.search.entries import MOST_READ, Flaw, flaws_of, found_among
+from decklog.db.search.index_check import IndexCheck
+from decklog.db.text_search import Found, Search, Span, words_of
 
 # As bytes: a damaged text must not stop a search.
 _WORDS = "entry_words(cast(body as blob), cast(payload as blob))"
@@ -35,12 +28,12 @@ select pos, {_WORDS}, {_TAGS}
 """
 
 
-def index(database: "Database", mark: int, end: int) -> None:
+def index(database: Database, mark: int, end: int) -> None:
     """Index the entries after a mark up to a position."""
     database.count(_INDEX, {"mark": mark, "end": end})
 
 
-def search(database: "Database", select: str, asked: "Search") -> "Found":
+def search(database: Database, select: str, asked: Search) -> Found:
     """Find entries by the index. A common word together with a rare condition is looked up entry by entry."""
     ends = {prefix: _expand(database, prefix) for prefix in asked.query.prefixes()}
     broad = [prefix for prefix, words in ends.items() if words is None]
@@ -54,7 +47,7 @@ def search(database: "Database", select: str, asked: "Search") -> "Found":
     return Found(database.rows(sql, {**bound, "limit": asked.limit})[1])
 
 
-def _expand(database: "Database", prefix: str) -> list[str] | None:
+def _expand(database: Database, prefix: str) -> list[str] | None:
     """List the words that begin with a prefix, or None if there are too many.
 
     FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads only what is needed.
@@ -70,7 +63,7 @@ def _expand(database: "Database", prefix: str) -> list[str] | None:
     return None
 
 
-def _candidates(database: "Database", asked: "Search", bound: "dict[str, Any]") -> "list[tuple[int, bool]]":
+def _candidates(database: Database, asked: Search, bound: dict[str, Any]) -> list[tuple[int, bool]]:
     """List the first entries that have all but the broad prefixes, and whether each has these too."""
     if bound["match"]:
         sql = _statement(_WITH_WORDS, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
@@ -98,9 +91,9 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def forget(database: "Database", positions: "list[int]") -> None:
+def forget(database: Database, positions: list[int]) -> None:
     """Drop the words of entries that were indexed; kind, agent and phase stay, so that they are still found by these."""
-    places = [{"pos": pos, "number": pos // SIZE} for pos in positions]
+    places = [{"pos": pos, "number": pos // STREAM_SIZE} for pos in positions]
     database.many("delete from entry_text where rowid = :pos", places)
     database.many(
         f"""
@@ -114,7 +107,7 @@ def forget(database: "Database", positions: "list[int]") -> None:
     )
 
 
-def forget_all(database: "Database") -> None:
+def forget_all(database: Database) -> None:
     """Drop the words of all entries, and how far they were indexed.
 
     The index is made anew, since one that is damaged can't be emptied.
@@ -125,7 +118,7 @@ def forget_all(database: "Database") -> None:
     database.count("delete from entry_text_marks", {})
 
 
-def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]":
+def flaws(database: Database, pieces: list[Span] | None) -> Iterator[Flaw]:
     """Find entries that were indexed, or should have been, and whose words and tags are others there."""
     if pieces is not None:
         yield from flaws_of(database, "entry_text_docsize", "id", _not_found(database, pieces))
@@ -134,7 +127,7 @@ def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]"
         yield from checked.flaws()
 
 
-def _not_found(database: "Database", pieces: "list[Span]") -> "Iterator[int]":
+def _not_found(database: Database, pieces: list[Span]) -> Iterator[int]:
     """Yield positions of entries that are not found by their longest word: FTS5 takes 50 times as long for all words of one."""
     found = "select 1 from entry_text where entry_text match :match and rowid = :pos"
     for _, mark, end in pieces:
@@ -146,7 +139,7 @@ def _not_found(database: "Database", pieces: "list[Span]") -> "Iterator[int]":
 
 
 @contextmanager
-def _checked(database: "Database") -> "Iterator[IndexCheck]":
+def _checked(database: Database) -> Iterator[IndexCheck]:
     """Hold the index against the words and tags of all entries up to the marks."""
     from decklog.db.search.index_check import IndexCheck
 
@@ -155,7 +148,7 @@ def _checked(database: "Database") -> "Iterator[IndexCheck]":
         create temp view checked_entries as
         select pos as no, {_WORDS} as words, {_TAGS} as tags
           from main.entries e
-         where pos <= (select m.pos from main.entry_text_marks m where m.stream_no = e.pos / {SIZE})
+         where pos <= (select m.pos from main.entry_text_marks m where m.stream_no = e.pos / {STREAM_SIZE})
         """,
         {},
     )

@@ -1,24 +1,19 @@
 """Transactions on SQLite: one writer at a time in all processes, and readers that never wait for it."""
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import Any
 
 import apsw
 
 from decklog.core.errors import Busy, Conflict, SchemaTooNew
+from decklog.db.base import T
 from decklog.db.callers import CallerBlock, Undoing, deadline
 from decklog.db.sqlite import errors
-from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from decklog.db.base import T
-    from decklog.db.sqlite.connections import ReadConnection
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
 # A read that has little time looks at the clock so often.
@@ -64,7 +59,7 @@ class SqliteTransactions:
             block.check_free()
 
     @contextmanager
-    def _at_work(self) -> "Iterator[None]":
+    def _at_work(self) -> Iterator[None]:
         """Run a job in the caller's own block: it does not await, so it is known by its thread from here on."""
         self.owner = get_ident()
         try:
@@ -72,11 +67,11 @@ class SqliteTransactions:
         finally:
             self.owner = None
 
-    def if_undone(self, act: "Callable[[], None]") -> None:
+    def if_undone(self, act: Callable[[], None]) -> None:
         if self.is_mine():
             self._undoing.add(act)
 
-    def write(self, job: "Callable[[], T]") -> "T":
+    def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
             return self._nested(job)
         if self.block is not None:
@@ -89,7 +84,7 @@ class SqliteTransactions:
         result: T = self._group.run(job)
         return result
 
-    def submit(self, job: "Callable[[], T]") -> "Any":
+    def submit(self, job: Callable[[], T]) -> Any:
         from concurrent.futures import Future
 
         self._connections.check_writable()
@@ -98,12 +93,12 @@ class SqliteTransactions:
         self._group.queue(job, future)
         return future
 
-    def _nested(self, job: "Callable[[], T]") -> "T":
+    def _nested(self, job: Callable[[], T]) -> T:
         with self._savepoint():
             return job()
 
     @contextmanager
-    def _savepoint(self) -> "Iterator[None]":
+    def _savepoint(self) -> Iterator[None]:
         connection = self._connections.writing()
         if not connection.in_transaction:
             # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
@@ -121,7 +116,7 @@ class SqliteTransactions:
             raise
         connection.execute("release nested")
 
-    def _commit_one(self, job: "Callable[[], Any]") -> "Any":
+    def _commit_one(self, job: Callable[[], Any]) -> Any:
         end = time.monotonic() + self._connections.busy_seconds
         for remaining in _COUNTDOWN:
             try:
@@ -138,7 +133,7 @@ class SqliteTransactions:
                     raise
         raise AssertionError("the last try returns or raises")
 
-    def _commit_all(self, batch: "list[Ticket]") -> None:
+    def _commit_all(self, batch: list[Ticket]) -> None:
         """Run the jobs in one transaction; when one fails, run them again, each in a savepoint."""
         try:
             self._commit_one(lambda: self._run_plain(batch))
@@ -148,7 +143,7 @@ class SqliteTransactions:
                 raise
             self._commit_apart(batch)
 
-    def _commit_apart(self, batch: "list[Ticket]") -> None:
+    def _commit_apart(self, batch: list[Ticket]) -> None:
         try:
             self._commit_one(lambda: self._run_apart(batch))
         except BaseException as problem:
@@ -156,15 +151,15 @@ class SqliteTransactions:
             if not _is_of_a_job(problem):
                 raise
 
-    def _fail(self, batch: "list[Ticket]", problem: BaseException) -> None:
+    def _fail(self, batch: list[Ticket], problem: BaseException) -> None:
         for ticket in batch:
             ticket.error = problem
 
-    def _run_plain(self, batch: "list[Ticket]") -> None:
+    def _run_plain(self, batch: list[Ticket]) -> None:
         for ticket in batch:
             ticket.result = ticket.job()
 
-    def _run_apart(self, batch: "list[Ticket]") -> None:
+    def _run_apart(self, batch: list[Ticket]) -> None:
         for ticket in batch:
             ticket.error = None
             try:
@@ -236,7 +231,7 @@ class SqliteTransactions:
             )
 
     @contextmanager
-    def transaction(self) -> "Iterator[None]":
+    def transaction(self) -> Iterator[None]:
         if self.is_mine():
             with self._savepoint():
                 yield
@@ -258,7 +253,7 @@ class SqliteTransactions:
         finally:
             self._group.done()
 
-    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":  # noqa: ARG002 - it plans without the values
+    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:  # noqa: ARG002 - it plans without the values
         if self.owner == get_ident():
             return job()
         if self.block is not None and self.is_held():
@@ -275,7 +270,7 @@ class SqliteTransactions:
                     reader.is_new = False
                     return self._read_with(reader, job)
 
-    def _read_with(self, reader: "ReadConnection", job: "Callable[[], T]") -> "T":
+    def _read_with(self, reader: ReadConnection, job: Callable[[], T]) -> T:
         until = deadline()
         reader.reading = True
         try:

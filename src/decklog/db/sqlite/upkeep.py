@@ -3,23 +3,19 @@
 import os
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import apsw
 
 from decklog.core.errors import Damaged, TimedOut
 from decklog.db import schema
+from decklog.db.base import Database
+from decklog.db.schema import Objects
 from decklog.db.search.index_check import STRUCTURE_ID
 from decklog.db.sqlite import errors, file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.db.schema import Objects
-    from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.connections import SqliteConnections
 
 # How often a migration sets something of a text index; an index that was made anew counts none.
 _MOST_SET = 1
@@ -33,11 +29,11 @@ select name from sqlite_schema where type = 'table' and sql not like 'create vir
 OBJECTS = "select type, tbl_name, name, sql from sqlite_schema where name not like 'sqlite_stat%'"
 
 
-def facts(connections: "SqliteConnections") -> "dict[str, Any]":
+def facts(connections: SqliteConnections) -> dict[str, Any]:
     """Describe the engine and the file for `doctor`."""
     connection = connections.readers.mine().connection
 
-    def pragma(name: str) -> "Any":
+    def pragma(name: str) -> Any:
         row = connection.execute(f"pragma {name}").fetchone()
         return row[0] if row else None
 
@@ -60,12 +56,12 @@ def facts(connections: "SqliteConnections") -> "dict[str, Any]":
     }
 
 
-def _steps(connection: apsw.Connection) -> "list[dict[str, Any]]":
+def _steps(connection: apsw.Connection) -> list[dict[str, Any]]:
     rows = connection.execute("select version, name, applied_at from schema_steps order by version")
     return [{"version": version, "name": name, "applied_at": at} for version, name, at in rows]
 
 
-def drop_texts(connections: "SqliteConnections", given: "list[dict[str, Any]]") -> None:
+def drop_texts(connections: SqliteConnections, given: list[dict[str, Any]]) -> None:
     """Replace the texts of entries by their digests, in the transaction that is open.
 
     The rows are deleted and inserted again: SQLite joins pages that became nearly empty only when rows are deleted. The triggers
@@ -91,8 +87,8 @@ def drop_texts(connections: "SqliteConnections", given: "list[dict[str, Any]]") 
 
 
 def check_tables(
-    database: "Database", most: int, seconds: float, progress: "Callable[[str, int, int], None]"
-) -> "tuple[list[str], list[str]]":
+    database: Database, most: int, seconds: float, progress: Callable[[str, int, int], None]
+) -> tuple[list[str], list[str]]:
     """Check the pages of one table after the other until the time is over; return problems, and the tables that were left."""
     end = time.monotonic() + seconds
     # The largest tables last.
@@ -114,14 +110,14 @@ def check_tables(
     return wrong[:most], left
 
 
-def free_pages(database: "Database") -> int:
+def free_pages(database: Database) -> int:
     """Count the free pages; 0 in a file that was made without the means to give them back."""
     [(mode,)] = database.rows("pragma auto_vacuum", {})[1]
     [(count,)] = database.rows("pragma freelist_count", {})[1]
     return int(count) if mode == INCREMENTAL else 0
 
 
-def checkpoint(connections: "SqliteConnections") -> None:
+def checkpoint(connections: SqliteConnections) -> None:
     """Copy the write-ahead log back, without waiting for readers; then the file can shrink."""
     connection = connections.connect()
     try:
@@ -138,7 +134,7 @@ def checkpoint(connections: "SqliteConnections") -> None:
         connection.close()
 
 
-def vacuum(connections: "SqliteConnections") -> None:
+def vacuum(connections: SqliteConnections) -> None:
     """Write the file anew without what was dropped."""
     connection = connections.connect()
     connections.lock.acquire()
@@ -155,7 +151,7 @@ def vacuum(connections: "SqliteConnections") -> None:
 
 
 @lru_cache
-def _expected() -> "tuple[Objects, dict[str, dict[str, Any]]]":
+def _expected() -> tuple[Objects, dict[str, dict[str, Any]]]:
     """Make an empty log in memory; give its tables, indexes and triggers, and the settings of its text indexes."""
     connection = apsw.Connection(":memory:")
     try:
@@ -168,12 +164,12 @@ def _expected() -> "tuple[Objects, dict[str, dict[str, Any]]]":
         connection.close()
 
 
-def expected_objects() -> "Objects":
+def expected_objects() -> Objects:
     """Return the tables, indexes and triggers that the migrations make."""
     return _expected()[0]
 
 
-def settings_differences(database: "Database") -> "Iterator[dict[str, Any]]":
+def settings_differences(database: Database) -> Iterator[dict[str, Any]]:
     """Name the settings of the text indexes that are not as the migrations left them."""
     for index, expected in _expected()[1].items():
         found = _settings_in(database.each_as_is, index)
@@ -183,7 +179,7 @@ def settings_differences(database: "Database") -> "Iterator[dict[str, Any]]":
                 yield {"what": what, "table": index, "record_id": str(name), "column": "v"}
 
 
-def _settings_in(execute: "Callable[[str, dict[str, Any]], Iterable[Any]]", index: str) -> "dict[str, Any]":
+def _settings_in(execute: Callable[[str, dict[str, Any]], Iterable[Any]], index: str) -> dict[str, Any]:
     """Read the settings of an index, and whether it counts them as set a few times at most: readers look when that changes."""
     settings: dict[str, Any] = dict(execute(f"select k, v from {index}", {}))
     pages = index.removesuffix("config") + "data"
@@ -191,7 +187,7 @@ def _settings_in(execute: "Callable[[str, dict[str, Any]], Iterable[Any]]", inde
     return settings | {"its count of changes": int(times, 16) <= _MOST_SET}
 
 
-def placed(complaint: str) -> "dict[str, Any]":
+def placed(complaint: str) -> dict[str, Any]:
     """Return what SQLite's own check complains of as the fields of a problem, with the table and the column that it names."""
     tables = {name: table for _, table, name in expected_objects()}
     for word in reversed(re.findall(r"\w+(?:\.\w+)?", complaint)):
@@ -201,6 +197,6 @@ def placed(complaint: str) -> "dict[str, Any]":
     return {"what": complaint}
 
 
-def objects_in(rows: "Iterable[tuple[Any, ...]]") -> "Objects":
+def objects_in(rows: Iterable[tuple[Any, ...]]) -> Objects:
     """Read the rows of a schema."""
     return {(str(kind), str(table), str(name)): sql if isinstance(sql, str) else "" for kind, table, name, sql in rows}

@@ -2,16 +2,13 @@
 
 import os
 import time
+from collections.abc import Callable
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
 
 import apsw
 
 from decklog.core.errors import DecklogError
 from decklog.db.sqlite.connections import SqliteConnections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SECONDS_BETWEEN_LOOKS = 0.01
 # The longer nothing was written, the longer the pause: seconds of silence, and seconds between two looks.
@@ -67,7 +64,7 @@ class Watcher:
         self._watching: dict[object, Callable[[], None]] = {}
         self._is_looking = False
 
-    def watch(self, wake: "Callable[[], None]") -> "Callable[[], None]":
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Wake somebody whenever something may have been committed; what comes back ends it."""
         key = object()
         with self._gate:

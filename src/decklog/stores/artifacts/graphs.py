@@ -3,9 +3,10 @@
 A thread is a run. The bytes of a checkpoint are in the framework's format, stored once by digest. The adapter redacts them.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 from decklog.core.clock import to_text
 from decklog.core.errors import NotFound
@@ -18,19 +19,14 @@ from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.of_run import lock_run
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, NamedTuple
 
-    class Encoded(NamedTuple):
-        encoding: str
-        content: bytes
-        redacted: bool
+class Encoded(NamedTuple):
+    """A value of LangGraph as it is stored."""
 
-else:
-    from collections import namedtuple
+    encoding: str
+    content: bytes
+    redacted: bool
 
-    Encoded = namedtuple("Encoded", "encoding content redacted")
 
 _PAGE = 100
 # Fields that LangGraph adds to a checkpoint, and its values for `source`.
@@ -200,11 +196,11 @@ class Graphs(Store):
         self._record(record_class, tuple(image), tuple(image.values()), "added", None, redacted)
         return True
 
-    def save_graph_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", *, replace: bool) -> None:
+    def save_graph_writes(self, place: "dict[str, Any]", writes: Sequence[tuple[int, str, Encoded]], *, replace: bool) -> None:
         """Store the writes of a task by number and channel. Existing ones are kept unless `replace` is set."""
         within_lease(self._db, lambda: self._save_writes(place, writes, replace))
 
-    def _save_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", replace: bool) -> None:
+    def _save_writes(self, place: "dict[str, Any]", writes: Sequence[tuple[int, str, Encoded]], replace: bool) -> None:
         self._hold(place["run_id"])
         for number, channel, encoded in writes:
             digest = blobs.keep(self._db, encoded.content)
@@ -222,7 +218,7 @@ class Graphs(Store):
                     **image,
                 )
 
-    def import_graph_writes(self, imported: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
+    def import_graph_writes(self, imported: Sequence[tuple[dict[str, Any], Encoded]]) -> None:
         """Import writes of tasks, each with its place, number and channel; existing ones are kept."""
         for run_id in sorted({place["run_id"] for place, _ in imported}):
             self._hold(run_id)
@@ -267,7 +263,7 @@ class Graphs(Store):
         found = self._db.read(lambda: self._select(GraphCheckpoint, sql, run_id=run_id, namespace=namespace))
         return found[0] if found else None
 
-    def each_graph_checkpoint(self, *, before: str | None = None, **equal: str | None) -> "Iterator[GraphCheckpoint]":
+    def each_graph_checkpoint(self, *, before: str | None = None, **equal: str | None) -> Iterator[GraphCheckpoint]:
         """Yield matching checkpoints, newest first, loaded page by page."""
         order, after = ("checkpoint_id", "run_id", "namespace"), None
         while True:
@@ -313,11 +309,11 @@ class Graphs(Store):
                 fields = {name: getattr(record, name) for name in record_class.columns()}
                 self._add(record_class, **{**fields, **imported, "run_id": to_run_id})
 
-    def remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None" = None) -> None:
+    def remove_graph(self, run_id: str, checkpoints: Sequence[tuple[str, str]] | None = None) -> None:
         """Remove checkpoints by namespace and id, or all of a thread, with their writes."""
         within_lease(self._db, lambda: self._remove_graph(run_id, checkpoints))
 
-    def _remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None") -> None:
+    def _remove_graph(self, run_id: str, checkpoints: Sequence[tuple[str, str]] | None) -> None:
         if checkpoints is None:
             self._remove(GraphWrite, "delete from graph_writes where run_id = :run_id returning *", run_id=run_id)
             self._remove(GraphCheckpoint, "delete from graph_checkpoints where run_id = :run_id returning *", run_id=run_id)

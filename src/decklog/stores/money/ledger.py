@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
@@ -32,12 +32,7 @@ class SpendBy(StrEnum):
     WORKTREE = "worktree"
 
 
-if TYPE_CHECKING:
-    SpendByLike = (
-        SpendBy | Literal["day", "model", "agent", "agent_id", "task", "group", "call_site", "run", "session", "worktree"]
-    )
-else:
-    SpendByLike = SpendBy
+SpendByLike = SpendBy | Literal["day", "model", "agent", "agent_id", "task", "group", "call_site", "run", "session", "worktree"]
 
 
 _GROUPED = {

@@ -1,24 +1,28 @@
 """The list of runs in order of attention, or sorted by a column."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
+from decklog.db.base import Database
 from decklog.records.record import Page
 from decklog.records.values import to_json
-from decklog.stores.overview.run_facts import MOST_GOING_ON, MOST_LOOKED_AT, NEWEST_GOING_ON, STATES, RunSort, place_in
+from decklog.stores.overview.run_facts import (
+    MOST_GOING_ON,
+    MOST_LOOKED_AT,
+    NEWEST_GOING_ON,
+    STATES,
+    RunFilter,
+    RunOverview,
+    RunSort,
+    place_in,
+)
 from decklog.stores.overview.status import Status
 from decklog.stores.overview.summary import by_status
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.stores.overview.run_facts import RunFilter, RunOverview
-
-    Look = Callable[[str, Mapping[str, Any]], list[RunOverview]]
+Look = Callable[[str, Mapping[str, Any]], list[RunOverview]]
 
 # Attention first; finished runs follow, the latest first.
 ORDER = (*(Status.NEEDS_ATTENTION, Status.RUNNING, Status.STALLED, Status.BLOCKED, Status.WAITING, Status.IDLE, Status.PAUSED),)
@@ -28,8 +32,8 @@ MOST_SORTED = 200
 
 
 def attention_first(
-    look: "Look", word: Status | None, wanted: "RunFilter", size: int, after: str | None
-) -> "tuple[Page[RunOverview], list[RunOverview]]":
+    look: Look, word: Status | None, wanted: RunFilter, size: int, after: str | None
+) -> tuple[Page[RunOverview], list[RunOverview]]:
     """Load a page in the order of attention. Return it with all unfinished runs."""
     phase, *place = place_in(after, 3) if after is not None else ("going", "0", "")
     offset = _offset(place[0]) if phase == "going" else 0
@@ -48,16 +52,16 @@ def attention_first(
 
 
 def by_column(
-    look: "Look",
+    look: Look,
     word: Status | None,
-    wanted: "RunFilter",
+    wanted: RunFilter,
     size: int,
     after: str | None,
     sort: RunSort,
     *,
     descending: bool,
-    now: "datetime",
-) -> "tuple[Page[RunOverview], list[RunOverview], bool]":
+    now: datetime,
+) -> tuple[Page[RunOverview], list[RunOverview], bool]:
     """Load a page sorted by a column, from unfinished runs and the latest 200 finished ones. Also return if there are more."""
     offset = _offset(place_in(after, 1)[0]) if after is not None else 0
     going, ended, is_cut = _both(look, word, wanted, None, MOST_SORTED)
@@ -69,8 +73,8 @@ def by_column(
 
 
 def _both(
-    look: "Look", word: Status | None, wanted: "RunFilter", place: "list[str] | None", most: int
-) -> "tuple[list[RunOverview], list[RunOverview], bool]":
+    look: Look, word: Status | None, wanted: RunFilter, place: list[str] | None, most: int
+) -> tuple[list[RunOverview], list[RunOverview], bool]:
     """Load all unfinished runs, which are few, and a part of the finished ones, in one query."""
     sql, bound = NEWEST_GOING_ON, dict[str, str]()
     if word is None or word in STATES:
@@ -82,13 +86,13 @@ def _both(
     return [run for run in going[:MOST_GOING_ON] if wanted.fits(run)], ended, len(going) > MOST_GOING_ON or len(ended) == most
 
 
-def counts(db: "Database", wanted: "RunFilter", going: "Sequence[RunOverview]") -> "tuple[dict[str, int], bool]":
+def counts(db: Database, wanted: RunFilter, going: Sequence[RunOverview]) -> tuple[dict[str, int], bool]:
     """Count runs by status. Also return whether there are more finished runs than counted."""
     over = {_WORDS[state].value: count for state, count in db.rows(*_bound(db, wanted))[1]}
     return by_status(going) | over, sum(over.values()) >= MOST_LOOKED_AT
 
 
-def _bound(db: "Database", wanted: "RunFilter") -> "tuple[str, dict[str, Any]]":
+def _bound(db: Database, wanted: RunFilter) -> tuple[str, dict[str, Any]]:
     sql, given = wanted.counted()
     return sql, db.values.bind(given)[0]
 
@@ -99,15 +103,15 @@ def _offset(text: str) -> int:
     return int(text)
 
 
-def _urgency(run: "RunOverview") -> "tuple[int, float, str]":
+def _urgency(run: RunOverview) -> tuple[int, float, str]:
     return ORDER.index(run.status), -run.last_at.timestamp(), run.id
 
 
-def _end(run: "RunOverview") -> "tuple[str, str]":
+def _end(run: RunOverview) -> tuple[str, str]:
     return to_text(run.ended_at) if run.ended_at else "", run.id
 
 
-def _value(run: "RunOverview", sort: RunSort, now: "datetime") -> "Any":
+def _value(run: RunOverview, sort: RunSort, now: datetime) -> Any:
     match sort:
         case RunSort.RUN:
             return run.goal.casefold()

@@ -1,18 +1,14 @@
 """Problems that need attention: each kind with its count and its newest case."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.db.base import Database, Row
 from decklog.records.values import from_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
 
 
 class AttentionKind(StrEnum):
@@ -39,7 +35,7 @@ class AttentionGroup:
     run_id: str | None = None
     task_id: str | None = None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "kind": self.kind.value, "at": to_text(self.at)}
 
 
@@ -136,7 +132,7 @@ _KINDS = {
 }
 
 
-def read(db: "Database", now: datetime) -> list[AttentionGroup]:
+def read(db: Database, now: datetime) -> list[AttentionGroup]:
     """Load the newest case and the number of cases of each kind, with one statement."""
     rows = db.rows(_SQL, {"since": to_text(now - _LOOK_BACK), "ended_since": to_text(now - _ENDED)})[1]
     by_kind: dict[AttentionKind, list[Row]] = {kind: [] for kind in AttentionKind}
@@ -145,7 +141,7 @@ def read(db: "Database", now: datetime) -> list[AttentionGroup]:
     return [_group(kind, found) for kind, found in by_kind.items() if found]
 
 
-def _group(kind: AttentionKind, rows: "Sequence[Row]") -> AttentionGroup:
+def _group(kind: AttentionKind, rows: Sequence[Row]) -> AttentionGroup:
     _, id, run_id, task_id, title, cause, at = max(rows, key=lambda row: (row[-1], row[1]))
     count = min(len(rows), MOST)
     if kind in (AttentionKind.FAILED_CHECK, AttentionKind.BLOCKED_REVIEW):

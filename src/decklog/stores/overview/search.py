@@ -8,9 +8,8 @@ from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
-from decklog.db.search.entries import Search
 from decklog.db.search.entries import search as search_entries
-from decklog.db.search.words import Query
+from decklog.db.text_search import Query, Search
 from decklog.db.where import placed
 from decklog.records.record import search_warnings
 from decklog.records.values import from_json

@@ -1,9 +1,10 @@
 """Edits: which session changed a file from one git blob to another, and snapshots of the worktree around its turns."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
@@ -13,10 +14,6 @@ from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import Store
 from decklog.stores.intake import ANY_OF, together
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 _TABLE = "line_origins"
 
@@ -141,7 +138,7 @@ class Edits(Store):
             )
         return edit
 
-    def _known(self, given: "dict[str, Any]") -> Edit | None:
+    def _known(self, given: dict[str, Any]) -> Edit | None:
         names = ("repository", "path", "session", "person", "call_id", "old_blob", "new_blob")
         found = self._select(
             Edit,
@@ -270,13 +267,13 @@ class Edits(Store):
         _, rows = self._db.read(lambda: self._db.rows(sql, {"edit_id": edit_id}))
         return [(repository, path, blob) for repository, path, blob in rows]
 
-    def origins(self, repository: str, path: str) -> "dict[str, Any]":
+    def origins(self, repository: str, path: str) -> dict[str, Any]:
         """Return the cached origins of a path, by commit."""
         sql = f"select commit_id, ranges from {_TABLE} where path = :path and repository = :repository"
         _, rows = self._db.read(lambda: self._db.rows(sql, {"path": path, "repository": repository}))
         return {commit: from_json(ranges) for commit, ranges in rows}
 
-    def keep_origins(self, repository: str, found: "dict[tuple[str, str], list[Any]]") -> None:
+    def keep_origins(self, repository: str, found: dict[tuple[str, str], list[Any]]) -> None:
         """Cache origins, by commit and path."""
         sql = (
             f"insert into {_TABLE} (repository, commit_id, path, ranges) values (:repository, :commit_id, :path, :ranges)"
@@ -290,7 +287,7 @@ class Edits(Store):
 
     # Derived tables
 
-    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield cached origins that are unreadable or name a missing edit. Their lines are in git, not in the log."""
         known = {row[0] for row in self._db.each_as_is("select id from edits", {})}
         for commit, path, ranges in self._db.each_as_is(f"select commit_id, path, ranges from {_TABLE} order by 1, 2", {}):
@@ -307,7 +304,7 @@ class Edits(Store):
         self._db.write(lambda: self._db.count(f"delete from {_TABLE}", {}))
 
 
-def _check_edit(given: "dict[str, Any]") -> None:
+def _check_edit(given: dict[str, Any]) -> None:
     """Raise Invalid for an edit without an author or without a change."""
     is_person = given["kind"] is EditKind.PERSON
     if is_person is not (given["person"] is not None) or is_person is (given["session"] is not None):

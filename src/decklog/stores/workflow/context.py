@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.base import Database
@@ -85,12 +85,7 @@ class ConsumingAgent(StrEnum):
     INVESTIGATOR = "investigator"
 
 
-if TYPE_CHECKING:
-    ConsumingAgentLike = (
-        ConsumingAgent | Literal["developer", "qa_expert", "tech_lead", "senior_software_engineer", "investigator"]
-    )
-else:
-    ConsumingAgentLike = ConsumingAgent
+ConsumingAgentLike = ConsumingAgent | Literal["developer", "qa_expert", "tech_lead", "senior_software_engineer", "investigator"]
 
 
 WEIGHTS = {PackagePriority.CRITICAL: 4, PackagePriority.HIGH: 3, PackagePriority.MEDIUM: 2, PackagePriority.LOW: 1}

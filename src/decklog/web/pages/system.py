@@ -16,7 +16,7 @@ def read(asked: SiteRequest) -> PageView:
     """Load the facts of the log and this server; with `look`, also the findings of the health check."""
     facts, site = asked.log.db.facts(), asked.site
     told = {name: value for name, value in facts.items() if name in _TOLD}
-    told["not_indexed"] = asked.log.db.read(asked.log.db.not_indexed)
+    told["not_indexed"] = asked.log.db.read(asked.log.journal.not_indexed)
     findings: list[dict[str, Any]] | None = None
     if asked.word("look"):
         findings = [dict(one) for one in check_up(asked.log, facts, deep=False)]

@@ -1,16 +1,17 @@
-"""Words that journal entries are found by, the same on both engines.
+"""A search in journal entries: its words, the same on both engines, what is searched for, and what was found.
 
 Documents and queries are split here, in Python. SQLite and PostgreSQL get words that are separated by blanks and do no more.
 """
 
 import re
 import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from typing import Any
+# Number of a stream, position of its last indexed entry, position of its newest entry.
+Span = tuple[int, int, int]
 
 # Longer words are indexed in pieces, one after the other. PostgreSQL takes at most 2,046 bytes.
 _ASCII_WORD = re.compile(r"[a-z0-9]{1,255}")
@@ -57,13 +58,13 @@ class Query:
         """List the beginnings of words that are searched for."""
         return [words[-1] for words, is_prefix in self.terms if is_prefix]
 
-    def without(self, prefixes: "Collection[str]") -> "Query":
+    def without(self, prefixes: Collection[str]) -> "Query":
         """Return the query without its terms that end in one of these prefixes."""
         query = Query("")
         query.terms = [(words, is_prefix) for words, is_prefix in self.terms if not (is_prefix and words[-1] in prefixes)]
         return query
 
-    def fts5(self, ends: "Mapping[str, list[str]]") -> "Iterator[str]":
+    def fts5(self, ends: Mapping[str, list[str]]) -> Iterator[str]:
         """Yield the terms as FTS5 writes them; `ends` lists the words with each prefix."""
         for words, is_prefix in self.terms:
             *first, last = words
@@ -75,7 +76,7 @@ class Query:
         """Write the terms as a PostgreSQL tsquery."""
         return " & ".join(_tsquery_term(words, is_prefix) for words, is_prefix in self.terms)
 
-    def prefilter(self) -> "tuple[list[str], dict[str, Any]]":
+    def prefilter(self) -> tuple[list[str], dict[str, Any]]:
         """Write SQL conditions that every entry with the terms meets, with their parameters: one ASCII word of each term.
 
         Text beyond ASCII may have any word.
@@ -92,7 +93,7 @@ class Query:
                 bound[f"like{place}"] = f"%{word}%"
         return clauses, bound
 
-    def matches(self, words: "Iterable[str]") -> bool:
+    def matches(self, words: Iterable[str]) -> bool:
         """Check whether an entry with these words matches."""
         text = f" {' '.join(words)} "
         return all(f" {' '.join(sought)}{'' if is_prefix else ' '}" in text for sought, is_prefix in self.terms)
@@ -115,7 +116,7 @@ def _tsquery_term(words: list[str], is_prefix: bool) -> str:
     return f"({phrase} | {' & '.join(either)} & ({' | '.join(pairs)}))"
 
 
-def tsvector(words: "Iterable[str]") -> str:
+def tsvector(words: Iterable[str]) -> str:
     """Write words with their positions as a PostgreSQL tsvector.
 
     Where PostgreSQL keeps no more positions, each pair of words is indexed, so that phrases are found there too.
@@ -147,3 +148,57 @@ def fts5_text(body: bytes | None, payload: bytes | None) -> str:
 
 def _decoded(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that were found, each beginning with its position.
+
+    `not_indexed` counts entries that were not searched and may belong to this page. `stopped_at` is the position of the last
+    entry that was searched, where a prefix has too many words to search all of them.
+    """
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    not_indexed: int = 0
+    stopped_at: int | None = None
+
+
+class Search:
+    """What is searched for: words, tags, or both, among entries that meet a condition."""
+
+    def __init__(
+        self,
+        query: Query,
+        *,
+        tags: Mapping[str, str] | None = None,
+        condition: str = "",
+        bound: Mapping[str, Any] | None = None,
+        oldest_first: bool = False,
+        limit: int,
+        after: int | None = None,
+        stream_no: int | None = None,
+        going_on: bool = False,
+    ) -> None:
+        self.query = query
+        self.tags = tags or {}
+        self.condition = condition
+        self.bound = bound or {}
+        self.oldest_first = oldest_first
+        self.limit = limit
+        self.after = after
+        self.stream_no = stream_no
+        self.going_on = going_on
+
+    @property
+    def order(self) -> str:
+        return "asc" if self.oldest_first else "desc"
+
+    def clauses(self, position: str) -> list[str]:
+        """List the bounds of the stream and of the page for a column that holds positions.
+
+        No engine derives them from the join with the entries.
+        """
+        found = [f"{position} >= :start and {position} < :end"] if "start" in self.bound else []
+        if self.after is not None:
+            found.append(f"{position} {'>' if self.oldest_first else '<'} :after")
+        return found
