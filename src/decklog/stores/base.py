@@ -185,21 +185,40 @@ class Store:
         changes: Mapping[str, Any],
         *,
         condition: str = "",
-        counting: str = "",
+        adding: Mapping[str, int] | None = None,
         note: str | None = None,
         **parameters: Any,
     ) -> R:
         """Set columns of one record and its time of change as `_change` does, optionally with a condition.
 
-        `counting` names columns to add 1 to.
+        `adding` names columns to add numbers to.
         """
+        changed = self._try_update(record_class, record_id, changes, condition=condition, adding=adding, note=note, **parameters)
+        if changed is None:
+            raise self._refusal(record_class, record_id)
+        return changed
+
+    def _try_update(
+        self,
+        record_class: type[R],
+        record_id: str | Sequence[str],
+        changes: Mapping[str, Any],
+        *,
+        condition: str = "",
+        adding: Mapping[str, int] | None = None,
+        note: str | None = None,
+        **parameters: Any,
+    ) -> R | None:
+        """Update a record as `_update` does; return None if it does not exist or does not meet the condition."""
         if "updated_at" in record_class.columns():
             changes = {**changes, "updated_at": self._now()}
-        assignments = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + 1" for name in counting.split()]
+        adding = adding or {}
+        assignments = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + :add_{name}" for name in adding]
         meets = [*(f"{name} = :{name}" for name in record_class.identity), *([condition] if condition else [])]
         sql = f"update {record_class.table} set {', '.join(assignments)} where {' and '.join(meets)} returning *"
-        new = {f"new_{name}": value for name, value in changes.items()}
-        return self._change(record_class, record_id, sql, note=note, **new, **parameters)
+        new = {f"new_{name}": value for name, value in changes.items()} | {f"add_{name}": by for name, by in adding.items()}
+        bound = {**_key(record_class, record_id), **new, **parameters}
+        return next(iter(self._change_all(record_class, sql, note=note, **bound)), None)
 
     def _change_all(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run an `update … returning *` or an upsert on records of one stream, and write an entry for each.
@@ -255,6 +274,15 @@ class Store:
         for row in rows:
             self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
         return record_class.from_rows(names, rows)
+
+    def _remove_one(self, record_class: type[R], record_id: str | Sequence[str], *, note: str | None = None) -> R:
+        """Remove a record. Raise `NotFound` if it does not exist."""
+        key = _key(record_class, record_id)
+        condition = " and ".join(f"{name} = :{name}" for name in key)
+        gone = self._remove(record_class, f"delete from {record_class.table} where {condition} returning *", note=note, **key)
+        if not gone:
+            raise self._missing(record_class, record_id)
+        return gone[0]
 
     def _lock_first(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
         """Lock the stream of a record before the record.
@@ -315,9 +343,17 @@ class Store:
 
     def _seek(self, record_class: type[R], record_id: str | Sequence[str]) -> R | None:
         """Return a record, or None if it does not exist."""
-        key = _key(record_class, record_id)
-        condition = " and ".join(f"{name} = :{name}" for name in key)
-        return self._first(record_class, f"select * from {record_class.table} where {condition}", **key)
+        return self._seek_by(record_class, **_key(record_class, record_id))
+
+    def _seek_by(self, record_class: type[R], *, order: str = "", for_update: bool = False, **columns: Any) -> R | None:
+        """Return the first record with these values; None if there is none, or if one of the values is None."""
+        found = self._select_by(record_class, order=f"{order} limit 1" if order else "", for_update=for_update, **columns)
+        return found[0] if found else None
+
+    def _seek_known(self, record_class: type[R], record_id: str | None, **columns: Any) -> R | None:
+        """Return the record with an id, or else the one with these values, such as an idempotency key."""
+        known = None if record_id is None else self._seek(record_class, record_id)
+        return known if known is not None else self._seek_by(record_class, **columns)
 
     def _fetch(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
         """Return a record. Raise `NotFound` if it does not exist."""
@@ -328,12 +364,10 @@ class Store:
 
     def _fetch_for_update(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
         """Return a record and lock it until the transaction ends."""
-        key = _key(record_class, record_id)
-        condition = " and ".join(f"{name} = :{name}" for name in key)
-        found = self._select(record_class, f"select * from {record_class.table} where {condition} for update", **key)
-        if not found:
+        found = self._seek_by(record_class, for_update=True, **_key(record_class, record_id))
+        if found is None:
             raise self._missing(record_class, record_id)
-        return found[0]
+        return found
 
     def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
         """Return a NotFound error that suggests the closest existing id."""
@@ -351,6 +385,14 @@ class Store:
             self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         return record_class.from_rows(names, rows)
+
+    def _select_by(self, record_class: type[R], *, order: str = "", for_update: bool = False, **columns: Any) -> list[R]:
+        """Return the records with these values; none if one of the values is None."""
+        if None in columns.values():
+            return []
+        condition = " and ".join(f"{name} = :{name}" for name in columns)
+        ending = (f" order by {order}" if order else "") + (" for update" if for_update else "")
+        return self._select(record_class, f"select * from {record_class.table} where {condition}{ending}", **columns)
 
     def _first(self, record_class: type[R], sql: str, **parameters: Any) -> R | None:
         """Run a query for whole records and return the first, or None."""

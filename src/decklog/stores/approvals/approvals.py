@@ -186,7 +186,7 @@ class Approvals(Store):
 
     def _ask_once(self, run_id: str, approval_id: str | None, fields: dict[str, Any], about: object = None) -> Approval:
         approval = self._once(
-            lambda: self._known(run_id, approval_id, fields["key"]),
+            lambda: self._seek_known(Approval, approval_id, run_id=run_id, key=fields["key"]),
             lambda: self._add(
                 Approval,
                 note=fields.get("question") or fields.get("verdict"),
@@ -205,14 +205,6 @@ class Approvals(Store):
                 digest=approval.subject_digest,
             )
         return approval.seen_at(self._now()).marked_already() if approval.already else approval
-
-    def _known(self, run_id: str, approval_id: str | None, key: str | None) -> Approval | None:
-        """Find the approval of a repeated question."""
-        if approval_id is not None and (approval := self._seek(Approval, approval_id)) is not None:
-            return approval
-        if key is None:
-            return None
-        return self._first(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     @writes
     def record(
@@ -281,25 +273,18 @@ class Approvals(Store):
         if chosen is Verdict.GRANTED:
             check_seen(self._db, asked, subject_digest)
         self._record_lapsed(asked.run_id)
-        changed = self._change_all(
-            Approval,
-            """
-            update approvals
-               set state = :verdict, verdict = :verdict, decided_by = :by, decided_at = :now, rationale = :rationale,
-                   proof = :proof, max_uses = :max_uses, valid_until = :valid_until
-             where id = :id and state = 'open'
-            returning *
-            """,
-            note=f"{chosen} by {decider}",
-            id=approval_id,
-            verdict=chosen,
-            by=decider,
-            rationale=rationale,
-            now=self._now(),
-            proof=self._nonce(),
+        changes = {
+            "state": chosen,
+            "verdict": chosen,
+            "decided_by": decider,
+            "decided_at": self._now(),
+            "rationale": rationale,
+            "proof": self._nonce(),
             **grant,
-        )
-        return self._told(changed[0]) if changed else self._repeated(approval_id, chosen, decider)
+        }
+        note = f"{chosen} by {decider}"
+        changed = self._try_update(Approval, approval_id, changes, condition="state = 'open'", note=note)
+        return self._told(changed) if changed is not None else self._repeated(approval_id, chosen, decider)
 
     def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
         present = self._fetch(Approval, approval_id)
@@ -314,21 +299,11 @@ class Approvals(Store):
         if asked.state is ApprovalState.WITHDRAWN:
             return asked.marked_already()
         self._record_lapsed(asked.run_id)
-        changed = self._change_all(
-            Approval,
-            """
-            update approvals set state = 'withdrawn', decided_at = :now, rationale = :reason
-             where id = :id and state = 'open'
-            returning *
-            """,
-            note=reason,
-            id=approval_id,
-            reason=reason,
-            now=self._now(),
-        )
-        if not changed:
+        changes = {"state": "withdrawn", "decided_at": self._now(), "rationale": reason}
+        changed = self._try_update(Approval, approval_id, changes, condition="state = 'open'", note=reason)
+        if changed is None:
             raise settled(self._fetch(Approval, approval_id))
-        return self._told(changed[0])
+        return self._told(changed)
 
     def _told(self, approval: Approval) -> Approval:
         """Answer the message of the same question, if there is an open one."""
@@ -467,13 +442,8 @@ class Approvals(Store):
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
         """Get a run's newest approval from one source; none is null."""
-        found = self._select(
-            Approval,
-            "select * from approvals where run_id = :run_id and source = :source order by number desc limit 1",
-            run_id=run_id,
-            source=source.strip(),
-        )
-        return found[0].seen_at(self._now()) if found else None
+        found = self._seek_by(Approval, order="number desc", run_id=run_id, source=source.strip())
+        return None if found is None else found.seen_at(self._now())
 
     @reads
     def grants(self, approval_id: str, action: str) -> bool:
@@ -534,12 +504,7 @@ class Approvals(Store):
         return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
 
     def _granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
-        asked = self._select(
-            Approval,
-            "select * from approvals where run_id = :run_id and subject_digest = :digest",
-            run_id=run_id,
-            digest=hex_digest(subject_digest),
-        )
+        asked = self._select_by(Approval, run_id=run_id, subject_digest=hex_digest(subject_digest))
         settled_now = [approval.seen_at(self._now()) for approval in asked]
         answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
         if or_by_default and not answers:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from decklog.core.clock import to_text
-from decklog.core.errors import Conflict, Invalid, NotFound, Refused
+from decklog.core.errors import Conflict, Invalid, Refused
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
@@ -126,7 +126,7 @@ class FeedbackStore(Store):
                 raise Invalid(f"feedback needs a {name}", field=name)
         now = self._now()
         return self._once(
-            lambda: self._known(feedback_id, key),
+            lambda: self._seek_known(Feedback, feedback_id, key=key),
             lambda: self._add(
                 Feedback,
                 note=body,
@@ -141,12 +141,6 @@ class FeedbackStore(Store):
                 updated_at=now,
             ),
         )
-
-    def _known(self, feedback_id: str | None, key: str | None) -> Feedback | None:
-        if feedback_id is not None and (known := self._seek(Feedback, feedback_id)) is not None:
-            return known
-        found = self._select(Feedback, "select * from feedback where key = :key", key=key) if key is not None else []
-        return found[0] if found else None
 
     @reads
     def get(self, feedback_id: str) -> Feedback:
@@ -237,7 +231,7 @@ class FeedbackStore(Store):
         self, feedback_id: str, *, regression_test_path: str | None = None, by: str | None = None, note: str | None = None
     ) -> Feedback:
         """Accept a merged fix. It needs a regression test: named here, or already when its pull request was opened."""
-        known = self._locked(feedback_id)
+        known = self._fetch_for_update(Feedback, feedback_id)
         path = (regression_test_path or known.regression_test_path or "").strip()
         if not path:
             raise Conflict(
@@ -255,7 +249,7 @@ class FeedbackStore(Store):
     @writes
     def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
         """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
-        known = self._locked(feedback_id)
+        known = self._fetch_for_update(Feedback, feedback_id)
         if known.state not in BACK:
             raise self._refusal(Feedback, feedback_id)
         to = BACK[known.state]
@@ -269,18 +263,11 @@ class FeedbackStore(Store):
     @writes
     def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
         """Add a note without moving anything. Notes are never changed and never go."""
-        known = self._locked(feedback_id)
+        known = self._fetch_for_update(Feedback, feedback_id)
         return self._set(known, _noted(known, known.state, by, _reason(text), self._now()), text)
 
-    def _locked(self, feedback_id: str) -> Feedback:
-        """Load a feedback and lock it until the transaction ends."""
-        found = self._select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
-        if not found:
-            raise NotFound(f"there is no feedback {feedback_id}", hint="See what there is: decklog feedback find", id=feedback_id)
-        return found[0]
-
     def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: Any) -> Feedback:
-        known = self._locked(feedback_id)
+        known = self._fetch_for_update(Feedback, feedback_id)
         given = {name: value for name, value in changes.items() if value is not None}
         if known.state == to and all(
             self._stored(name, getattr(known, name)) == self._stored(name, value)

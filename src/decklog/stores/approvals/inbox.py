@@ -155,7 +155,7 @@ class Inbox(Store):
             "received_at": received_at or now,
             "key": key,
         }
-        return self._once(lambda: self._known(message_id, key), lambda: self._post(fields))
+        return self._once(lambda: self._seek_known(Message, message_id, key=key), lambda: self._post(fields))
 
     def _post(self, fields: dict[str, Any]) -> Message:
         if fields["severity"] is MessageSeverity.CRITICAL and fields["is_authorised"] and fields["task_id"] is not None:
@@ -173,12 +173,6 @@ class Inbox(Store):
                 raise
             return {"pause_problem": problem.message}
         return {"paused_task_id": task_id}
-
-    def _known(self, message_id: str | None, key: str | None) -> Message | None:
-        if message_id is not None and (known := self._seek(Message, message_id)) is not None:
-            return known
-        found = self._select(Message, "select * from messages where key = :key", key=key) if key is not None else []
-        return found[0] if found else None
 
     @reads
     def get(self, message_id: str) -> Message:
@@ -229,7 +223,7 @@ class Inbox(Store):
     @writes
     def mark_seen(self, message_id: str, *, by: str | None = None) -> Message:
         """Mark a pending message as read; one in a later state is returned unchanged."""
-        known = self._locked(message_id)
+        known = self._fetch_for_update(Message, message_id)
         if known.state is not MessageState.PENDING:
             return known.marked_already()
         return self._update(
@@ -243,29 +237,22 @@ class Inbox(Store):
     @writes
     def answer(self, message_id: str, answer: str, *, by: str | None = None) -> Message:
         """Answer a message that is pending or seen; the same answer again changes nothing."""
-        known = self._locked(message_id)
+        known = self._fetch_for_update(Message, message_id)
         if known.state is MessageState.ANSWERED and known.answer == self._stored("answer", answer):
             return known.marked_already()
-        return self._change(
-            Message,
-            message_id,
-            """
-            update messages
-               set state = 'answered', answer = :answer, answered_by = :by, answered_at = :now,
-                   seen_by = coalesce(seen_by, cast(:by as text)), seen_at = coalesce(seen_at, :now)
-             where id = :id and state in ('pending', 'seen')
-            returning *
-            """,
-            note=_text(answer, "answer"),
-            answer=answer,
-            by=by,
-            now=self._now(),
-        )
+        changes = {"state": "answered", "answer": answer, "answered_by": by, "answered_at": self._now()}
+        return self._move_on(known, changes, by, _text(answer, "answer"))
+
+    def _move_on(self, known: Message, changes: dict[str, Any], by: str | None, note: str) -> Message:
+        """Change a pending or seen message, which is seen afterwards."""
+        seen_by = by if known.seen_by is None else known.seen_by
+        changes |= {"seen_by": seen_by, "seen_at": known.seen_at or self._now()}
+        return self._update(Message, known.id, changes, condition="state in ('pending', 'seen')", note=note)
 
     def settle(self, key: str, answer: str, *, by: str) -> None:
         """Answer the open message of a key, if any: its question was answered elsewhere."""
-        known = self._known(None, key)
-        if known is not None and self._locked(known.id).state in (MessageState.PENDING, MessageState.SEEN):
+        known = self._seek_by(Message, key=key)
+        if known is not None and self._fetch_for_update(Message, known.id).state in (MessageState.PENDING, MessageState.SEEN):
             self.answer(known.id, answer, by=by)
 
     @writes
@@ -278,7 +265,7 @@ class Inbox(Store):
         by: str | None = None,
     ) -> Feedback:
         """Turn a message into feedback, in its sender's words; a repeated call returns the same feedback."""
-        known = self._locked(message_id)
+        known = self._fetch_for_update(Message, message_id)
         if known.escalated_to is not None:
             return self._fetch(Feedback, known.escalated_to).marked_already()
         if known.state not in (MessageState.PENDING, MessageState.SEEN):
@@ -298,30 +285,14 @@ class Inbox(Store):
             received_at=known.received_at,
             updated_at=now,
         )
-        self._escalated(known, feedback.id, by, now)
+        changes = {"state": "escalated", "escalated_to": feedback.id, "escalated_at": now}
+        self._move_on(known, changes, by, f"escalated to {feedback.id}")
         return feedback
-
-    def _escalated(self, known: Message, feedback_id: str, by: str | None, now: datetime) -> None:
-        self._change(
-            Message,
-            known.id,
-            """
-            update messages
-               set state = 'escalated', escalated_to = :feedback_id, escalated_at = :now,
-                   seen_by = coalesce(seen_by, cast(:by as text)), seen_at = coalesce(seen_at, :now)
-             where id = :id and state in ('pending', 'seen')
-            returning *
-            """,
-            note=f"escalated to {feedback_id}",
-            feedback_id=feedback_id,
-            by=by,
-            now=now,
-        )
 
     @writes
     def close(self, message_id: str) -> Message:
         """Close a message that was seen, answered or escalated."""
-        known = self._locked(message_id)
+        known = self._fetch_for_update(Message, message_id)
         if known.state is MessageState.CLOSED:
             return known.marked_already()
         return self._update(
@@ -331,13 +302,6 @@ class Inbox(Store):
             condition="state in ('seen', 'answered', 'escalated')",
             note="closed",
         )
-
-    def _locked(self, message_id: str) -> Message:
-        """Load a message and lock it until the transaction ends."""
-        found = self._select(Message, "select * from messages where id = :id for update", id=message_id)
-        if not found:
-            raise NotFound(f"there is no message {message_id}", hint="See what there is: decklog inbox find", id=message_id)
-        return found[0]
 
 
 def _text(text: str, field: str) -> str:

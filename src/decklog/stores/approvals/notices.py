@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
@@ -131,10 +131,7 @@ class Notices(Store):
     @writes(manager_only=True)
     def remove_rule(self, rule_id: str) -> NotifyRule:
         """Remove a rule."""
-        gone = self._remove(NotifyRule, "delete from notify_rules where id = :id returning *", id=rule_id)
-        if not gone:
-            raise self._refusal(NotifyRule, rule_id)
-        return gone[0]
+        return self._remove_one(NotifyRule, rule_id)
 
     @reads
     def rules(self) -> list[NotifyRule]:
@@ -185,7 +182,7 @@ class Notices(Store):
         """Create the notice of an event by a rule; an existing one is returned unchanged."""
         rule, now = self._fetch(NotifyRule, rule_id), self._now()
         return self._once(
-            lambda: self._known(rule_id, key),
+            lambda: self._seek_by(Notice, rule_id=rule_id, key=key),
             lambda: self._add(
                 Notice,
                 id=self._ids.new("note"),
@@ -199,10 +196,6 @@ class Notices(Store):
                 made_at=now,
             ),
         )
-
-    def _known(self, rule_id: str, key: str) -> Notice | None:
-        sql = "select * from notices where rule_id = :rule_id and key = :key"
-        return self._first(Notice, sql, rule_id=rule_id, key=key)
 
     @writes
     def take(self, sender: str) -> Notice | None:
@@ -220,21 +213,11 @@ class Notices(Store):
             now=self._now(),
         )
         # If two senders find the same notice, the second update matches no row.
-        return next((taken[0] for notice in due if (taken := self._taken(notice.id, sender))), None)
+        return next((taken for notice in due if (taken := self._take(notice.id, sender)) is not None), None)
 
-    def _taken(self, notice_id: str, sender: str) -> list[Notice]:
-        return self._change_all(
-            Notice,
-            """
-            update notices set state = 'sending', sender = :sender, taken_at = :now, attempts = attempts + 1, error = null
-             where id = :id and state = 'due'
-            returning *
-            """,
-            note="taken",
-            id=notice_id,
-            sender=sender,
-            now=self._now(),
-        )
+    def _take(self, notice_id: str, sender: str) -> Notice | None:
+        changes = {"state": "sending", "sender": sender, "taken_at": self._now(), "error": None}
+        return self._try_update(Notice, notice_id, changes, condition="state = 'due'", adding={"attempts": 1}, note="taken")
 
     def _doubt(self) -> None:
         lost = self._select(
@@ -264,24 +247,17 @@ class Notices(Store):
     def _settled(
         self, notice_id: str, attempts: int, state: NoticeState, error: str | None, due_at: datetime | None = None
     ) -> Notice:
-        changed = self._change_all(
+        changes: dict[str, Any] = {"state": state, "sender": None, "error": error}
+        changes |= {"settled_at": self._now()} if due_at is None else {"settled_at": None, "due_at": due_at}
+        changed = self._try_update(
             Notice,
-            """
-            update notices
-               set state = :state, sender = null, error = :error, due_at = coalesce(:due_at, due_at),
-                   settled_at = :settled_at
-             where id = :id and state = 'sending' and attempts = :attempts
-            returning *
-            """,
+            notice_id,
+            changes,
+            condition="state = 'sending' and attempts = :attempts",
             note=state.value if error is None else f"{state}: {error}",
-            id=notice_id,
-            state=state,
             attempts=attempts,
-            error=error,
-            due_at=due_at,
-            settled_at=None if state is NoticeState.DUE else self._now(),
         )
-        return changed[0] if changed else self._fetch(Notice, notice_id).marked_already()
+        return changed if changed is not None else self._fetch(Notice, notice_id).marked_already()
 
     @writes
     def retry(self, notice_id: str) -> Notice:

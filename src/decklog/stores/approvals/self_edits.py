@@ -75,7 +75,7 @@ class SelfEdits(Store):
             "edited_at": edited_at or self._now(),
         }
         return self._once(
-            lambda: self._known(fields["pr"], fields["after_sha"]),
+            lambda: self._seek_by(SelfEdit, pr=fields["pr"], after_sha=fields["after_sha"]),
             lambda: self._add(SelfEdit, note=f"{fields['fix_class']}: {pr}", id=self._ids.new("edit"), **fields),
         )
 
@@ -98,11 +98,6 @@ class SelfEdits(Store):
         if not isinstance(given.get("feedback_id"), str | None):
             raise Invalid("feedback_id is a text or null", field="feedback_id")
         return self.record(**given)
-
-    def _known(self, pr: str, after_sha: str) -> SelfEdit | None:
-        return self._first(
-            SelfEdit, "select * from self_edits where pr = :pr and after_sha = :after_sha", pr=pr, after_sha=after_sha
-        )
 
     @reads
     def get(self, edit_id: str) -> SelfEdit:

@@ -256,12 +256,8 @@ class Graphs(Store):
         """Return a checkpoint by its id, or the newest of a namespace."""
         if checkpoint_id is not None:
             return self._db.read(lambda: self._seek(GraphCheckpoint, (run_id, namespace, checkpoint_id)))
-        sql = """
-            select * from graph_checkpoints where run_id = :run_id and namespace = :namespace
-            order by checkpoint_id desc limit 1
-            """
-        found = self._db.read(lambda: self._select(GraphCheckpoint, sql, run_id=run_id, namespace=namespace))
-        return found[0] if found else None
+        order = "checkpoint_id desc"
+        return self._db.read(lambda: self._seek_by(GraphCheckpoint, order=order, run_id=run_id, namespace=namespace))
 
     def each_graph_checkpoint(self, *, before: str | None = None, **equal: str | None) -> Iterator[GraphCheckpoint]:
         """Yield matching checkpoints, newest first, loaded page by page."""
@@ -281,13 +277,8 @@ class Graphs(Store):
 
     def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> list[GraphWrite]:
         """Return the writes after a checkpoint, in the order in which a graph applies them."""
-        sql = """
-            select * from graph_writes
-             where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
-             order by task_path, task_id, number
-            """
-        place = {"run_id": run_id, "namespace": namespace, "checkpoint_id": checkpoint_id}
-        return self._db.read(lambda: self._select(GraphWrite, sql, **place))
+        place: dict[str, Any] = {"run_id": run_id, "namespace": namespace, "checkpoint_id": checkpoint_id}
+        return self._db.read(lambda: self._select_by(GraphWrite, order="task_path, task_id, number", **place))
 
     def graph_bytes(self, digest: str) -> bytes:
         """Return the bytes of a checkpoint or a write."""
@@ -351,13 +342,7 @@ class Graphs(Store):
     def renew_graph_item(self, item: GraphItem) -> None:
         """Extend the lifetime of an item that was read."""
         now = self._now()
-        self._change_all(
-            GraphItem,
-            "update graph_items set expires_at = :expires_at where namespace = :namespace and key = :key returning *",
-            namespace=item.namespace,
-            key=item.key,
-            expires_at=_later(now, item.ttl_seconds),
-        )
+        self._try_update(GraphItem, (item.namespace, item.key), {"expires_at": _later(now, item.ttl_seconds)})
 
     def remove_graph_item(self, namespace: str, key: str) -> None:
         """Remove an item if it exists."""

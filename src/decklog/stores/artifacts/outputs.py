@@ -63,7 +63,7 @@ class Outputs(Store):
             "group_id": _optional(group_id, "group_id"),
         }
         output = self._once(
-            lambda: self._known(run_id, key),
+            lambda: self._seek_by(SkillOutput, run_id=run_id, key=key),
             lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
         )
         if output.skill != self._stored("skill", names["skill"]):
@@ -89,11 +89,6 @@ class Outputs(Store):
             saved_at=saved_at,
             **names,
         )
-
-    def _known(self, run_id: str, key: str | None) -> SkillOutput | None:
-        if key is None:
-            return None
-        return self._first(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
 
     def _filled(self, output: SkillOutput) -> SkillOutput:
         documents.fill(self._db, output, "document", output.digest)

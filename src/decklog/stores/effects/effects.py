@@ -129,7 +129,7 @@ class Effects(Store):
         if not step.strip():
             raise Invalid("an effect needs the name of its step", field="step")
         return self._once(
-            lambda: self._known(run_id, key),
+            lambda: self.known(run_id, key),
             lambda: self._add(
                 Effect,
                 note=f"{tool} in {step}",
@@ -155,14 +155,11 @@ class Effects(Store):
                 hint="Do it before or after the block of log.transaction().",
             )
 
-    def _known(self, run_id: str, key: str) -> Effect | None:
-        found = self._select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
-        return self._filled(found[0]) if found else None
-
     @reads
     def known(self, run_id: str, key: str) -> Effect | None:
         """Get the effect that a run knows under a key; none is null."""
-        return self._known(run_id, key)
+        found = self._seek_by(Effect, run_id=run_id, key=key)
+        return None if found is None else self._filled(found)
 
     @writes(hands_out=True)
     def take_up(
@@ -180,22 +177,16 @@ class Effects(Store):
         intended is taken over from `abandoned_by`, its actor, after a check found that it did not happen. Where an owner is
         bound, one of unknown outcome is not taken up: `reconcile` is for the owner.
         """
-        return self._change(
+        changes = {"state": "intended", "actor": actor, "note": None, "intended_at": self._now()}
+        return self._update(
             Effect,
             effect_id,
-            f"""
-            update effects
-               set state = 'intended', actor = :actor, attempts = attempts + 1, note = null,
-                   facts = coalesce(:facts, facts), intended_at = :now
-             where id = :id and attempts = :attempts and ({self._checkable(effect_id)} or state = 'cleared')
-            returning *
-            """,
+            changes if facts is None else {**changes, "facts": facts},
+            condition=f"attempts = :attempts and ({self._checkable(effect_id)} or state = 'cleared')",
+            adding={"attempts": 1},
             note="taken up again",
-            actor=actor,
             attempts=attempts,
-            facts=facts,
             abandoned_by=abandoned_by,
-            now=self._now(),
         )
 
     def _checkable(self, effect_id: str) -> str:
@@ -273,22 +264,21 @@ class Effects(Store):
         one of unknown outcome is not confirmed: `reconcile` is for the owner.
         """
         inline, digest = self._kept(result)
-        changed = self._change(
+        changed = self._update(
             Effect,
             effect_id,
-            f"""
-            update effects
-               set state = 'done', actor = null, result = :result, result_digest = :digest, reconciled_by = :by, settled_at = :now
-             where id = :id and attempts = :attempts and {self._checkable(effect_id)}
-            returning *
-            """,
+            {
+                "state": "done",
+                "actor": None,
+                "result": inline,
+                "result_digest": digest,
+                "reconciled_by": by,
+                "settled_at": self._now(),
+            },
+            condition=f"attempts = :attempts and {self._checkable(effect_id)}",
             note=f"found done by {by}",
             attempts=attempts,
-            result=inline,
-            digest=digest,
-            by=by,
             abandoned_by=abandoned_by,
-            now=self._now(),
         )
         return self._filled(changed)
 

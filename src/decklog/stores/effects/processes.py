@@ -109,22 +109,9 @@ class Processes(Store):
         how = enum_of(ProcessState, state, "state")
         if how is ProcessState.RUNNING:
             raise Invalid("a process does not end as running", field="state")
-        changed = self._change_all(
-            Process,
-            """
-            update processes
-               set state = :state, exit_code = :exit_code, signal = :signal, signals_sent = :signals_sent, ended_at = :now
-             where id = :id and state = 'running'
-            returning *
-            """,
-            id=process_id,
-            state=how,
-            exit_code=exit_code,
-            signal=signal,
-            signals_sent=signals_sent or [],
-            now=self._now(),
-        )
-        return changed[0] if changed else self._fetch(Process, process_id).marked_already()
+        changes = {"state": how, "exit_code": exit_code, "signal": signal, "signals_sent": signals_sent or []}
+        changed = self._try_update(Process, process_id, {**changes, "ended_at": self._now()}, condition="state = 'running'")
+        return changed if changed is not None else self._fetch(Process, process_id).marked_already()
 
     @reads
     def get(self, process_id: str) -> Process:

@@ -319,8 +319,8 @@ class LessonWriter(LessonSettler):
             return self._learned(given, refs, key, index)
 
     def _learned(self, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
-        if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
-            return self._fetch(Lesson, seen[0].lesson_id).marked_already()
+        if (seen := self._seek_by(Sighting, key=key)) is not None:
+            return self._fetch(Lesson, seen.lesson_id).marked_already()
         # Compare values as they are stored, after redaction.
         (body, _), (project, _) = self._db.values.text("body", given["body"]), self._db.values.one("project", given["project"])
         if (known := self._same(given["topic"], project, body)) is not None:
@@ -448,7 +448,7 @@ class LessonWriter(LessonSettler):
                 "outdated_at": None,
                 "outdated_by": None,
             },
-            counting="sightings",
+            adding={"sightings": 1},
             note="seen again",
         )
 

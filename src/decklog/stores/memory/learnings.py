@@ -207,7 +207,7 @@ class Learnings(Store):
         LearningLine(to_text(noted), task_id, clean, candidate)
         gone = candidate == DISMISSED
         return self._once(
-            lambda: self._known(key),
+            lambda: self._seek_by(Learning, key=key),
             lambda: self._add(
                 Learning,
                 id=self._ids.new("learning"),
@@ -221,11 +221,6 @@ class Learnings(Store):
                 decided_at=noted if gone else None,
             ),
         )
-
-    def _known(self, key: str | None) -> Learning | None:
-        if key is None:
-            return None
-        return self._first(Learning, "select * from learnings where key = :key", key=key)
 
     @writes
     def promote(self, learning_id: str, *, to: str | None = None, by: str | None = None) -> Learning:

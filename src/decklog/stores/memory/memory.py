@@ -203,12 +203,7 @@ class Memory(LessonProposals):
         """Record whether a lesson helped; helpful lessons rank higher."""
         column = "useful_count" if useful else "harmful_count"
         with LessonIndex(self._db).following_counts():
-            return self._change(
-                Lesson,
-                lesson_id,
-                f"update lessons set {column} = {column} + 1 where id = :id returning *",
-                note="useful" if useful else "harmful",
-            )
+            return self._update(Lesson, lesson_id, {}, adding={column: 1}, note="useful" if useful else "harmful")
 
     @reads
     def get(self, lesson_id: str) -> Lesson:

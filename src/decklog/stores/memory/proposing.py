@@ -164,9 +164,8 @@ class LessonProposals(LessonUpkeep):
 
     def _proposed(self, seen: Observation) -> Proposal | None:
         """Find the proposal that states this already, in any words."""
-        found = self._select(Proposal, "select * from proposals where subject = :subject", subject=_subject(seen))
-        if found:
-            return found[0]
+        if (found := self._seek_by(Proposal, subject=_subject(seen))) is not None:
+            return found
         near = self._select(
             Proposal,
             f"""

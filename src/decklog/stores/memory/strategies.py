@@ -149,14 +149,7 @@ class Strategies(Store):
         """Record that a strategy helped, once or several times."""
         if not 0 <= by <= MOST_CREDIT:
             raise Invalid(f"a strategy is credited by 0 to {MOST_CREDIT}, not by {by}", field="by")
-        return self._change(
-            Strategy,
-            strategy_id,
-            "update strategies set helpfulness = helpfulness + :by, last_seen_at = :now where id = :id returning *",
-            note=f"helped {by}",
-            by=by,
-            now=self._now(),
-        )
+        return self._update(Strategy, strategy_id, {"last_seen_at": self._now()}, adding={"helpfulness": by}, note=f"helped {by}")
 
     @writes
     def extract(

@@ -116,19 +116,8 @@ class Budgets(Store):
         )
         if not present:
             return None
-        return self._change(
-            Budget,
-            present[0].id,
-            """
-            update budgets
-               set ceiling = :ceiling, action = :action, warn_percent = :warn_percent, set_at = :now, proof = :proof
-             where id = :id
-            returning *
-            """,
-            now=self._now(),
-            proof=self._nonce(),
-            **given,
-        )
+        changes = {name: given[name] for name in ("ceiling", "action", "warn_percent")}
+        return self._update(Budget, present[0].id, {**changes, "set_at": self._now(), "proof": self._nonce()})
 
     def _begin(self, meter: BudgetMeter, given: dict[str, Any]) -> Budget:
         self._check_known(given["scope"], given["scope_id"])
@@ -140,10 +129,7 @@ class Budgets(Store):
     def lift(self, budget_id: str) -> Budget:
         """Remove a budget: it limits nothing any more."""
         self._closed()
-        gone = self._remove(Budget, "delete from budgets where id = :id returning *", id=budget_id)
-        if not gone:
-            raise self._refusal(Budget, budget_id)
-        return gone[0]
+        return self._remove_one(Budget, budget_id)
 
     @reads
     def get(self, budget_id: str) -> Budget:

@@ -118,7 +118,9 @@ class Ledger(Store):
         tokens = tuple(given[name] for name in TOKENS)
         if given["cost_microdollars"] is None:
             given["cost_microdollars"] = PriceList(self._db, remember=True).cost(given["model"], given["occurred_at"], tokens)
-        spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation), self._now())
+        spending = Spending(
+            meter, given, sum(tokens), reservation and self._fetch_for_update(Reservation, reservation.id), self._now()
+        )
         spending.admit(enforce=enforce)
         return self._write(given, spending)
 
@@ -152,17 +154,8 @@ class Ledger(Store):
         return charge
 
     def _use(self, reservation: Reservation, charge: Charge) -> None:
-        self._change(
-            Reservation,
-            reservation.id,
-            """
-            update reservations set used_microdollars = used_microdollars + :cost, used_tokens = used_tokens + :tokens
-             where id = :id
-            returning *
-            """,
-            cost=charge.cost_microdollars or 0,
-            tokens=charge.tokens,
-        )
+        used = {"used_microdollars": charge.cost_microdollars or 0, "used_tokens": charge.tokens}
+        self._update(Reservation, reservation.id, {}, adding=used)
 
     def _inherit(self, given: dict[str, Any]) -> Reservation | None:
         """Take the run, group and task from the named reservation. Raise an error if the charge is for another."""
@@ -202,10 +195,8 @@ class Ledger(Store):
 
     def _known(self, given: dict[str, Any]) -> Charge | None:
         """Find the charge of a repeated call. The same key for another call is an error."""
-        if given["answer_id"] is not None:
-            paid = self._select(Charge, "select * from charges where answer_id = :id limit 1", id=given["answer_id"])
-            if paid:
-                return paid[0]
+        if (paid := self._seek_by(Charge, answer_id=given["answer_id"])) is not None:
+            return paid
         if given["key"] is None:
             return None
         found = self._select(
@@ -227,9 +218,6 @@ class Ledger(Store):
                 differs=different,
             )
         return found[0]
-
-    def _lock(self, reservation: Reservation) -> Reservation:
-        return self._select(Reservation, "select * from reservations where id = :id for update", id=reservation.id)[0]
 
     @reads
     def get(self, charge_id: str) -> Charge:

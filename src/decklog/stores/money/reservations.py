@@ -158,7 +158,7 @@ class Reservations(Store):
     def _enter(self, meter: BudgetMeter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
         meter.enter(Reservation.stream_of(self._fetch(Reservation, reservation_id).values()))
-        return self._select(Reservation, "select * from reservations where id = :id for update", id=reservation_id)[0]
+        return self._fetch_for_update(Reservation, reservation_id)
 
     @reads
     def get(self, reservation_id: str) -> Reservation:

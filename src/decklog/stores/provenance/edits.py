@@ -238,7 +238,7 @@ class Edits(Store):
 
     def of_path(self, path: str) -> list[Edit]:
         """Return all edits of a path, oldest first."""
-        return self._db.read(lambda: self._select(Edit, "select * from edits where path = :path order by id", path=path))
+        return self._db.read(lambda: self._select_by(Edit, order="id", path=path))
 
     def of_blobs(self, blobs: list[str]) -> list[Edit]:
         """Return all edits that wrote some blobs, oldest first."""

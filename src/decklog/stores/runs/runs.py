@@ -69,7 +69,7 @@ class Runs(Store):
             self._fetch(Run, parent_run_id)
         now = self._now()
         return self._once(
-            lambda: self._known(run_id, key),
+            lambda: self._seek_known(Run, run_id, key=key),
             lambda: self._add(
                 Run,
                 new_stream=True,
@@ -88,14 +88,6 @@ class Runs(Store):
                 updated_at=now,
             ),
         )
-
-    def _known(self, run_id: str | None, key: str | None) -> Run | None:
-        """Find the run of a repeated start."""
-        if run_id is not None and (run := self._seek(Run, run_id)) is not None:
-            return run
-        if key is None:
-            return None
-        return self._first(Run, "select * from runs where key = :key", key=key)
 
     @reads
     def get(self, run_id: str) -> Run:
@@ -222,7 +214,7 @@ class Runs(Store):
         return self._count(run_id, "replans")
 
     def _count(self, run_id: str, column: str) -> Run:
-        return self._update(Run, run_id, {}, counting=column)
+        return self._update(Run, run_id, {}, adding={column: 1})
 
     @writes
     def record_agent(
@@ -268,18 +260,18 @@ class Runs(Store):
     @writes
     def count_turn(self, run_id: str, role: str) -> Agent:
         """Count one more turn of an agent."""
-        return self._update(Agent, (run_id, role), {}, counting="turns")
+        return self._update(Agent, (run_id, role), {}, adding={"turns": 1})
 
     @writes
     def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
         """Assign a new session to an agent and count the rotation; its turns restart at 0."""
-        return self._update(Agent, (run_id, role), {"session": session, "turns": 0}, counting="rotations")
+        return self._update(Agent, (run_id, role), {"session": session, "turns": 0}, adding={"rotations": 1})
 
     @reads
     def agents(self, run_id: str) -> list[Agent]:
         """List the agents of a run."""
         self._fetch(Run, run_id)
-        return self._select(Agent, "select * from agents where run_id = :run_id order by role", run_id=run_id)
+        return self._select_by(Agent, order="role", run_id=run_id)
 
     # Earlier states of a run
 

@@ -251,9 +251,7 @@ class Criteria(RunBound):
         self.hold(run_id)
         for present in self._bound(run_id):
             self.set_fields(present, _staleness(present, *facts), note="what it rests on was looked at")
-        return self._select(
-            Criterion, "select * from criteria where run_id = :run_id and is_stale = 1 order by number", run_id=run_id
-        )
+        return self._select_by(Criterion, order="number", run_id=run_id, is_stale=True)
 
     @reads
     def check(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
@@ -317,7 +315,7 @@ class Criteria(RunBound):
         return next((criterion for criterion in self._all(run_id) if str(criterion.number) == text), None)
 
     def _all(self, run_id: str) -> list[Criterion]:
-        return self._select(Criterion, "select * from criteria where run_id = :run_id order by number", run_id=run_id)
+        return self._select_by(Criterion, order="number", run_id=run_id)
 
     def _bound(self, run_id: str) -> list[Criterion]:
         sql = """

@@ -347,7 +347,7 @@ class Groups(RunBound):
 
     def of_run(self, run_id: str) -> list[Group]:
         """List all groups of a run by creation."""
-        return self._select(Group, "select * from groups where run_id = :run_id order by number", run_id=run_id)
+        return self._select_by(Group, order="number", run_id=run_id)
 
     @reads
     def find(
@@ -437,4 +437,4 @@ class Groups(RunBound):
 
     def _count(self, run_id: str, group_id: str, column: str) -> Group:
         self.hold(run_id)
-        return self._update(Group, (run_id, group_id), {}, counting=column, note=f"{column} + 1")
+        return self._update(Group, (run_id, group_id), {}, adding={column: 1}, note=f"{column} + 1")

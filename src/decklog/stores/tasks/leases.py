@@ -471,12 +471,10 @@ class Leases(Store):
 
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Load a task for update. Raise LeaseLost if this worker no longer has it."""
-        found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
-        if not found:
-            raise self._refusal(Task, task_id)
-        if found[0].state != TaskState.RUNNING or found[0].fence != fence:
-            raise lost(found[0], fence)
-        return found[0]
+        found = self._fetch_for_update(Task, task_id)
+        if found.state != TaskState.RUNNING or found.fence != fence:
+            raise lost(found, fence)
+        return found
 
     def _held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
         """Change fields of a task if this worker still has it."""

@@ -64,16 +64,14 @@ class Links(Leases):
         """Count the unfinished tasks that a task depends on. They must be of the same run, since runs are moved separately."""
         count = 0
         for task_id in needed:
-            found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
-            if not found:
-                raise self._missing(Task, task_id)
-            if found[0].run_id != run_id:
+            found = self._fetch_for_update(Task, task_id)
+            if found.run_id != run_id:
                 raise Invalid(
-                    f"task {task_id} is of run {found[0].run_id}; a task depends on tasks of its own run, {run_id}",
+                    f"task {task_id} is of run {found.run_id}; a task depends on tasks of its own run, {run_id}",
                     hint="Wait for another run with not_before, or by parking the task until it is done.",
                     field="depends_on",
                 )
-            count += found[0].state != TaskState.DONE
+            count += found.state != TaskState.DONE
         return count
 
     @writes
@@ -117,18 +115,8 @@ class Links(Leases):
         return self._fetch(Task, task_id)
 
     def _wait_for(self, task: Task, depends_on: str, more: int) -> Task:
-        return self._change(
-            Task,
-            task.id,
-            """
-            update tasks set open_dependencies = open_dependencies + :more, updated_at = :now
-             where id = :id and state = 'pending'
-            returning *
-            """,
-            note=f"waits for {depends_on}",
-            more=more,
-            now=self._now(),
-        )
+        more_open = {"open_dependencies": more}
+        return self._update(Task, task.id, {}, condition="state = 'pending'", adding=more_open, note=f"waits for {depends_on}")
 
     def _check_parent(self, task: Task, parent_id: str) -> None:
         """Refuse a second parent, and a finished parent, which would be complete without this part."""
@@ -205,17 +193,7 @@ class Links(Leases):
         return self._wait_less(task, note) if link.kind == LinkKind.BLOCKS and is_open else task
 
     def _wait_less(self, task: Task, note: str) -> Task:
-        return self._change(
-            Task,
-            task.id,
-            """
-            update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
-             where id = :id and open_dependencies > 0
-            returning *
-            """,
-            note=note,
-            now=self._now(),
-        )
+        return self._update(Task, task.id, {}, condition="open_dependencies > 0", adding={"open_dependencies": -1}, note=note)
 
     def _never(self, task_id: str, links: dict[str, LinkKind]) -> Iterator[LinkKind]:
         """Yield the kinds of those links that a task does not have and never had."""

@@ -288,7 +288,7 @@ class Plans(RunBound):
         return plan
 
     def _phases(self, run_id: str) -> list[PlanPhase]:
-        return self._select(PlanPhase, "select * from phases where run_id = :run_id order by number", run_id=run_id)
+        return self._select_by(PlanPhase, order="number", run_id=run_id)
 
     def _phase(self, run_id: str, phase: str) -> PlanPhase:
         self._plan(run_id)

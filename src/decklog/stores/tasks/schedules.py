@@ -332,15 +332,11 @@ class Schedules(Store):
         now = self._now()
         begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": _next(asked, now), "created_at": now, "updated_at": now}
         found = self._once(
-            lambda: self._named(run_id, name),
+            lambda: self._seek_by(Schedule, run_id=run_id, name=name),
             lambda: self._add(Schedule, note=f"{name}: {asked['rule']}", run_id=run_id, name=name, **begin, **asked),
         )
         self._check_same(found, asked)
         return found
-
-    def _named(self, run_id: str, name: str) -> Schedule | None:
-        sql = "select * from schedules where run_id = :run_id and name = :name"
-        return self._first(Schedule, sql, run_id=run_id, name=name)
 
     def _check_same(self, schedule: Schedule, asked: Mapping[str, Any]) -> None:
         if schedule.already and (differing := self._differing(schedule, asked)):
@@ -441,8 +437,7 @@ class Schedules(Store):
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
         """Remove a schedule; its tasks stay."""
         self._fetch_for_update(Schedule, schedule_id)
-        sql = "delete from schedules where id = :id returning *"
-        return self._remove(Schedule, sql, note=f"removed: {filled('reason', reason)}", id=schedule_id)[0]
+        return self._remove_one(Schedule, schedule_id, note=f"removed: {filled('reason', reason)}")
 
     def is_any_due(self) -> bool:
         """Return whether any active run has a due schedule."""

@@ -152,9 +152,7 @@ class Tasks(Links):
                     run_id=task.run_id,
                 )
             return task
-        if key is None:
-            return None
-        return self._first(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return self._seek_by(Task, run_id=run_id, key=key)
 
     @writes
     def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
@@ -213,23 +211,11 @@ class Tasks(Links):
             return task.marked_already()
         relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]
         also = "" if relied_on else " or state = 'running'"
-        assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
-        changed = self._change_all(
-            Task,
-            f"""
-            update tasks set {assignments}, updated_at = :now
-             where id = :id
-               and (state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})
-            returning *
-            """,
-            note=note,
-            id=task_id,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in differing.items()},
-        )
-        if not changed:
+        lawful = f"(state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})"
+        changed = self._try_update(Task, task_id, differing, condition=lawful, note=note)
+        if changed is None:
             raise not_editable(task, relied_on)
-        return changed[0]
+        return changed
 
     @reads
     def get(self, task_id: str) -> Task:
@@ -359,18 +345,11 @@ class Tasks(Links):
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.PENDING:
             return task.marked_already()
-        return self._change(
-            Task,
-            task_id,
-            """
-            update tasks set state = 'pending', reason = null, not_before = null, updated_at = :now,
-              failures = case when failures >= max_attempts then max_attempts - 1 else failures end
-             where id = :id and (state = 'paused' or state = 'waiting' or state = 'blocked')
-            returning *
-            """,
-            note="resumed",
-            now=self._now(),
-        )
+        # A task without attempts left gets one more.
+        changes: dict[str, Any] = {"state": "pending", "reason": None, "not_before": None}
+        changes["failures"] = min(task.failures, task.max_attempts - 1)
+        lawful = "(state = 'paused' or state = 'waiting' or state = 'blocked')"
+        return self._update(Task, task_id, changes, condition=lawful, note="resumed")
 
     @writes
     def abandon(self, task_id: str, *, reason: str) -> Task:

@@ -78,7 +78,7 @@ class Templates(Store):
         return self._once(same, add)
 
     def _newest(self, name: str) -> Template | None:
-        return self._first(Template, "select * from templates where name = :name order by version desc limit 1", name=name)
+        return self._seek_by(Template, order="version desc", name=name)
 
     @reads
     def get(self, name: str, *, version: int | None = None) -> Template:

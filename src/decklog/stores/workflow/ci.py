@@ -69,12 +69,12 @@ class Ci(Store):
             "duration_seconds": _seconds(duration_seconds),
             "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
         }
-        known = self._locked(key)
+        known = self._seek_by(CiRun, for_update=True, **key)
         if known is None:
             try:
                 return within_lease(self._db, lambda: self._start(key, given))
             except Conflict:
-                known = self._locked(key)
+                known = self._seek_by(CiRun, for_update=True, **key)
                 if known is None:
                     raise
         return self._complete(known, given)
@@ -105,16 +105,6 @@ class Ci(Store):
             return known.marked_already()
         key: tuple[Any, ...] = (known.workflow_name, known.branch, known.ci_run_id)
         return self._update(CiRun, key, changes, note=_note(fields))
-
-    def _locked(self, key: dict[str, Any]) -> CiRun | None:
-        return self._first(
-            CiRun,
-            """
-            select * from ci_runs
-             where workflow_name = :workflow_name and branch = :branch and ci_run_id = :ci_run_id for update
-            """,
-            **key,
-        )
 
     @reads
     def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:

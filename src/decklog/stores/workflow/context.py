@@ -274,7 +274,9 @@ class Context(Store):
         agents = None if consumers is None else sorted({_agent(agent, "consumers") for agent in consumers})
         if not agents and (supersedes is None or agents == []):
             raise Invalid("a package needs at least one consumer", field="consumers")
-        return self._once(lambda: self._known(run_id, key), lambda: self._save(fields, agents, supersedes, number))
+        return self._once(
+            lambda: self._seek_by(ContextPackage, run_id=run_id, key=key), lambda: self._save(fields, agents, supersedes, number)
+        )
 
     def _save(
         self, fields: dict[str, Any], agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
@@ -297,12 +299,6 @@ class Context(Store):
         for agent in agents or []:
             self._add(ContextConsumer, package_id=package.id, agent=agent, run_id=package.run_id)
         return package
-
-    def _known(self, run_id: str, key: str | None) -> ContextPackage | None:
-        if key is None:
-            return None
-        sql = "select * from packages where run_id = :run_id and key = :key"
-        return self._first(ContextPackage, sql, run_id=run_id, key=key)
 
     def _replaceable(self, reference: str, run_id: str) -> ContextPackage:
         old = self._package(reference, for_update=True)
@@ -409,8 +405,7 @@ class Context(Store):
         packages = self._select(
             ContextPackage, "select * from packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
         )
-        sql = "select * from context_consumers where run_id = :run_id and agent = :agent"
-        mine = {consumer.package_id for consumer in self._select(ContextConsumer, sql, run_id=run_id, agent=agent)}
+        mine = {consumer.package_id for consumer in self._select_by(ContextConsumer, run_id=run_id, agent=agent)}
         scored = [(score_of(p, group_id=group, is_consumer=p.id in mine, now=now), p) for p in packages]
         scored.sort(key=lambda pair: (pair[0], pair[1].created_at, pair[1].number), reverse=True)
         return [{"score": round(score, 6), "package": package.as_dict()} for score, package in scored[: _limit(limit)]]
@@ -423,28 +418,18 @@ class Context(Store):
         return self._consumers(self._package(package_id).id)
 
     def _consumers(self, package_id: str) -> list[ContextConsumer]:
-        sql = "select * from context_consumers where package_id = :package_id order by agent"
-        return self._select(ContextConsumer, sql, package_id=package_id)
+        return self._select_by(ContextConsumer, order="agent", package_id=package_id)
 
     @writes
     def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = 1) -> ContextConsumer:
         """Mark a package as read by one of its consumers; a repeated call reports it."""
         package, agent = self._package(package_id), _agent(agent, "agent")
-        changed = self._change_all(
-            ContextConsumer,
-            """
-            update context_consumers set consumed_at = :now, iteration = :iteration
-             where package_id = :package_id and agent = :agent and consumed_at is null
-            returning *
-            """,
-            run_id=package.run_id,
-            package_id=package.id,
-            agent=agent,
-            iteration=_whole(iteration, "iteration"),
-            now=self._now(),
+        changes = {"consumed_at": self._now(), "iteration": _whole(iteration, "iteration")}
+        changed = self._try_update(
+            ContextConsumer, (package.id, agent), changes, condition="consumed_at is null", run_id=package.run_id
         )
-        if changed:
-            return changed[0]
+        if changed is not None:
+            return changed
         known = self._seek(ContextConsumer, (package.id, agent))
         if known is None:
             names = ", ".join(consumer.agent for consumer in self._consumers(package.id))
@@ -466,7 +451,7 @@ class Context(Store):
             raise Invalid(f"package {package.number} belongs to run {package.run_id}, not to {run_id}", field="package_id")
         scope_id = scope_id_of(run_id, group, agent, iteration, package.number)
         return self._once(
-            lambda: self._consumption(scope_id),
+            lambda: self._seek_by(ContextConsumption, scope_id=scope_id),
             lambda: self._add(
                 ContextConsumption,
                 id=self._ids.new("use"),
@@ -479,12 +464,6 @@ class Context(Store):
                 consumed_at=self._now(),
             ),
         )
-
-    def _consumption(self, scope_id: str) -> ContextConsumption | None:
-        found = self._select(
-            ContextConsumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id
-        )
-        return found[0] if found else None
 
     @reads
     def consumptions(

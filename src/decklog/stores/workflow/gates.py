@@ -73,10 +73,10 @@ class Gates(Store):
         stated = None if until is None else moment("until", until)
         # Lock the stream, which may not exist yet, so that two concurrent calls do not both add a new gate.
         self._db.lock_stream(Gate.home or "")
-        known = self._locked(filled("name", name))
+        known = self._seek_by(Gate, for_update=True, name=filled("name", name))
         if known is None:
             self._add(Gate, note="made", name=name, state=GateState.OPEN, updated_at=now)
-            known = self._locked(name)
+            known = self._seek_by(Gate, for_update=True, name=name)
             assert known is not None
         if _is_old_news(known, began_at, stated):
             return known.marked_already()
@@ -97,7 +97,7 @@ class Gates(Store):
         """
         check_span(hold_seconds, "hold_seconds")
         now = self._now()
-        known = self._locked(name)
+        known = self._seek_by(Gate, for_update=True, name=name)
         if known is None:
             return Gate(name=name, state=GateState.OPEN, updated_at=now)
         if known.state is GateState.OPEN:
@@ -122,9 +122,6 @@ class Gates(Store):
             return known.marked_already()
         changes = {"reason": reason, "closings": 0, "closed_at": None, "opens_at": None}
         return self._set(name, GateState.OPEN, f"opened: {reason}" if reason else "opened", changes)
-
-    def _locked(self, name: str) -> Gate | None:
-        return self._first(Gate, "select * from gates where name = :name for update", name=name)
 
     def _set(self, name: str, state: GateState, note: str, changes: dict[str, object]) -> Gate:
         return self._update(Gate, name, {"state": state, **changes}, note=note)

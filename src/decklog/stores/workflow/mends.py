@@ -165,7 +165,7 @@ class Mends(Store):
         waits = f", waits for {given['waits_for']}: {given['reason']}" if given["waits_for"] else ""
         unmoved: dict[str, Any] = {"condition": "moves = :moves", "moves": known.moves}
         return within_lease(
-            self._db, lambda: self._update(Mend, known.id, given, counting="moves", note=f"{to}{waits}", **unmoved)
+            self._db, lambda: self._update(Mend, known.id, given, adding={"moves": 1}, note=f"{to}{waits}", **unmoved)
         )
 
     @reads

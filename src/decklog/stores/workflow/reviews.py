@@ -99,6 +99,9 @@ def _digest(record: Review | ReviewPass) -> str:
     return hashlib.sha256(to_json(details).encode()).hexdigest()
 
 
+_NEWEST = "created_at desc, id desc"
+
+
 class Reviews(Store):
     """Keeps what the gate said of changes; `decklog review` has it say so."""
 
@@ -180,24 +183,13 @@ class Reviews(Store):
     @reads
     def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
         """List what the passes of a review came to, newest first; with an owner bound, those that this process recorded."""
-        found = self._select(
-            ReviewPass,
-            "select * from review_passes where run_id = :run_id and counts_for = :counts_for order by created_at desc, id desc",
-            run_id=run_id,
-            counts_for=counts_for,
-        )
+        found = self._select_by(ReviewPass, order=_NEWEST, run_id=run_id, counts_for=counts_for)
         return [one for one in found if self.can_rely_on(one)]
 
     @reads
     def latest(self, tree: str, patch: str) -> Review | None:
         """Get the newest review of exactly this tree and this patch, in any run; none is null."""
-        found = self._select(
-            Review,
-            "select * from reviews where tree = :tree and patch = :patch order by created_at desc, id desc limit 1",
-            tree=tree,
-            patch=patch,
-        )
-        return found[0] if found else None
+        return self._seek_by(Review, order=_NEWEST, tree=tree, patch=patch)
 
     @reads
     def is_overridden(self, review_id: str) -> bool:
@@ -225,12 +217,8 @@ class Reviews(Store):
 
         The newest counts, unless a person let it pass.
         """
-        found = self._select(
-            Review,
-            "select * from reviews where feedback_id = :feedback_id order by created_at desc, id desc limit 1",
-            feedback_id=feedback_id,
-        )
-        return found[0] if found and not self.lets_pass(found[0].id) else None
+        found = self._seek_by(Review, order=_NEWEST, feedback_id=feedback_id)
+        return found if found is not None and not self.lets_pass(found.id) else None
 
     @reads
     def get(self, review_id: str) -> Review:

@@ -97,19 +97,8 @@ class Verdicts(Store):
     @reads
     def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
         """Get the verdict that counts for a tree, a definition and an environment; none is null."""
-        return self._first(
-            CheckVerdict,
-            """
-            select * from verdicts
-             where run_id = :run_id and tree = :tree and definition = :definition and environment = :environment
-             order by created_at desc, id desc
-             limit 1
-            """,
-            run_id=run_id,
-            tree=tree,
-            definition=definition,
-            environment=environment,
-        )
+        where: dict[str, Any] = {"run_id": run_id, "tree": tree, "definition": definition, "environment": environment}
+        return self._seek_by(CheckVerdict, order="created_at desc, id desc", **where)
 
     @reads
     def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:

@@ -354,12 +354,12 @@ class Trust(Store):
         nonce = said.get("nonce") if isinstance(said, dict) else None
         if not isinstance(nonce, str) or not nonce.isalnum() or not nonce.isascii():
             raise Denied("this is not a statement that the log wrote; use the one that propose gave")
-        found = self._select(TrustProposal, "select * from trust_proposals where nonce = :nonce for update", nonce=nonce)
-        if not found:
+        found = self._seek_by(TrustProposal, for_update=True, nonce=nonce)
+        if found is None:
             raise Denied("this log never wrote this statement; use the one that propose gave here", nonce=nonce)
-        if found[0].statement != statement:
+        if found.statement != statement:
             raise Denied("the statement was altered; sign it exactly as propose gave it", nonce=nonce)
-        return found[0], said
+        return found, said
 
     @writes_in_steps
     def demote(self, *, to_tier: int | None = None, reason: str = "no reason given", by: str | None = None) -> TrustContract:
@@ -403,7 +403,7 @@ class Trust(Store):
 
     def _set(self, contract: TrustContract, terms: dict[str, Any], note: str) -> TrustContract:
         unchanged: dict[str, Any] = {"condition": "revision = :revision", "revision": contract.revision}
-        return self._update(TrustContract, contract.id, terms, counting="revision", note=note, **unchanged)
+        return self._update(TrustContract, contract.id, terms, adding={"revision": 1}, note=note, **unchanged)
 
     def _remember(self, contract: TrustContract, kind: ChangeKind, from_tier: int, reason: str, **more: Any) -> None:
         self._add(
