@@ -1,5 +1,6 @@
 """Results: one JSON envelope for programs, plain text for people. On a terminal, tables have the columns that fit."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,13 +8,12 @@ from typing import Any
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
 from decklog.cli.styles import DIM, PLAIN, STRONG, of_word, painted
-from decklog.core.lazy_regex import prepared
 from decklog.records.record import Page, Record
 
 _WIDEST = 60
 _NARROW = 24
 _GAP = 2
-_STORED_TIME = prepared(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
+_STORED_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
 # The first columns; the others follow in the order of the record.
 _FIRST = (
     *("id", "number", "key", "calls", "cost_dollars", "unpriced_calls", "model", "agent", "name", "kind", "from_tier"),

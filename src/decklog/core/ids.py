@@ -1,11 +1,11 @@
 """Identifiers: a typed prefix and a time-ordered part, growing within a process."""
 
 import os
+import re
 from collections.abc import Callable
 
 from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
-from decklog.core.lazy_regex import prepared
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
@@ -43,12 +43,12 @@ _KINDS = frozenset(
 # What model providers and agents call their answers, calls and sessions, and the keys that entries have by them: a plain word, a
 # number that nobody chose. Long as they are, none of them is a secret, and there are three in every entry of a session.
 _THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
-_theirs = prepared(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
+_theirs = re.compile(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
 _MOST_THEIRS = 160
 # Of ours and of theirs: a prefix of three letters, an underscore and eight characters.
 SHORTEST_ID = 12
 # One of them as a whole string of a JSON text.
-_theirs_quoted = prepared(rf'"{_THEIR_NUMBER}"')
+_theirs_quoted = re.compile(rf'"{_THEIR_NUMBER}"')
 
 
 def is_ours(text: str) -> bool:

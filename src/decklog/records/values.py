@@ -1,6 +1,7 @@
 """Check, redact and encode values for columns."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
@@ -11,12 +12,11 @@ from decklog import redaction
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, TooLarge
 from decklog.core.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
-from decklog.core.lazy_regex import prepared
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 200
 # An escaped NUL, but not an escaped backslash before the letters u0000.
-_NUL = prepared(r"(?<!\\)(?:\\\\)*\\u0000")
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from decklog.core.clock import Clock, from_text, to_text, told_since_1970
+from decklog.core.clock import Clock, from_text, to_text
 
 
 class BootClock(Clock):
@@ -18,9 +18,6 @@ class BootClock(Clock):
     def __init__(self, path: str) -> None:
         self._path = path
         self._started: datetime | None = None
-
-    def told(self) -> str:
-        return told_since_1970(time.time_ns())
 
     def steady(self) -> datetime:
         boot = boot_id()

@@ -10,48 +10,13 @@ import apsw
 from decklog.core.errors import DecklogError
 from decklog.db.sqlite.connections import SqliteConnections
 
-_SECONDS_BETWEEN_LOOKS = 0.01
-# The longer nothing was written, the longer the pause: seconds of silence, and seconds between two looks.
-_SILENCES = ((30.0, 0.04), (1.0, 0.02))
-# A commit shows some time after it was written, once it is on disk, and one that follows within a tick of the file system's
-# clock may leave the same time: for this long after a write the counter is read at each look.
-_SECONDS_AFTER_A_WRITE = 1.0
-# A file system may keep no times: the counter is read at this interval in any case.
-_SECONDS_BETWEEN_QUESTIONS = 0.5
+# The longer nothing was committed, the longer the pause: seconds of silence, and seconds between two looks.
+_PAUSES = ((30.0, 0.04), (1.0, 0.02), (0.0, 0.01))
 
 
-class WrittenLately:
-    """Decides by the time of the write-ahead log when to read the change counter, which costs three times as much."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._state: tuple[int, int, int] | None = None
-        self._written_at = self._looked_at = self._asked_at = time.monotonic()
-
-    def is_worth_asking(self) -> bool:
-        """Return whether something may have been committed since this was last said to be so."""
-        self._looked_at = now = time.monotonic()
-        state = self._written()
-        if state != self._state:
-            self._state, self._written_at = state, now
-        is_due = now - self._asked_at >= _SECONDS_BETWEEN_QUESTIONS
-        # Without a write-ahead log the time is unknown.
-        is_worth = is_due or state is None or now - self._written_at < _SECONDS_AFTER_A_WRITE
-        if is_worth:
-            self._asked_at = now
-        return is_worth
-
-    def pause(self) -> float:
-        """Return how long to wait before the next look."""
-        silence = self._looked_at - self._written_at
-        return next((seconds for least, seconds in _SILENCES if silence >= least), _SECONDS_BETWEEN_LOOKS)
-
-    def _written(self) -> tuple[int, int, int] | None:
-        try:
-            status = os.stat(self._path)
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
+def pause_after(silence: float) -> float:
+    """Return how long to wait for the next look after so many seconds without a commit."""
+    return next(pause for least, pause in _PAUSES if silence >= least)
 
 
 class Watcher:
@@ -81,10 +46,10 @@ class Watcher:
         return stop
 
     def _run(self) -> None:
-        written = WrittenLately(self._connections.path + "-wal")
+        changed_at = time.monotonic()
         while self._is_wanted():
             try:
-                has_moved = written.is_worth_asking() and self._looked()
+                has_moved = self._looked()
             except (DecklogError, apsw.Error):
                 # The file is closed or gone: those who wait look for themselves, and hear what happened.
                 self._wake()
@@ -92,8 +57,9 @@ class Watcher:
                     self._is_looking = False
                 return
             if has_moved:
+                changed_at = time.monotonic()
                 self._wake()
-            time.sleep(written.pause())
+            time.sleep(pause_after(time.monotonic() - changed_at))
 
     def _is_wanted(self) -> bool:
         with self._gate:

@@ -14,7 +14,6 @@ from typing import Any, Literal, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
-from decklog.core.lazy_regex import prepared
 from decklog.db.where import Where, enum_of
 from decklog.records.fork_rules import ForkRule, Refer, Reset
 from decklog.records.operations import reads, writes
@@ -37,9 +36,9 @@ _FIELDS = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _SHORT_DAYS),
 )
-_AT_TIME = prepared(r"every (.+?) (?:at )?(\d{1,2}):(\d\d)")
-_SO_OFTEN = prepared(r"every (?:(\d+) )?(minute|hour)s?")
-_PART = prepared(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
+_AT_TIME = re.compile(r"every (.+?) (?:at )?(\d{1,2}):(\d\d)")
+_SO_OFTEN = re.compile(r"every (?:(\d+) )?(minute|hour)s?")
+_PART = re.compile(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
 _EXAMPLES = "`every day 06:00`, `every monday 09:00`, `every 15 minutes`, or cron's five fields such as `30 6 * * 1-5`"
 # The next 29 February may be eight years away.
 _FARTHEST = timedelta(days=9 * 366)

@@ -1,12 +1,12 @@
 """Templates: reusable sets of tasks with placeholders."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.core.lazy_regex import prepared
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
@@ -21,7 +21,7 @@ class Planning(Protocol):
     def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
 
-_PLACE = prepared(r"\{\{\s*(\w+)\s*\}\}")
+_PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
 
 
