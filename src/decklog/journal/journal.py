@@ -35,8 +35,9 @@ from decklog.journal.rows import (
     number_of,
     position_of,
 )
+from decklog.journal.tail import Tail, Undo, cursor_at_heads, moved
 from decklog.journal.time_index import Times
-from decklog.journal.verify import Audit, Verification, Verifier
+from decklog.journal.verify import Audit, Verification, Verifier, verify_since
 from decklog.journal.writer import Writer, WrittenEntries
 from decklog.records.operations import (
     WaitStep,
@@ -66,8 +67,6 @@ _MOST_STREAMS = 50
 
 def writer_of(db: Database, clock: Clock) -> Writer:
     """Make what writes the journal, which is imported only now."""
-    from decklog.journal.writer import Writer
-
     return Writer(db, clock)
 
 
@@ -325,8 +324,6 @@ class Journal:
 
         Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.
         """
-        from decklog.journal.tail import Tail
-
         return Tail(self._db).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
 
     @reads
@@ -341,8 +338,6 @@ class Journal:
         `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
         `going_on`. Of a run that goes on again later, all that it has counts as new.
         """
-        from decklog.journal.tail import cursor_at_heads
-
         check_committed(self._db, "journal.now")
         return cursor_at_heads(self._db, going_on=going_on)
 
@@ -353,8 +348,6 @@ class Journal:
         `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
         runs are over, and finds what is written to one of these the next time that all are looked at.
         """
-        from decklog.journal.tail import moved
-
         check_committed(self._db, "journal.since")
         return moved(self._db, cursor, going_on=going_on)
 
@@ -411,8 +404,6 @@ class Journal:
         resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With
         `entry`, the number of the change that is meant, it is refused when another came after it.
         """
-        from decklog.journal.tail import Undo
-
         record_class = self._class_of(table)
         if not reason.strip():
             raise Invalid("to take a change back, give a reason", field="reason")
@@ -456,14 +447,10 @@ class Journal:
             return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
-        from decklog.journal.verify import verify_since
-
         return verify_since(self.verifier(), anchor)
 
     def verifier(self, *, full: bool = False) -> Verifier:
         """Return what verifies this log, with all its checks."""
-        from decklog.journal.verify import Verifier
-
         return Verifier(self._db, self.record_classes(), self._audits(), full=full)
 
 

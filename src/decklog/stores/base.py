@@ -10,7 +10,7 @@ from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFou
 from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
 from decklog.db.base import Database
-from decklog.db.where import Where, page_size
+from decklog.db.where import Where, meant, page_size
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
@@ -371,8 +371,6 @@ class Store:
 
     def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
         """Return a NotFound error that suggests the closest existing id."""
-        from decklog.db.where import meant
-
         table, is_plain = record_class.table, isinstance(record_id, str)
         said = record_id if is_plain else ", ".join(map(str, record_id))
         hint = meant(self._db, table, record_id, column=record_class.identity[0]) if is_plain else None

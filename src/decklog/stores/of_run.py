@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.db.base import Database
+from decklog.db.where import meant
 from decklog.journal.rows import number_of
 from decklog.records.record import Record
 from decklog.stores.base import Store
@@ -50,8 +51,6 @@ _START = "Start it first: decklog runs start GOAL --run ID"
 
 def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
     """Return a NotFound error that suggests the closest existing run."""
-    from decklog.db.where import meant
-
     return NotFound(
         f"there is no run {run_id!r}",
         hint=meant(db, "runs", run_id, otherwise),

@@ -15,7 +15,9 @@ import apsw
 from decklog.core.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
 from decklog.db import packing
 from decklog.db.sqlite import errors, file
+from decklog.db.sqlite.damage import Cause, damage_of, damaged, looks_damaged
 from decklog.db.sqlite.fair_lock import FairLock
+from decklog.db.text_search import fts5_text
 
 
 class ReadConnection:
@@ -315,8 +317,6 @@ class SqliteConnections:
         """Refuse a write-ahead log with acknowledged commits that SQLite would pass over, and the next writer write over."""
         if not file.has_wal(self.path):
             return
-        from decklog.db.sqlite.damage import Cause, damage_of, damaged, looks_damaged
-
         if not looks_damaged(self.path, self._frames()) or (damage := damage_of(self.path)) is None:
             return
         self.keeps_wal = True
@@ -421,6 +421,4 @@ class SqliteConnections:
 
 
 def _entry_words(*texts: Any) -> str:
-    from decklog.db.text_search import fts5_text
-
     return fts5_text(*texts)

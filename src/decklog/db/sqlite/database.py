@@ -16,10 +16,13 @@ from decklog.core.clock import Clock
 from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.db import schema
 from decklog.db.base import Database, Row, T
+from decklog.db.search.entries import findings
 from decklog.db.search.marks import not_indexed
-from decklog.db.sqlite import errors, file
+from decklog.db.sqlite import backup, errors, file, migrate, search, upkeep
 from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.damage import Cause, damage_of
+from decklog.db.sqlite.holders import holders_of
 from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.db.sqlite.watcher import Watcher
 from decklog.db.statements import Statements, by_place
@@ -243,8 +246,6 @@ class SqliteDatabase(Database):
         return self._watcher().watch(wake)
 
     def _watcher(self) -> Watcher:
-        from decklog.db.sqlite.watcher import Watcher
-
         with self._opening_watcher:
             # One that was made before a fork has no thread here.
             if self._watching is None or self._watching.process != os.getpid():
@@ -267,42 +268,28 @@ class SqliteDatabase(Database):
         return spans
 
     def index_entries(self, mark: int, end: int) -> None:
-        from decklog.db.sqlite import search
-
         search.index(self, mark, end)
 
     def search(self, select: str, asked: Search) -> Found:
-        from decklog.db.sqlite import search
-
         return search.search(self, select, asked)
 
     def forget_text(self, positions: list[int]) -> None:
-        from decklog.db.sqlite import search
-
         search.forget(self, positions)
 
     # The file
 
     def prepare(self, state: file.FileState) -> None:
         """Leave the file ready to use at the schema that this Decklog knows, or raise and leave it as it was."""
-        from decklog.db.sqlite import migrate
-
         self._transactions.version = schema.latest("sqlite")
         migrate.prepare(self.connections, state, self.clock)
 
     def migrate(self) -> list[str]:
-        from decklog.db.sqlite import migrate
-
         return migrate.migrate(self.connections, self.clock)
 
     def facts(self) -> dict[str, Any]:
-        from decklog.db.sqlite import upkeep
-
         return upkeep.facts(self.connections)
 
     def back_up(self, path: str, progress: Callable[[int, int], None]) -> None:
-        from decklog.db.sqlite import backup
-
         connection = self.connections.connect()
         try:
             backup.copy(connection, path, progress)
@@ -310,36 +297,25 @@ class SqliteDatabase(Database):
             connection.close()
 
     def compact(self) -> None:
-        from decklog.db.sqlite import upkeep
-
         self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
         upkeep.vacuum(self.connections)
 
     def drop_texts(self, given: list[dict[str, Any]]) -> None:
-        from decklog.db.sqlite import upkeep
-
         upkeep.drop_texts(self.connections, given)
 
     def free_pages(self) -> int:
-        from decklog.db.sqlite import upkeep
-
         return self.read(lambda: upkeep.free_pages(self))
 
     def give_back(self, pages: int) -> None:
         self.rows(f"pragma incremental_vacuum({pages})", {})
 
     def checkpoint(self) -> None:
-        from decklog.db.sqlite import upkeep
-
         upkeep.checkpoint(self.connections)
 
     def file_bytes(self) -> int:
         return os.path.getsize(self.target)
 
     def check_wal(self) -> tuple[list[str], list[str]]:
-        from decklog.db.sqlite.damage import Cause, damage_of
-        from decklog.db.sqlite.holders import holders_of
-
         damage = damage_of(self.target)
         if damage is None:
             return [], []
@@ -350,25 +326,16 @@ class SqliteDatabase(Database):
         return [], [] if is_written else [damage.what]
 
     def check_indexes(self, most: int) -> list[dict[str, Any]]:
-        from decklog.db.sqlite import upkeep
-
         rows = self.read(lambda: self._integrity(most))
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
     def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
-        from decklog.db.search.entries import findings
-        from decklog.db.sqlite import search
-
         return findings(self, search.flaws(self, pieces))
 
     def forget_all_text(self) -> None:
-        from decklog.db.sqlite import search
-
         self.write(lambda: search.forget_all(self))
 
     def check_schema(self) -> Iterator[dict[str, Any]]:
-        from decklog.db.sqlite import upkeep
-
         found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
         yield from schema.differences(upkeep.expected_objects(), found)
         applied = self.each_as_is(schema.APPLIED, {})
@@ -389,8 +356,6 @@ class SqliteDatabase(Database):
         if seconds is None or os.path.getsize(self.target) <= _SMALL_FILE:
             _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
             return [row[0] for row in rows if row[0] != "ok"][:most], []
-        from decklog.db.sqlite import upkeep
-
         return upkeep.check_tables(self, most, seconds, progress)
 
 

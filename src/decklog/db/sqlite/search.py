@@ -141,8 +141,6 @@ def _not_found(database: Database, pieces: list[Span]) -> Iterator[int]:
 @contextmanager
 def _checked(database: Database) -> Iterator[IndexCheck]:
     """Hold the index against the words and tags of all entries up to the marks."""
-    from decklog.db.search.index_check import IndexCheck
-
     database.rows(
         f"""
         create temp view checked_entries as

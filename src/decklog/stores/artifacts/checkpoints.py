@@ -16,6 +16,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store, complete
+from decklog.stores.intake import ANY_OF, together
 from decklog.stores.of_run import lock_run, next_number
 
 LONGEST_TASK_ID = 200
@@ -151,8 +152,6 @@ class Checkpoints(Store):
 
     def _runs_of(self, checkpoint_ids: Sequence[str]) -> dict[str, str]:
         """Return the runs of existing checkpoints, by their ids as given."""
-        from decklog.stores.intake import ANY_OF, together
-
         named = {self._db.values.text("id", name)[0]: name for name in checkpoint_ids}
         sql = f"select id, run_id from checkpoints where id in {ANY_OF}"
         rows = (row for asked in together([*named]) for row in self._db.rows(sql, asked)[1])

@@ -5,7 +5,7 @@ A thread is a run. The bytes of a checkpoint are in the framework's format, stor
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from decklog.core.clock import to_text
@@ -370,8 +370,6 @@ class Graphs(Store):
 
 
 def _later(now: datetime, seconds: float | None) -> datetime | None:
-    from datetime import timedelta
-
     return None if seconds is None else now + timedelta(seconds=seconds)
 
 

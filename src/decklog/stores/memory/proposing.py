@@ -18,6 +18,7 @@ from decklog.stores.memory.proposals import (
     Observation,
     Proposal,
     ProposalKindLike,
+    ProposalSources,
     ProposalState,
     ProposalStateLike,
     because,
@@ -122,8 +123,6 @@ class LessonProposals(LessonUpkeep):
 
     def _step(self, run_id: str | None) -> list[Proposal]:
         """Search one batch of entries, from any number of streams."""
-        from decklog.stores.memory.proposals import ProposalSources
-
         self._alone()
         changed, left, sources = [], _BATCH, ProposalSources(self._db)
         with LessonIndex(self._db).following():

@@ -13,7 +13,7 @@ from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.memory import similarity, topics
-from decklog.stores.memory.indexing import STREAM, LessonIndex
+from decklog.stores.memory.indexing import STREAM, IndexAudit, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
 from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
@@ -127,8 +127,6 @@ class LessonEmbedding(LessonWriter):
 
     def _keep_vectors(self, embedder: str, vectors: dict[str, list[float]]) -> None:
         """Store vectors of lessons, and record their digests for verification."""
-        from decklog.db.search.vectors import LessonVectors
-
         kept = LessonVectors(self._db)
         with LessonIndex(self._db).following():
             digests = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
@@ -340,8 +338,6 @@ class LessonUpkeep(LessonEmbedding):
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield vectors that differ from their recorded digests, and the problems of the index."""
-        from decklog.stores.memory.indexing import IndexAudit
-
         yield from self._only("lesson_desk", "id", [1])
         yield from self._only("lesson_sums", "id", [1])
         yield from IndexAudit(self._db).findings()

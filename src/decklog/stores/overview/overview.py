@@ -17,11 +17,11 @@ from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
-from decklog.stores.overview.board import BoardColumn
+from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Base, Families
-from decklog.stores.overview.money import MoneyPicture
-from decklog.stores.overview.picture import Comparison, RunPicture
+from decklog.stores.overview.money import MoneyPicture, spent
+from decklog.stores.overview.picture import Comparison, RunPicture, Wished, compared, contents, drawn, graph, kinds
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import (
     MOST_GOING_ON,
@@ -37,10 +37,10 @@ from decklog.stores.overview.run_facts import (
     place_in,
     place_of,
 )
-from decklog.stores.overview.search import SearchResult
+from decklog.stores.overview.search import SearchQuery, SearchResult, searched
 from decklog.stores.overview.spending import Charged, SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
-from decklog.stores.overview.summary import Summary
+from decklog.stores.overview.summary import Summary, by_status, sentence
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
@@ -72,10 +72,7 @@ _ORDER = list(Status)
 
 
 class Overview(Families):
-    """Shows the status of runs and tasks, what waits for a person, and the cost.
-
-    Modules that only one verb needs are imported there, because every call with a run asks for its status.
-    """
+    """Shows the status of runs and tasks, what waits for a person, and the cost."""
 
     derived = (task_counts.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
 
@@ -232,8 +229,6 @@ class Overview(Families):
         held-up ones first. `spent` is the number of entries at which spending is reported, `milestones` the number of failures,
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
-        from decklog.stores.overview.picture import Wished, drawn, kinds
-
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
         counts = {"board": board, "spent": spent, "first_tasks": first_tasks, "milestones": milestones}
@@ -256,14 +251,10 @@ class Overview(Families):
 
     def contents(self, run_id: str) -> "dict[str, Any]":
         """Count the records of a run, for the tabs of its page."""
-        from decklog.stores.overview.picture import contents
-
         return self._db.read(lambda: contents(self._db, run_id))
 
     def graph(self, run_id: str, *, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
         """Load the tasks of a run and their dependencies, for a drawing."""
-        from decklog.stores.overview.picture import graph
-
         return self._db.read(lambda: graph(self._db, run_id, most))
 
     @reads_in_steps
@@ -272,8 +263,6 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        from decklog.stores.overview.picture import compared
-
         return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
@@ -290,8 +279,6 @@ class Overview(Families):
 
         It covers `days` days up to today or `until`, or all days from `since` on.
         """
-        from decklog.stores.overview.money import spent
-
         last = (until or self._now()).astimezone(UTC).date()
         first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=days - 1)
         if not 0 <= (last - first).days < MOST_DAYS:
@@ -303,8 +290,6 @@ class Overview(Families):
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
         """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
-        from decklog.stores.overview.board import columns
-
         size = page_size(per_column)
 
         def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
@@ -332,8 +317,6 @@ class Overview(Families):
         continues after them. Entries that are not indexed yet are read directly; `going_on` reads only those of unfinished runs:
         its cost does not depend on the number of finished runs.
         """
-        from decklog.stores.overview.search import SearchQuery, searched
-
         if not words.strip():
             raise Invalid("search needs at least one word", field="words")
         size, place = page_size(limit), cursor_of(after)
@@ -368,8 +351,6 @@ class Overview(Families):
         Tasks count for their role, running ones without a role for their worker, and groups for their assignee. `who` is null if
         there is none. Counts stop at 1,000 of each kind.
         """
-        from decklog.stores.overview.board import workloads
-
         return workloads(self._db)
 
     @reads
@@ -454,8 +435,6 @@ class Overview(Families):
         return {task.id: of_task(task, needs_person=task.id in asked, steady_now=steady_now).value for task in facts}
 
     def _summary(self, size: int, can_move_marks: bool) -> Summary:
-        from decklog.stores.overview.summary import Summary, by_status, sentence
-
         base = self._base(can_move_marks)
         found = self._look(base, NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON

@@ -8,14 +8,16 @@ from typing import Any, Protocol, TypeVar
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.db.where import Where, enum_of, page_size
+from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
-from decklog.stores.runs.comparison import MomentComparison
-from decklog.stores.runs.history import RunHistory, StreamPosition
+from decklog.stores.runs import comparison, timeline
+from decklog.stores.runs.comparison import MomentComparison, differing
+from decklog.stores.runs.history import RunHistory, StreamPosition, TimelineOutdated, span_of, steps_of
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
-from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
+from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot, copies
 from decklog.stores.runs.timeline import RunStory
 
 T = TypeVar("T")
@@ -312,8 +314,6 @@ class Runs(Store):
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.
         """
-        from decklog.stores.runs.history import span_of, steps_of
-
         steps = steps_of(buckets)
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunPulse:
@@ -328,8 +328,6 @@ class Runs(Store):
 
         The newest come if there are more than asked for; `left_out` counts the others.
         """
-        from decklog.stores.runs.history import span_of
-
         size = page_size(limit)
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunLanes:
@@ -349,7 +347,6 @@ class Runs(Store):
 
     def with_comparison(self, moments: tuple[str, str], look: Callable[[RunHistory, MomentComparison], T]) -> T:
         """Read two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
-        from decklog.stores.runs import comparison
 
         def job(history: RunHistory, can_mark: bool) -> T:
             classes = self._journal.record_classes()
@@ -359,9 +356,6 @@ class Runs(Store):
 
     def _with_marks(self, run_ids: Sequence[str], job: Callable[[RunHistory, bool], T]) -> T:
         """Read at one moment. Missing marks of runs are written first if possible."""
-        from decklog.stores.runs import timeline
-        from decklog.stores.runs.history import RunHistory, TimelineOutdated
-
         history = self._history = self._history or RunHistory(self._db)
         # In an outer read transaction, new marks would not be visible.
         can_mark = not (self._db.read_only or self._db.is_reading)
@@ -374,13 +368,9 @@ class Runs(Store):
         return self._db.read(lambda: job(history, False), same_plans=True)
 
     def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        from decklog.stores.runs import timeline
-
         return timeline.audit(self._db)
 
     def derive(self) -> None:
-        from decklog.stores.runs import timeline
-
         self._history = None
         self._db.write(lambda: timeline.derive(self._db))
 
@@ -390,15 +380,11 @@ class Runs(Store):
 
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
-        from decklog.stores.runs.comparison import differing
-
         past = self._past()
         return differing(past.moment(before), past.moment(after))
 
     def _past(self) -> Past:
         # Imported on demand: most calls need only the row.
-        from decklog.stores.runs.snapshot import Past
-
         return Past(self._db, self._journal.record_classes(), self._tasks)
 
     @writes
@@ -416,9 +402,6 @@ class Runs(Store):
 
         Records are copied under new ids. Money, open questions, unused grants and processes stay with the run.
         """
-        from decklog.records.fork_rules import Fork
-        from decklog.stores.runs.snapshot import copies
-
         past = self._past()
         start, until = past.span(run_id, at)
         new_id = self._ids.new("run") if new_run_id is None else new_run_id

@@ -13,6 +13,7 @@ from decklog.stores.checks import filled
 from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 from decklog.stores.tasks.leases import Leases
 from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
+from decklog.stores.tasks.why import explained
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 # A task shows the first of these states that one of its parts has.
@@ -246,8 +247,6 @@ class Links(Leases):
         return self._explained(self._fetch(Task, task_id))
 
     def _explained(self, task: Task) -> TaskExplanation:
-        from decklog.stores.tasks.why import explained
-
         return explained(self._db, task, self._now(), self._steady_now())
 
     # Comments

@@ -38,6 +38,7 @@ from decklog.stores.tasks.task import (
     of_all_runs,
     with_defaults,
 )
+from decklog.stores.tasks.why import explain, why_not
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
@@ -283,8 +284,6 @@ class Tasks(Links):
         tag: str | None = None,
     ) -> "ClaimExplanation":
         """Explain why a claim gets nothing, as a code and in words, and what would help."""
-        from decklog.stores.tasks.why import explain
-
         if run_id is not None:
             check_run(self._db, run_id)
         wanted = {"group_id": group_id, "role": role, "tag": tag, "worker": worker}
@@ -293,8 +292,6 @@ class Tasks(Links):
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
         """List what could be claimed now, most urgent first, and why the rest can't."""
-        from decklog.stores.tasks.why import why_not
-
         check_run(self._db, run_id)
         now, steady_now = self._now(), self._steady_now()
         return {

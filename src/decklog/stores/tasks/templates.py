@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from decklog.core.errors import Invalid, NotFound
+from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
@@ -95,8 +96,6 @@ class Templates(Store):
     @reads
     def find(self, *, limit: int = 20, after: str | None = None) -> Page[Template]:
         """List templates by their names, every version."""
-        from decklog.db.where import Where
-
         return self._page(Template, Where(Template), order=("name", "version"), limit=limit, after=after)
 
     @writes

@@ -11,6 +11,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.results.workflow import PromptCheck, RouteDecision, WorkflowReadiness
+from decklog.stores.workflow import drawing
 from decklog.stores.workflow.document import completed, digest_of, records_of, shipped
 from decklog.stores.workflow.records import (
     PARTS,
@@ -240,8 +241,6 @@ class Workflow(Store):
     @reads
     def draw(self, *, format: WorkflowDrawingLike = WorkflowDrawing.MERMAID, notes: dict[str, str] | None = None) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
-        from decklog.stores.workflow import drawing
-
         kind = enum_of(WorkflowDrawing, format, "format")
         definition = self._definition()
         return drawing.svg(definition, notes or {}) if kind is WorkflowDrawing.SVG else drawing.mermaid(definition)
