@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Busy
-from decklog.db.callers import standing_in_for
+from decklog.db.callers import acting_for
 
 
 class Failure(Exception):
@@ -100,7 +100,7 @@ def test_a_thread_that_stands_in_for_a_task_is_inside_of_its_transaction(log: De
 
     def acting(act: Callable[[], Any]) -> None:
         def run() -> None:
-            with standing_in_for(someone):
+            with acting_for(someone):
                 act()
 
         thread = Thread(target=run)

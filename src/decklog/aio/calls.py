@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from decklog.aio import loops
-from decklog.aio.turns import Queues, Turns
+from decklog.aio.semaphore import Queues, Semaphore
 from decklog.core.errors import Busy, Closed
 from decklog.log import Decklog
 
@@ -142,7 +142,7 @@ class LogCalls:
         self._process = os.getpid()
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._queues = Queues()
-        self._turns = Turns(max(1, self.log.db.most_transactions // 4))
+        self._semaphore = Semaphore(max(1, self.log.db.most_transactions // 4))
 
     @property
     def queues(self) -> Queues:
@@ -151,10 +151,10 @@ class LogCalls:
         return self._queues
 
     @property
-    def turns(self) -> Turns:
+    def semaphore(self) -> Semaphore:
         """Limits the transactions that tasks keep open at the same time."""
         self._notice_fork()
-        return self._turns
+        return self._semaphore
 
     def _notice_fork(self) -> None:
         if self._process != os.getpid():

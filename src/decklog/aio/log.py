@@ -61,7 +61,7 @@ class AsyncDecklog(Stores):
         started inside of it is refused (`Busy`) until it is over.
         """
         self._calls.check_open()
-        return AsyncTransaction(self.log, self._calls.turns)
+        return AsyncTransaction(self.log, self._calls.semaphore)
 
     if TYPE_CHECKING:
 
@@ -90,7 +90,7 @@ class AsyncDecklog(Stores):
         if present(self.log) is not None:
             raise Busy("this task holds a transaction of the log open", hint="Leave it first.")
         try:
-            await self._calls.turns.wait_for_all()
+            await self._calls.semaphore.wait_for_all()
         finally:
             future, was_cancelled = await insisted(Job(self._shut), alone)
         future.result()

@@ -12,8 +12,8 @@ from typing import Any, Self
 from decklog import Claim, Task, TaskState
 from decklog.aio import loops
 from decklog.aio.calls import Job, LogCalls, handed, insisted, outcome
+from decklog.aio.semaphore import Semaphore
 from decklog.aio.transaction import forget, route_of
-from decklog.aio.turns import Turns
 from decklog.core.errors import Invalid, LeaseLost
 from decklog.log import store_class
 from decklog.records.operations import Operation, WaitStep, check_may_wait, operations_of
@@ -138,7 +138,7 @@ class VerbWaiter:
         self._store = store
         self._stop: Callable[[], None] | None = None
         self._queue: Hashable = None
-        self._turns: Turns | None = None
+        self._semaphore: Semaphore | None = None
         self._is_first = False
 
     async def wait(self, step: WaitStep) -> None:
@@ -160,9 +160,9 @@ class VerbWaiter:
 
     async def _in_queue(self, step: WaitStep) -> bool:
         """Wait behind those who came before and want the same; all of them looking at every change would be a stampede."""
-        if self._turns is None:
-            self._queue, self._turns = step.queue, self._store._calls.queues.join(step.queue)
-        self._is_first = await self._turns.take(step.patience)
+        if self._semaphore is None:
+            self._queue, self._semaphore = step.queue, self._store._calls.queues.join(step.queue)
+        self._is_first = await self._semaphore.acquire(step.patience)
         return self._is_first
 
     def _wake(self) -> None:
@@ -175,11 +175,11 @@ class VerbWaiter:
 
     def _leave_queue(self) -> None:
         """Let those behind come forward."""
-        if self._turns is not None:
+        if self._semaphore is not None:
             if self._is_first:
-                self._turns.give_back()
+                self._semaphore.release()
             self._store._calls.queues.leave(self._queue)
-            self._turns, self._is_first = None, False
+            self._semaphore, self._is_first = None, False
 
 
 class Following:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from decklog.aio import loops
 from decklog.aio.calls import Job, insisted
-from decklog.aio.turns import Turns
+from decklog.aio.semaphore import Semaphore
 from decklog.core.errors import Busy
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.aio.calls import Route
-    from decklog.db.callers import Deputy
+    from decklog.db.callers import TaskContext
     from decklog.log import Decklog
 
 # The transactions that the code here is inside of, or was started from inside of.
@@ -50,14 +50,14 @@ class _Undone(Exception):
 class AsyncTransaction:
     """One `async with log.transaction()`; inside of another one of the same task it is a savepoint."""
 
-    def __init__(self, log: "Decklog", turns: Turns) -> None:
+    def __init__(self, log: "Decklog", semaphore: Semaphore) -> None:
         self._log = log
-        self._turns = turns
+        self._semaphore = semaphore
         self._outer: AsyncTransaction | None = None
         self._is_open = False
         self._process = os.getpid()
         self._thread: ThreadPoolExecutor
-        self._deputy: Deputy
+        self._context: TaskContext
 
     def is_of(self, log: "Decklog") -> bool:
         # A child of the process in which it was opened has no part in it.
@@ -75,7 +75,7 @@ class AsyncTransaction:
         return self._thread.submit(copy_context().run, self._inside, job)
 
     def _inside(self, job: "Callable[[], Any]") -> "Any":
-        with self._log.db.on_behalf_of(self._deputy):
+        with self._log.db.on_behalf_of(self._context):
             return job()
 
     async def __aenter__(self) -> None:
@@ -83,7 +83,7 @@ class AsyncTransaction:
         self._task = loops.current_task()
         self._block = self._log.transaction()
         if self._outer is not None:
-            self._thread, self._deputy = self._outer._thread, self._outer._deputy
+            self._thread, self._context = self._outer._thread, self._outer._context
             future, was_cancelled = await insisted(Job(self._block.__enter__), self.submit)
             future.result()
         else:
@@ -99,8 +99,8 @@ class AsyncTransaction:
     async def _begin(self) -> None:
         if self._log.is_in_transaction:
             raise Busy("this task holds a transaction of the log open that is not asynchronous", hint="Leave it first.")
-        await self._turns.take()
-        self._deputy = self._log.db.deputy()
+        await self._semaphore.acquire()
+        self._context = self._log.db.task_context()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decklog transaction")
         begun = loops.signal()
         future = self.submit(self._block.__enter__)
@@ -115,7 +115,7 @@ class AsyncTransaction:
         if (problem := future.exception()) is not None:
             self._leave()
             raise problem
-        self._deputy.takes_over()
+        self._context.takes_over()
 
     def _abandon(self, begun: "Future[Any]") -> None:
         """Undo what was begun for nobody."""
@@ -123,14 +123,14 @@ class AsyncTransaction:
             if begun.exception() is None:
                 self._inside(self._undo)
         finally:
-            self._turns.give_back()
+            self._semaphore.release()
 
     def _undo(self) -> None:
         self._block.__exit__(_Undone, _Undone(), None)
 
     def _leave(self) -> None:
         self._thread.shutdown(wait=False)
-        self._turns.give_back()
+        self._semaphore.release()
 
     async def __aexit__(self, _kind: "Any", problem: BaseException | None, _trace: "Any") -> None:
         end = self._undo if problem is not None else self._commit

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from decklog.core.clock import Clock
 from decklog.core.errors import LostWrites
 from decklog.db import callers
-from decklog.db.callers import Deputy
+from decklog.db.callers import TaskContext
 from decklog.db.schema import latest
 from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
@@ -197,13 +197,13 @@ class Database(ABC):
         What comes back ends it. However many watch, there is one thread.
         """
 
-    def deputy(self) -> Deputy:
+    def task_context(self) -> TaskContext:
         """Make somebody who can stand for the caller, a task, in other threads."""
-        return Deputy()
+        return TaskContext()
 
-    def on_behalf_of(self, deputy: Deputy) -> AbstractContextManager[None]:
+    def on_behalf_of(self, task_context: TaskContext) -> AbstractContextManager[None]:
         """Act in this block for a task that runs in another thread: inside of its transaction, if it holds one."""
-        return callers.standing_in_for(deputy)
+        return callers.acting_for(task_context)
 
     @abstractmethod
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:

@@ -95,7 +95,7 @@ def _running_task_of_trio() -> object | None:
 
 
 @contextmanager
-def standing_in_for(other: object) -> Iterator[None]:
+def acting_for(other: object) -> Iterator[None]:
     """Act for another caller in this context: a thread that does a task's work is inside of the task's transaction."""
     token = _stands_for.set(other)
     try:
@@ -104,7 +104,7 @@ def standing_in_for(other: object) -> Iterator[None]:
         _stands_for.reset(token)
 
 
-class Deputy:
+class TaskContext:
     """Represents the task that creates it in other threads; after `takes_over`, the task holds what was begun for it."""
 
     def __init__(self) -> None:

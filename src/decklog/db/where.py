@@ -140,7 +140,7 @@ select * from (
 """
 
 
-def meant(db: Database, table: str, wanted: object, otherwise: str | None = None, *, column: str = "id") -> str | None:
+def suggest_id(db: Database, table: str, wanted: object, otherwise: str | None = None, *, column: str = "id") -> str | None:
     """Say in a hint which id was most likely meant, and what to do if it was not; that alone when none is near."""
     near = nearest(db, table, wanted, column=column) if isinstance(wanted, str) else None
     if near is None:

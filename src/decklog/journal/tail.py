@@ -51,9 +51,9 @@ class Tail:
     def _known(self, stream: str) -> None:
         number = number_of(self._db, stream)
         if number is None and not stream.startswith("@"):
-            from decklog.db.where import meant
+            from decklog.db.where import suggest_id
 
-            raise NotFound(f"there is no run {stream!r} to follow", hint=meant(self._db, "runs", stream), stream=stream)
+            raise NotFound(f"there is no run {stream!r} to follow", hint=suggest_id(self._db, "runs", stream), stream=stream)
 
     def _next(self, stream: str | None) -> list[Entry]:
         found: list[Entry] = []

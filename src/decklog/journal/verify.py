@@ -176,9 +176,9 @@ class Verifier:
         """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
-            from decklog.db.where import meant
+            from decklog.db.where import suggest_id
 
-            raise NotFound(f"there is no stream {name!r}", hint=meant(self.db, "streams", name, column="name"), stream=name)
+            raise NotFound(f"there is no stream {name!r}", hint=suggest_id(self.db, "streams", name, column="name"), stream=name)
         Walk(self.db, self.result, self.texts).one(stream)
         Projections(self.db, self.classes, self.result, self.texts).check_stream(name, stream.number)
         if anchors is not None:

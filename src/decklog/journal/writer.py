@@ -7,7 +7,7 @@ from decklog.core.clock import Clock
 from decklog.core.errors import NotFound
 from decklog.db.base import Database
 from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS, index_near
-from decklog.db.where import meant
+from decklog.db.where import suggest_id
 from decklog.journal import attribution, chain, known_keys
 from decklog.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.journal.preparing import change_columns, checked, columns_of, row_of
@@ -187,7 +187,7 @@ class Writer:
         if not (new_stream or stream in RESERVED):
             raise NotFound(
                 f"there is no run {stream!r} to write to",
-                hint=meant(self._db, "runs", stream, "Start it first: decklog runs start GOAL --run ID"),
+                hint=suggest_id(self._db, "runs", stream, "Start it first: decklog runs start GOAL --run ID"),
                 stream=stream,
             )
         number = self._db.start_stream(stream, at, RESERVED_PLACES.index(stream) if stream in RESERVED else None)

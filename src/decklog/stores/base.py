@@ -10,7 +10,7 @@ from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFou
 from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
 from decklog.db.base import Database
-from decklog.db.where import Where, meant, page_size
+from decklog.db.where import Where, page_size, suggest_id
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
@@ -90,7 +90,7 @@ class Store:
         """Return the time of the lease clock, which nobody can set."""
         return self._clock.steady()
 
-    def _told_at(self, stream: str) -> str:
+    def _last_entry_at(self, stream: str) -> str:
         """Return the time of the entry that was just written to a stream."""
         return str(self._writer.head(stream)[2])
 
@@ -373,7 +373,7 @@ class Store:
         """Return a NotFound error that suggests the closest existing id."""
         table, is_plain = record_class.table, isinstance(record_id, str)
         said = record_id if is_plain else ", ".join(map(str, record_id))
-        hint = meant(self._db, table, record_id, column=record_class.identity[0]) if is_plain else None
+        hint = suggest_id(self._db, table, record_id, column=record_class.identity[0]) if is_plain else None
         return NotFound(f"there is no {record_class.noun()} {said}", hint=hint, table=table, id=record_id)
 
     def _select(self, record_class: type[R], sql: str, **parameters: Any) -> list[R]:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.db.base import Database
-from decklog.db.where import meant
+from decklog.db.where import suggest_id
 from decklog.journal.rows import number_of
 from decklog.records.record import Record
 from decklog.stores.base import Store
@@ -53,7 +53,7 @@ def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
     """Return a NotFound error that suggests the closest existing run."""
     return NotFound(
         f"there is no run {run_id!r}",
-        hint=meant(db, "runs", run_id, otherwise),
+        hint=suggest_id(db, "runs", run_id, otherwise),
         table="runs",
         id=run_id,
     )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.memory.topics import TOPICS, sentence_of
+from decklog.stores.memory.topics import TOPICS
 from tests.every import every
 from tests.stores.memory.memory_jobs import CYCLE, PORT
 from tests.stores.processes import at_once
@@ -449,7 +449,7 @@ def test_a_lesson_of_another_system_keeps_its_id_its_counts_and_its_payload(log:
     lesson = log.memory.adopt(
         "0190-old",
         "failure_patterns",
-        sentence_of("failure_patterns", payload),
+        "root cause: a cable; old key: 1",
         created_at=made,
         payload=payload,
         recall_count=7,

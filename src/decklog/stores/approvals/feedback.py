@@ -159,12 +159,7 @@ class FeedbackStore(Store):
         after: str | None = None,
     ) -> Page[Feedback]:
         """List feedback, newest first."""
-        where = Where(
-            Feedback,
-            state=state,
-            fix_class=fix_class,
-            severity=severity,
-        )
+        where = Where(Feedback, state=state, fix_class=fix_class, severity=severity)
         return self._page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
     @writes

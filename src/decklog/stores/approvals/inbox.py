@@ -211,13 +211,7 @@ class Inbox(Store):
         after: str | None = None,
     ) -> Page[Message]:
         """List messages, newest first."""
-        where = Where(
-            Message,
-            state=state,
-            severity=severity,
-            run_id=run_id,
-            from_handle=from_handle,
-        )
+        where = Where(Message, state=state, severity=severity, run_id=run_id, from_handle=from_handle)
         return self._page(Message, where, order=("received_at", "id"), limit=limit, after=after, descending=True)
 
     @writes

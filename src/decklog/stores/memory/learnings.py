@@ -123,30 +123,25 @@ def _observation(written: str, tolerant: bool) -> str:
 
 def iter_entries(lines: Iterable[str], *, tolerant: bool = False) -> Iterator[LearningLine]:
     """Parse lines one by one. The error for a bad line has its number; `tolerant` skips bad lines instead."""
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = parse_line(line, tolerant=tolerant)
-        except BadLine as problem:
-            if tolerant:
-                continue
-            raise BadLine(f"line {number}: {problem.message}", **{**problem.details, "line": number}) from None
-        if entry is not None:
-            yield entry
+    return (entry for entry in _read_lines(lines, tolerant) if isinstance(entry, LearningLine))
 
 
 def read_all(text: str, *, tolerant: bool = False) -> tuple[list[LearningLine], list[tuple[int, str]]]:
     """Parse a whole log. Also return the numbers and errors of bad lines if `tolerant` is set."""
-    entries, bad = [], []
-    for number, line in enumerate(text.split("\n"), 1):
+    found = list(_read_lines(text.split("\n"), tolerant))
+    return [one for one in found if isinstance(one, LearningLine)], [one for one in found if not isinstance(one, LearningLine)]
+
+
+def _read_lines(lines: Iterable[str], tolerant: bool) -> Iterator[LearningLine | tuple[int, str]]:
+    """Yield the learnings, and the number and the error of each bad line."""
+    for number, line in enumerate(lines, 1):
         try:
-            entry = parse_line(line, tolerant=tolerant)
+            if (entry := parse_line(line, tolerant=tolerant)) is not None:
+                yield entry
         except BadLine as problem:
             if not tolerant:
                 raise BadLine(f"line {number}: {problem.message}", **{**problem.details, "line": number}) from None
-            bad.append((number, problem.message))
-        else:
-            entries += [entry] if entry else []
-    return entries, bad
+            yield number, problem.message
 
 
 class LearningState(StrEnum):

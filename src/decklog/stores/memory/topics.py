@@ -163,17 +163,3 @@ def check_payload(topic: str, payload: dict[str, Any]) -> None:
         raise Invalid(f"a payload of {topic} needs {', '.join(missing)}", field="payload", missing=missing)
     if wrong := [key for key, value in payload.items() if value is not None and not shape.keys[key](value)]:
         raise Invalid(f"in a payload of {topic}, {', '.join(wrong)} is not what it should be", field="payload", wrong=wrong)
-
-
-def sentence_of(topic: str, payload: dict[str, Any]) -> str:
-    """Return a payload in words, for records without a text."""
-    shape = TOPICS.get(topic)
-    order = [*(shape.keys if shape else ()), *sorted(payload)]
-    parts = []
-    for key in dict.fromkeys(order):
-        value = payload.get(key)
-        if isinstance(value, list):
-            value = ", ".join(str(item) for item in value)
-        if value not in (None, "", {}, []):
-            parts.append(f"{key.replace('_', ' ')}: {value}")
-    return "; ".join(parts)

@@ -85,12 +85,12 @@ class Budgets(Store):
         """Raise an error for an unknown scope. Agents are not checked: they have no record before they begin."""
         sql = _KNOWN.get(scope)
         if sql is not None and self._db.one(f"{sql} limit 1", {"id": scope_id}) is None:
-            from decklog.db.where import meant
+            from decklog.db.where import suggest_id
 
             otherwise = "Start or add it first; a group of one run is named RUN/GROUP."
             raise NotFound(
                 f"there is no {scope} {scope_id}, so a budget of it would protect nothing",
-                hint=meant(self._db, "runs", scope_id, otherwise) if scope is BudgetScope.RUN else otherwise,
+                hint=suggest_id(self._db, "runs", scope_id, otherwise) if scope is BudgetScope.RUN else otherwise,
                 scope=scope.value,
                 scope_id=scope_id,
             )
@@ -122,7 +122,7 @@ class Budgets(Store):
     def _begin(self, meter: BudgetMeter, given: dict[str, Any]) -> Budget:
         self._check_known(given["scope"], given["scope_id"])
         budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
-        meter.count_anew(budget, self._told_at("@ledger"))
+        meter.count_anew(budget, self._last_entry_at("@ledger"))
         return budget
 
     @writes(manager_only=True)

@@ -143,7 +143,7 @@ class Bulk(Ledger):
         changes = ", ".join(f"{name} = :{name}" for name in fields)
         sql = f"update charges set {changes} where id = :id returning *"
         changed = self._change(Charge, charge.id, sql, note=note, **fields)
-        meter, told_at = self._meter, self._told_at(charge.run_id or "@ledger")
+        meter, told_at = self._meter, self._last_entry_at(charge.run_id or "@ledger")
         meter.pass_gates({charge.run_id or "@ledger"})
         meter.move(charge, changed, counted, told_at)
         return True

@@ -137,7 +137,7 @@ class Ledger(Store):
         if day_of(spending.at) != day_of(given["occurred_at"]):
             given["counted_at"] = spending.at
         charge = self._add(Charge, id=self._ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
-        spending.count(self._told_at(Charge.stream_of(given)))
+        spending.count(self._last_entry_at(Charge.stream_of(given)))
         if held is not None:
             self._use(held, charge)
         for subtype, body, payload in spending.news():

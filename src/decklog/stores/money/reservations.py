@@ -116,7 +116,7 @@ class Reservations(Store):
             **given,
         )
         for standing in standings:
-            meter.add(standing, now, told_at=self._told_at(held.run_id or "@ledger"))
+            meter.add(standing, now, told_at=self._last_entry_at(held.run_id or "@ledger"))
         return held
 
     @writes

@@ -322,7 +322,8 @@ class Families(Looking):
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
-        return self._looked(lambda can_move: self._families(word, wanted, size, after, self._base(can_move)))
+        query = FamilyQuery(word, wanted, size, after)
+        return self._looked(lambda can_move: read_families(self._db, query, self._base(can_move), self._look))
 
     def families_table(
         self,
@@ -337,15 +338,12 @@ class Families(Looking):
         after: str | None = None,
     ) -> FamiliesTable:
         """List families as `families` does, with the activity of the last hour and open decisions, in one consistent read."""
-        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
-        return self._looked(lambda can_move: self._families_table(status, wanted, size, after, self._base(can_move)))
+        query = FamilyQuery(status, RunFilter(repo, branch, text, parent_run_id, since), page_size(limit), after)
 
-    def _families(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[Family]:
+        def read(can_move: bool) -> FamiliesTable:
+            base = self._base(can_move)
+            page = read_families(self._db, query, base, self._look)
+            runs = [member.run for family in page for member in family.runs]
+            return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.moment.now))
 
-        return read_families(self._db, FamilyQuery(word, wanted, size, after), base, self._look)
-
-    def _families_table(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> FamiliesTable:
-
-        page = self._families(word, wanted, size, after, base)
-        runs = [member.run for family in page for member in family.runs]
-        return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.moment.now))
+        return self._looked(read)

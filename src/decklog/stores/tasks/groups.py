@@ -361,13 +361,7 @@ class Groups(RunBound):
         after: str | None = None,
     ) -> Page[Group]:
         """List groups in the order in which they were created, of one run or of all."""
-        where = Where(
-            Group,
-            run_id=run_id,
-            status=None if status is None else enum_of(GroupStatus, status, "status"),
-            assigned_to=assigned_to,
-            merge_status=None if merge_status is None else enum_of(MergeStatus, merge_status, "merge_status"),
-        )
+        where = Where(Group, run_id=run_id, status=status, assigned_to=assigned_to, merge_status=merge_status)
         return self._page(Group, where, order=("run_id", "number"), limit=limit, after=after)
 
     @writes

@@ -87,9 +87,9 @@ class Templates(Store):
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            from decklog.db.where import meant
+            from decklog.db.where import suggest_id
 
-            hint = meant(self._db, "templates", name, "List what there is: decklog templates find", column="name")
+            hint = suggest_id(self._db, "templates", name, "List what there is: decklog templates find", column="name")
             raise NotFound(f"there is no template {which}", hint=hint, name=name)
         return found
 

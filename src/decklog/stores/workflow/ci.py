@@ -129,12 +129,7 @@ class Ci(Store):
         after: str | None = None,
     ) -> Page[CiRun]:
         """List CI runs, the newest start first."""
-        where = Where(
-            CiRun,
-            workflow_name=workflow_name,
-            branch=branch,
-            conclusion=conclusion,
-        )
+        where = Where(CiRun, workflow_name=workflow_name, branch=branch, conclusion=conclusion)
         where.between("started_at", since, until)
         order = ("started_at", "ci_run_id", "workflow_name", "branch")
         return self._page(CiRun, where, order=order, limit=limit, after=after, descending=True)

@@ -477,13 +477,7 @@ class Context(Store):
         after: str | None = None,
     ) -> Page[ContextConsumption]:
         """List what was used in which iteration, newest first."""
-        where = Where(
-            ContextConsumption,
-            run_id=run_id,
-            group_id=group_of(group_id),
-            agent=agent,
-            iteration=iteration,
-        )
+        where = Where(ContextConsumption, run_id=run_id, group_id=group_of(group_id), agent=agent, iteration=iteration)
         return self._page(ContextConsumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
 
 

@@ -187,13 +187,7 @@ class Mends(Store):
         after: str | None = None,
     ) -> Page[Mend]:
         """List mends, newest first; `open_only` leaves out those that are closed or dropped."""
-        where = Where(
-            Mend,
-            feedback_id=feedback_id,
-            repo=repo,
-            state=state,
-            waits_for=waits_for,
-        )
+        where = Where(Mend, feedback_id=feedback_id, repo=repo, state=state, waits_for=waits_for)
         if open_only:
             where.add("state <> 'closed' and state <> 'dropped'")
         return self._page(Mend, where, order=("created_at", "id"), limit=limit, after=after, descending=not oldest_first)

@@ -239,7 +239,5 @@ class Reviews(Store):
         after: str | None = None,
     ) -> Page[Review]:
         """List reviews, newest first."""
-        where = Where(Review)
-        said = verdict and enum_of(ReviewVerdict, verdict, "verdict")
-        where.equal(run_id=run_id, tree=tree, patch=patch, verdict=said, task_id=task_id, feedback_id=feedback_id)
+        where = Where(Review, run_id=run_id, tree=tree, patch=patch, verdict=verdict, task_id=task_id, feedback_id=feedback_id)
         return self._page(Review, where, order=("created_at", "id"), limit=limit, after=after, descending=True)

@@ -124,7 +124,5 @@ class Verdicts(Store):
         after: str | None = None,
     ) -> Page[CheckVerdict]:
         """List a run's verdicts, newest first."""
-        where = Where(CheckVerdict)
-        said = outcome and enum_of(CheckOutcome, outcome, "outcome")
-        where.equal(run_id=run_id, tree=tree, name=name, outcome=said, task_id=task_id)
+        where = Where(CheckVerdict, run_id=run_id, tree=tree, name=name, outcome=outcome, task_id=task_id)
         return self._page(CheckVerdict, where, order=("created_at", "id"), limit=limit, after=after, descending=True)

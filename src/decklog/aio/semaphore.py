@@ -7,7 +7,7 @@ from threading import Lock
 from decklog.aio import loops
 
 
-class Turns:
+class Semaphore:
     """Admits `places` holders at a time, in order of arrival."""
 
     def __init__(self, places: int) -> None:
@@ -16,7 +16,7 @@ class Turns:
         self._waiting: deque[loops.Signal] = deque()
         self._gate = Lock()
 
-    async def take(self, seconds: float | None = None) -> bool:
+    async def acquire(self, seconds: float | None = None) -> bool:
         """Wait for a turn or a timeout; return whether it came."""
         with self._gate:
             if self._free and not self._waiting:
@@ -28,7 +28,7 @@ class Turns:
             await turn.wait(seconds)
         except BaseException:
             if not self._left(turn):
-                self.give_back()
+                self.release()
             raise
         return not self._left(turn)
 
@@ -45,13 +45,13 @@ class Turns:
         taken = 0
         try:
             for _ in range(self.places):
-                await self.take()
+                await self.acquire()
                 taken += 1
         finally:
             for _ in range(taken):
-                self.give_back()
+                self.release()
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         with self._gate:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -64,11 +64,11 @@ class Queues:
 
     def __init__(self) -> None:
         self._gate = Lock()
-        self._queues: dict[Hashable, tuple[Turns, int]] = {}
+        self._queues: dict[Hashable, tuple[Semaphore, int]] = {}
 
-    def join(self, key: Hashable) -> Turns:
+    def join(self, key: Hashable) -> Semaphore:
         with self._gate:
-            queue, people = self._queues.get(key, (Turns(1), 0))
+            queue, people = self._queues.get(key, (Semaphore(1), 0))
             self._queues[key] = queue, people + 1
             return queue
 
