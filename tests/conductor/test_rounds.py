@@ -85,7 +85,7 @@ def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, 
 
 
 def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:
-    from decklog.conductor.items.item import located
+    from decklog.conductor.items.change import located
 
     context = Work(log, checked, work_item("triple", TRIPLE)).run()
     with pytest.raises(NotFound, match="no file"):

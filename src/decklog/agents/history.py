@@ -5,27 +5,22 @@ again.
 """
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.agents.history_files import HistoryRequest, files_of, many_values, read_files, size_of
+from decklog.agents.events import SessionEvent
+from decklog.agents.history_files import EventBatch, HistoryRequest, Named, files_of, many_values, read_files, size_of
 from decklog.agents.marks import age_of, bear_witness
-from decklog.agents.recorder import Recorder
+from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside, Recorder
 from decklog.agents.sessions import is_charged
+from decklog.agents.spool import Spool
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.log import Decklog
 from decklog.provenance.reconstructing import Reconstruction
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from decklog.agents.events import SessionEvent
-    from decklog.agents.history_files import EventBatch, Named
-    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
-
-    Told = SessionEvent | Described | Prepared | Beside | PreparedBeside
+Told = SessionEvent | Described | Prepared | Beside | PreparedBeside
 
 _SHOWN = 10
 
@@ -50,7 +45,7 @@ class HistorySummary:
     # Errors of files and events that could not be read or written.
     troubles: list[str] = field(default_factory=list)
 
-    def count(self, part: "EventBatch") -> None:
+    def count(self, part: EventBatch) -> None:
         """Add the counts of a batch."""
         self.files += part.files
         self.unchanged += part.unchanged
@@ -78,14 +73,14 @@ class HistoryImport:
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         program: str,
         source: str,
-        spool: "Spool",
+        spool: Spool,
         *,
-        roots: "Sequence[str] | None" = None,
+        roots: Sequence[str] | None = None,
         dry_run: bool = False,
-        progress: "Callable[[str, int, int], None] | None" = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self._log = log
         self._program = program
@@ -132,7 +127,7 @@ class HistoryImport:
             folders=list(self._roots),
         )
 
-    def _take(self, part: "EventBatch", size: int) -> None:
+    def _take(self, part: EventBatch, size: int) -> None:
         self.result.count(part)
         if self.result.dry_run:
             return
@@ -154,13 +149,13 @@ class HistoryImport:
             self._charged[session] = is_charged(self._log, session)
         return self._charged[session]
 
-    def _recorder(self, named: "Named | None") -> Recorder:
+    def _recorder(self, named: Named | None) -> Recorder:
         if named not in self._recorders:
             run_id, task_id = named or (None, None)
             self._recorders[named] = Recorder(self._log, self._program, run_id=run_id, task_id=task_id)
         return self._recorders[named]
 
-    def _write(self, named: "Named | None", told: "Sequence[Told]") -> None:
+    def _write(self, named: Named | None, told: Sequence[Told]) -> None:
         """Write events in one transaction; if one fails, split them in halves until only that event is left out."""
         recorder = self._recorder(named)
         try:
@@ -185,7 +180,7 @@ class HistoryImport:
         self._last_run = recorder.last_run
 
 
-def _session_of(told: "Told") -> str:
+def _session_of(told: Told) -> str:
     if not isinstance(told, tuple):
         return told.session_id
     return told[0] if isinstance(told[0], str) else told[0].session_id

@@ -3,9 +3,10 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
@@ -20,24 +21,19 @@ from decklog.agents.events import (
     Prompted,
     Rested,
     Returned,
+    SessionEvent,
 )
 from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
 from decklog.agents.marks import OF_A_RUN, ReadMarks
 from decklog.agents.programs import program as known_program
-from decklog.agents.reading import Reading
+from decklog.agents.reading import Reading, Sums
+from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
 from decklog.agents.spool import Spool
 from decklog.provenance.reconstructing import EditCall, is_edit
 from decklog.records.values import Values
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from decklog.agents.events import SessionEvent
-    from decklog.agents.reading import Sums
-    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
-
-    Named = tuple[str, str | None]
+Named = tuple[str, str | None]
 
 # Number of events in a batch.
 _BATCH = 1000
@@ -68,7 +64,7 @@ class HistoryRequest:
 class EventBatch:
     """Events in order, with the marks of their files."""
 
-    told: "list[SessionEvent | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
+    told: list[SessionEvent | Described | Prepared | Beside | PreparedBeside] = field(default_factory=list)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: int = 0
     unchanged: int = 0
@@ -80,10 +76,10 @@ class EventBatch:
     # Calls that changed files.
     edits: list[EditCall] = field(default_factory=list)
     # Sessions that hooks recorded in a named run, each with that run and its task.
-    named: dict[str, "Named"] = field(default_factory=dict)
+    named: dict[str, Named] = field(default_factory=dict)
 
 
-def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) -> list[str]:
+def files_of(source: str, program: str, roots: Sequence[str] | None = None) -> list[str]:
     """List the session files below a folder, or one file, in reading order: files of sub-agents last.
 
     With `roots`, list only sessions that began in one of these folders or below.
@@ -124,7 +120,7 @@ def many_values(limit_bytes: int) -> Values:
     return Values(limit_bytes, remembered_bytes=_REMEMBERED)
 
 
-def read_files(asked: HistoryRequest) -> "Iterator[EventBatch]":
+def read_files(asked: HistoryRequest) -> Iterator[EventBatch]:
     """Return an iterator over the new events of the files."""
     return _Files(asked).parts()
 
@@ -149,7 +145,7 @@ class _Files:
         self._calls: dict[str, Called] = {}
         self._bytes_done = 0
 
-    def parts(self) -> "Iterator[EventBatch]":
+    def parts(self) -> Iterator[EventBatch]:
         for path in self._paths:
             try:
                 yield from self._take_in(path)
@@ -158,7 +154,7 @@ class _Files:
                 self._part.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
         yield self._handed_on()
 
-    def _take_in(self, path: str) -> "Iterator[EventBatch]":
+    def _take_in(self, path: str) -> Iterator[EventBatch]:
         mark, extent = self._mark(path), _extent(path)
         if "run" in mark:
             self._named[mark["session"]] = (mark["run"], mark.get("task"))
@@ -187,7 +183,7 @@ class _Files:
         self._part.files += 1
         self._part.marks.update(marks)
 
-    def _see_edit(self, event: "SessionEvent", folder: str | None) -> None:
+    def _see_edit(self, event: SessionEvent, folder: str | None) -> None:
         """Keep a call that changed files, once it is known to have succeeded."""
         if isinstance(event, Called):
             self._calls[event.call_id] = event
@@ -197,7 +193,7 @@ class _Files:
             assert isinstance(event, Returned)
             self._part.edits += self._edit_call(call, event, folder) if event.outcome is CallOutcome.OK else ()
 
-    def _edit_call(self, call: Called, result: Returned, folder: str) -> "Iterator[EditCall]":
+    def _edit_call(self, call: Called, result: Returned, folder: str) -> Iterator[EditCall]:
         at, own = result.at or call.at, call.arguments.get("workdir")
         run_id, task_id = self._named.get(call.session_id) or (run_of(self._name, call), None)
         if at is not None:
@@ -226,7 +222,7 @@ class _Files:
     def _mark(self, path: str) -> dict[str, Any]:
         return self._marks.get(path) or self._remembered.of(path)
 
-    def _described(self, event: "SessionEvent") -> "SessionEvent | Described | Beside":
+    def _described(self, event: SessionEvent) -> SessionEvent | Described | Beside:
         if isinstance(event, Answered):
             return event, answer_of(self._name, event)
         named = self._named.get(event.session_id)
@@ -241,14 +237,14 @@ class _Files:
             entry["task_id"] = named[1]
         return event.session_id, event.agent_id, entry
 
-    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
+    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         """Yield all events of a database; those that are known have the same ids."""
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
         marks[path] = self._remembered.of_state(extent)
 
-    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
+    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         place = int(mark.get("place") or 0)
         reading = Reading(
             path=path,
@@ -276,7 +272,7 @@ class _Files:
         marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
         self._marks[path] = marks[path]
 
-    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent | Sums]":
+    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent | Sums]:
         for below, _ in claude.transcripts_below(path):
             yield from self._events(below, marks.get(below) or self._mark(below), marks)
             kept = marks[below]["kept"] or {}
@@ -309,7 +305,7 @@ class _Files:
         self._part.unread += 1
 
 
-def _is_told(described: "SessionEvent | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
+def _is_told(described: SessionEvent | Described | Beside, told: set[tuple[str, str, str]]) -> bool:
     """Return whether an entry repeats the key of a recent one; register it otherwise. The log keeps the first."""
     if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
         return False
@@ -323,7 +319,7 @@ def _is_told(described: "SessionEvent | Described | Beside", told: set[tuple[str
     return False
 
 
-def _files(source: str, ending: str) -> "Iterator[str]":
+def _files(source: str, ending: str) -> Iterator[str]:
     if os.path.isfile(source):
         yield source
         return
@@ -338,7 +334,7 @@ class Head:
     begun_at: str = ""
     cwd: str | None = None
 
-    def is_in(self, roots: "Sequence[str]") -> bool:
+    def is_in(self, roots: Sequence[str]) -> bool:
         """Check whether the session began in one of these folders or below."""
         if self.cwd is None:
             return False

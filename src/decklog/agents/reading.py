@@ -1,12 +1,10 @@
 """Interface of a supported program: conversion of its payloads, and reading of its transcripts."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-
-    from decklog.agents.events import SessionEvent
+from decklog.agents.events import SessionEvent
 
 # Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
 GONE = "ProgramGone"
@@ -17,10 +15,10 @@ Sums = dict[str, list[int]]
 class TranscriptReader(Protocol):
     """Reader of the lines of one transcript in order."""
 
-    def events(self, line: dict[str, Any]) -> "Iterator[SessionEvent]":
+    def events(self, line: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
 
-    def rest(self) -> "Iterator[SessionEvent]":
+    def rest(self) -> Iterator[SessionEvent]:
         """Yield events that were held back because they could still change."""
 
     @property
@@ -34,7 +32,7 @@ class TranscriptReader(Protocol):
 class TranscriptProgram(Protocol):
     """Interface of a program's module."""
 
-    def events_of(self, told: dict[str, Any], at: "datetime | None") -> "list[SessionEvent]":
+    def events_of(self, told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
         """Return the events of a payload."""
 
     def transcripts_of(self, told: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -60,7 +58,7 @@ class Reading:
         kept: dict[str, Any] | None = None,
         is_backstop: bool = False,
         forked_at: float | None = None,
-        below: "Callable[[], Iterator[SessionEvent | Sums]] | None" = None,
+        below: Callable[[], Iterator[SessionEvent | Sums]] | None = None,
     ) -> None:
         self.path = path
         self.session_id = session_id

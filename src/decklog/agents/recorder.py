@@ -5,8 +5,9 @@ An event that is reported twice has the same key and is written once. A late eve
 
 import re
 from collections import Counter
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from decklog.agents.entries import answer_of, cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
 from decklog.agents.events import (
@@ -27,20 +28,14 @@ from decklog.agents.events import (
 from decklog.agents.texts import storable, tellable, text_or_none
 from decklog.core.clock import from_text
 from decklog.core.errors import NotFound
-from decklog.journal.entry import EntryKind
+from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.preparing import prepared
 from decklog.journal.rows import COLUMNS
-from decklog.records.values import from_json
+from decklog.log import Decklog
+from decklog.records.values import Values, from_json
 from decklog.redaction import redact
-from decklog.stores.money.bulk import Bulk
-from decklog.stores.runs.run import ENDED, RunStatus
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.agents.events import SessionEvent
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
+from decklog.stores.money.bulk import Bulk, BulkItem
+from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 # An editor connection sees a prompt before the program accepts it, and the program may be busy.
 _LATE = timedelta(minutes=10)
@@ -53,14 +48,14 @@ _LOOKED_AT = 200
 TURN = "editor turn"
 
 
-def newest_connection(log: "Decklog", run_id: str) -> str | None:
+def newest_connection(log: Decklog, run_id: str) -> str | None:
     """Return the id of the latest editor connection of a run, if any. Each connection first records its editor."""
     for entry in log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1):
         return str(entry.payload.get("connection")) if isinstance(entry.payload, dict) else None
     return None
 
 
-def turns_paid(log: "Decklog", run_id: str) -> "list[tuple[datetime, datetime]]":
+def turns_paid(log: Decklog, run_id: str) -> list[tuple[datetime, datetime]]:
     """Return the time ranges of turns that were charged as a whole, each from prompt to charge."""
     if newest_connection(log, run_id) is None:
         return []
@@ -72,22 +67,22 @@ def turns_paid(log: "Decklog", run_id: str) -> "list[tuple[datetime, datetime]]"
             return found
 
 
-def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
+def _begun_at(log: Decklog, run_id: str, end: datetime) -> datetime:
     prompts = log.journal.find(run_id, kind=EntryKind.INTERACTION, subtype="prompt", until=end, limit=_LOOKED_AT)
     return max((entry.at for entry in prompts if _way(entry) is not None), default=log.runs.get(run_id).started_at)
 
 
-def is_told_otherwise(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
+def is_told_otherwise(log: Decklog, run_id: str, event: SessionEvent) -> bool:
     """Return whether another source has reported the same event."""
     return any(_way(entry) != event.way for entry in _same(log, run_id, event))
 
 
-def is_told_then(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
+def is_told_then(log: Decklog, run_id: str, event: SessionEvent) -> bool:
     """Return whether any source has reported the same event around that time."""
     return any(_same(log, run_id, event))
 
 
-def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
+def _same(log: Decklog, run_id: str, event: SessionEvent) -> list[Entry]:
     if event.at is None:
         return []
     kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
@@ -96,18 +91,18 @@ def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
     return [entry for entry in found if _is_same(entry, event)]
 
 
-def _span(event: "SessionEvent") -> tuple[timedelta, timedelta]:
+def _span(event: SessionEvent) -> tuple[timedelta, timedelta]:
     """Return how long before and after an event another source may report it."""
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
     return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)
 
 
-def _way(entry: "Entry") -> str | None:
+def _way(entry: Entry) -> str | None:
     return entry.payload.get("way") if isinstance(entry.payload, dict) else None
 
 
-def _is_same(entry: "Entry", event: "SessionEvent") -> bool:
+def _is_same(entry: Entry, event: SessionEvent) -> bool:
     match event:
         case Prompted():
             # One source appends attachments to the prompt; the other omits them.
@@ -129,22 +124,12 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.log import Decklog
-    from decklog.records.values import Values
-    from decklog.stores.money.bulk import BulkItem
-    from decklog.stores.runs.run import Run
-
-    # An entry's arguments or its prepared columns, with the session id and the sub-agent id.
-    Described = tuple[str, str | None, dict[str, Any]]
-    Prepared = tuple[str, str | None, tuple[Any, ...]]
-    # An event that needs a lookup in the log, with its entry or its answer id.
-    Beside = tuple[SessionEvent, dict[str, Any]]
-    PreparedBeside = tuple[SessionEvent, tuple[Any, ...]]
+# An entry's arguments or its prepared columns, with the session id and the sub-agent id.
+Described = tuple[str, str | None, dict[str, Any]]
+Prepared = tuple[str, str | None, tuple[Any, ...]]
+# An event that needs a lookup in the log, with its entry or its answer id.
+Beside = tuple[SessionEvent, dict[str, Any]]
+PreparedBeside = tuple[SessionEvent, tuple[Any, ...]]
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
 _BODY, _REDACTED = map(COLUMNS.index, ("body", "redacted"))
@@ -161,7 +146,7 @@ class Recorder:
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         program: str,
         *,
         run_id: str | None = None,
@@ -191,7 +176,7 @@ class Recorder:
         # The run of the last event.
         self.last_run: str | None = None
 
-    def record(self, events: "Iterable[SessionEvent]") -> int:
+    def record(self, events: Iterable[SessionEvent]) -> int:
         """Write events in order; return their number."""
         count = 0
         for event in events:
@@ -202,9 +187,7 @@ class Recorder:
         self._flush()
         return count
 
-    def record_read(
-        self, told: "Sequence[SessionEvent | Described | Prepared | Beside | PreparedBeside]", values: "Values"
-    ) -> None:
+    def record_read(self, told: Sequence[SessionEvent | Described | Prepared | Beside | PreparedBeside], values: Values) -> None:
         """Write a batch of read events; `values` checks and redacts those that are not prepared yet."""
         values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
         for one in told:
@@ -232,13 +215,13 @@ class Recorder:
         if told:
             self.written += self._log.db.write(lambda: self._bulk.take(told, bound))
 
-    def _count_redacted(self, columns: "tuple[Any, ...]") -> None:
+    def _count_redacted(self, columns: tuple[Any, ...]) -> None:
         """Count the secrets that were redacted in an entry; an answer has no text."""
         if len(columns) > _REDACTED and columns[_REDACTED]:
             texts = (columns[place] for place in (_BODY, _PAYLOAD))
             self.redacted.update(kind for text in texts if isinstance(text, str) for kind in _SECRET.findall(text))
 
-    def _take(self, session_id: str, agent_id: str | None, columns: "tuple[Any, ...]") -> None:
+    def _take(self, session_id: str, agent_id: str | None, columns: tuple[Any, ...]) -> None:
         """Queue an entry whose columns were prepared when its event was read."""
         if columns[_STREAM] not in self._known:
             self._ensure(SessionEvent(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
@@ -247,7 +230,7 @@ class Recorder:
         if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
-    def _write(self, event: SessionEvent, beside: "tuple[Any, ...] | None" = None) -> None:
+    def _write(self, event: SessionEvent, beside: tuple[Any, ...] | None = None) -> None:
         if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
             return
         # An event that has columns or an answer id already needs a lookup instead of a plain entry.
@@ -284,7 +267,7 @@ class Recorder:
 
     # The run
 
-    def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: "Any") -> str:
+    def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: Any) -> str:
         """Create the run of an event, and its parent run first, unless they exist."""
         self.last_run = run_id = self.run_of(event)
         if run_id in self._known:
@@ -297,7 +280,7 @@ class Recorder:
         self._known.add(run_id)
         return run_id
 
-    def _start(self, run_id: str, event: SessionEvent, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
+    def _start(self, run_id: str, event: SessionEvent, parent: str | None, goal: str | None, facts: dict[str, Any]) -> None:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
         places = {name: storable(place) for name in ("worktree", "branch") if (place := text_or_none(facts.pop(name, None)))}
@@ -350,7 +333,7 @@ class Recorder:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
-    def _prompt(self, event: Prompted, columns: "tuple[Any, ...] | None") -> None:
+    def _prompt(self, event: Prompted, columns: tuple[Any, ...] | None) -> None:
         if self.run_of(event) not in self._named:
             self._name(event, _one_line(event.text))
         run_id = self._ensure(event)
@@ -404,7 +387,7 @@ class Recorder:
 
     # Prompts, calls and charges
 
-    def _charge(self, event: Answered, named: "tuple[Any, ...] | None") -> None:
+    def _charge(self, event: Answered, named: tuple[Any, ...] | None) -> None:
         run_id = self._ensure(event)
         if event.way is None and self._is_paid_by_turn(event):
             return
@@ -465,7 +448,7 @@ class Recorder:
         subtype: str,
         body: str | None,
         key: str | None,
-        facts: "dict[str, Any] | None" = None,
+        facts: dict[str, Any] | None = None,
         agent: str | None = None,
     ) -> None:
         told = given(self._program, self._ensure(event), event, kind, subtype, body, key, facts or {}, agent)
@@ -528,7 +511,7 @@ class Recorder:
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
 
 
-def prepared_beside(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
+def prepared_beside(values: Values, given: dict[str, Any]) -> tuple[Any, ...]:
     """Check and redact the columns of an entry, or an answer id, of an event that needs a lookup."""
     return prepared(values, given) if "stream" in given else (values.text("answer_id", given["answer_id"])[0],)
 
@@ -538,11 +521,11 @@ def _one_line(text: str | None) -> str | None:
     return (" ".join(storable(text).split())[:_GOAL_CHARACTERS] or None) if text else None
 
 
-def _is_unnamed(run: "Run") -> bool:
+def _is_unnamed(run: Run) -> bool:
     return run.goal.startswith(("Session of ", "Sub-agent of "))
 
 
-def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:
+def _follow(calls: dict[str, Any], key: str, payload: Any) -> None:
     """Track a call until its result is reported."""
     if key.startswith("call:"):
         calls[key] = payload
@@ -550,6 +533,6 @@ def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:
         calls.pop(f"call:{key.partition(':')[2]}", None)
 
 
-def _tool_of(payload: "Any") -> str:
+def _tool_of(payload: Any) -> str:
     facts = from_json(payload) if isinstance(payload, str) else payload
     return str((facts or {}).get("tool") or "tool")

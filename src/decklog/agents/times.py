@@ -1,13 +1,10 @@
 """Parsing of timestamps that programs write."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 
-def as_time(text: "Any") -> datetime | None:
+def as_time(text: Any) -> datetime | None:
     """Parse a timestamp; return None if it is invalid."""
     if not isinstance(text, str):
         return None

@@ -1,18 +1,15 @@
 """Readers of open editor sessions, with their stored state."""
 
 import os
-from typing import TYPE_CHECKING
 
 from decklog.agents.acp.wire import AcpReader
-
-if TYPE_CHECKING:
-    from decklog.agents.spool import Spool
+from decklog.agents.spool import Spool
 
 
 class Wires:
     """Readers by session and connection; their state is stored in the spool."""
 
-    def __init__(self, spool: "Spool") -> None:
+    def __init__(self, spool: Spool) -> None:
         self._spool = spool
         self._open: dict[str, AcpReader] = {}
 

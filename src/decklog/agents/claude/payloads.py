@@ -1,7 +1,9 @@
 """Conversion of Claude Code's hook payloads into events."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
@@ -21,12 +23,7 @@ from decklog.agents.events import (
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text, text_or_none
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from typing import Any
-
-    Payload = dict[str, Any]
+Payload = dict[str, Any]
 
 # Prefix of a prompt that the program wrote to report the result of a background task.
 _NOTICE = "<task-notification>"
@@ -35,7 +32,7 @@ _SESSION = ("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_i
 _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_type"])
 
 
-def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
+def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload; none without a session, or if other payloads report the same."""
     session = payload.get("session_id")
     if not isinstance(session, str) or not session:
@@ -49,7 +46,7 @@ def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
     return [event for event in (read(payload, place) if read else _noted(name, payload, place),) if event is not None]
 
 
-def transcripts_of(payload: "Payload") -> list[tuple[str, str | None]]:
+def transcripts_of(payload: Payload) -> list[tuple[str, str | None]]:
     """Return the transcripts that have grown, each with the id of its sub-agent."""
     found: list[tuple[str, str | None]] = []
     if payload.get("hook_event_name") in _AFTER_WHICH_IT_IS_READ and isinstance(path := payload.get("transcript_path"), str):
@@ -74,7 +71,7 @@ def transcripts_below(path: str) -> list[tuple[str, str]]:
     return [(os.path.join(folder, name), name.removeprefix("agent-").removesuffix(".jsonl")) for name in own]
 
 
-def _begun(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _begun(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Begun(
         **{**place, "agent_id": None},
         source=str(payload.get("source") or "startup"),
@@ -85,13 +82,13 @@ def _begun(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     )
 
 
-def _prompted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _prompted(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     text = as_text(payload.get("prompt"))
     by = "program" if text.startswith(_NOTICE) or payload.get("source") not in (None, "user", "sdk") else "person"
     return Prompted(**place, prompt_id=text_or_none(payload.get("prompt_id")), text=text, by=by)
 
 
-def _called(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _called(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     call, arguments = payload.get("tool_use_id"), payload.get("tool_input")
     if not isinstance(call, str):
         return None
@@ -103,7 +100,7 @@ def _called(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     )
 
 
-def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _returned(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     call = payload.get("tool_use_id")
     if not isinstance(call, str):
         return None
@@ -121,7 +118,7 @@ def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | Non
     )
 
 
-def output_of(response: "Any") -> str:
+def output_of(response: Any) -> str:
     """Return a tool response as text: a command's output, a file's content, or the response itself."""
     if not isinstance(response, dict):
         return as_text(response)
@@ -134,7 +131,7 @@ def output_of(response: "Any") -> str:
     return as_text({name: value for name, value in response.items() if name not in ("originalFile", "content")})
 
 
-def _denied(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _denied(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     call = payload.get("tool_use_id")
     if not isinstance(call, str):
         return None
@@ -147,33 +144,33 @@ def _denied(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     )
 
 
-def _spawned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _spawned(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     return Spawned(**place, role=str(payload.get("agent_type") or "")) if place["agent_id"] else None
 
 
-def _joined(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _joined(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     # Claude Code reports a compaction as the end of a sub-agent without a type.
     if not place["agent_id"] or not payload.get("agent_type"):
         return None
     return Joined(**place, text=as_text(payload.get("last_assistant_message")) or None)
 
 
-def _compacting(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _compacting(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Compacted(**place, trigger=str(payload.get("trigger") or "auto"), is_over=False)
 
 
-def _compacted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _compacted(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Compacted(
         **place, trigger=str(payload.get("trigger") or "auto"), summary=as_text(payload.get("compact_summary")) or None
     )
 
 
-def _rested(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _rested(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     # The transcript has the last message, with its id.
     return Rested(**place, error=as_text(payload["error"]) if payload.get("error") else None)
 
 
-def _ended(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _ended(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     told, outcome = text_or_none(payload.get("text")), payload.get("outcome")
     return Ended(
         **{**place, "agent_id": None},
@@ -183,16 +180,16 @@ def _ended(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     )
 
 
-def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _noted(name: str, payload: Payload, place: dict[str, Any]) -> SessionEvent:
     facts = {key: value for key, value in payload.items() if key not in _BASE}
     return Noted(**place, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
 
 
-def _told_elsewhere(_payload: "Payload", _place: "dict[str, Any]") -> None:
+def _told_elsewhere(_payload: Payload, _place: dict[str, Any]) -> None:
     """Return no event: calls of a batch are reported one by one, and ProgramGone only triggers reading."""
 
 
-_EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]]" = {
+_EVENTS: dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]] = {
     "SessionStart": _begun,
     "UserPromptSubmit": _prompted,
     "PreToolUse": _called,

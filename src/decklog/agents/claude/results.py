@@ -1,13 +1,10 @@
 """Events from the Claude Agent SDK's turn results: the outcome, and data that no transcript has."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from decklog.agents.events import Answered, Noted, Said, SessionEvent
 from decklog.agents.texts import as_text, text_or_none, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 RESULT = "Result"
 _FACTS = ("subtype", "is_error", "num_turns", "duration_ms", "total_cost_usd", "api_error_status", "terminal_reason", "errors")
@@ -15,7 +12,7 @@ _KINDS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "ou
 _MICRODOLLARS = 1_000_000
 
 
-def results_of(payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+def results_of(payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
     """Yield the result of a turn. Messages and usage are only included if the session has no transcript."""
     name = str(payload.get("uuid") or "")
     for message_id, text in payload.get("said") or ():
@@ -27,7 +24,7 @@ def results_of(payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[
     yield Noted(**place, name="turn.result", text=text, facts=facts, note_id=f"turn-result:{name}" if name else None)
 
 
-def _answered(answer_id: str, model: str, used: "dict[str, Any]", place: "dict[str, Any]") -> Answered:
+def _answered(answer_id: str, model: str, used: dict[str, Any], place: dict[str, Any]) -> Answered:
     given, read, created, output = (whole(used.get(kind)) for kind in _KINDS)
     cost = used.get("costUSD")
     return Answered(

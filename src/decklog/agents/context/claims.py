@@ -8,16 +8,14 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.agents.context.worker import SystemProcess
 from decklog.core.errors import Busy, Denied
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from decklog.agents.context.worker import Worker
     from decklog.location.locate import LogLocation
 
@@ -63,7 +61,7 @@ class RememberedClaims:
         finally:
             os.close(descriptor)
 
-    def _write(self, descriptor: int, claim: "dict[str, Any]") -> None:
+    def _write(self, descriptor: int, claim: dict[str, Any]) -> None:
         who = {"worker": self._worker.name, "instance": self._worker.instance, "process": self._worker.process.spelled()}
         line = (json.dumps({**who, **claim}) + "\n").encode()
         # A concurrent reader uses only the first line, which is never truncated.
@@ -112,7 +110,7 @@ class RememberedClaims:
 class _Lock:
     """Lock on a worker's file for the length of a block."""
 
-    def __init__(self, open_file: "Callable[[], int]", path: str, end: float, name: str, begin: "Callable[[int], None]") -> None:
+    def __init__(self, open_file: Callable[[], int], path: str, end: float, name: str, begin: Callable[[int], None]) -> None:
         self._open_file = open_file
         self._path = path
         self._end = end
@@ -173,7 +171,7 @@ def _names_in(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str) -> "dict[str, Any]":
+def _read(path: str) -> dict[str, Any]:
     """Return the content of a file; empty if the file is missing or damaged."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -188,7 +186,7 @@ def _read(path: str) -> "dict[str, Any]":
     return told if isinstance(told, dict) and told.keys() >= _NEEDED else {}
 
 
-def _is_of_ended_process(told: "dict[str, Any]") -> bool:
+def _is_of_ended_process(told: dict[str, Any]) -> bool:
     process = SystemProcess.read(str(told.get("process", "")))
     return process is not None and process.is_gone
 
@@ -209,7 +207,7 @@ def _remove_if_ended(path: str) -> None:
         os.close(descriptor)
 
 
-def _claim_in(told: "dict[str, Any]") -> Remembered | None:
+def _claim_in(told: dict[str, Any]) -> Remembered | None:
     if told.get("task_id") is None:
         return None
     claim = Remembered(*(told[name] for name in _OF_CLAIM))

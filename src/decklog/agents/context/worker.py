@@ -1,12 +1,9 @@
 """Identity of the calling worker: by name, by its agent's session, or by the program that calls."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Each agent's own variables, and the variable of its session id, if there is one.
 _KNOWN = {
@@ -29,14 +26,14 @@ class Recognised:
         self.session = " ".join(sessions) if all(sessions) else None
 
 
-def recognised(environment: "Mapping[str, str] | None" = None) -> Recognised | None:
+def recognised(environment: Mapping[str, str] | None = None) -> Recognised | None:
     """Return the agent that the environment names; None for a person or an unknown program."""
     given = os.environ if environment is None else environment
     kinds = [kind for kind, (marks, _) in _KNOWN.items() if any(given.get(mark) for mark in marks)]
     return Recognised(kinds, [given.get(_KNOWN[kind][1], "") for kind in kinds]) if kinds else None
 
 
-def is_agent(environment: "Mapping[str, str] | None" = None) -> bool:
+def is_agent(environment: Mapping[str, str] | None = None) -> bool:
     """Return whether an agent calls, by its own variables or by Decklog's."""
     given = os.environ if environment is None else environment
     return any(given.get(name) for name in _SAID) or recognised(given) is not None
@@ -104,7 +101,7 @@ class Worker:
         return self.name if self.is_named else f"{self.name}\0{self.instance}"
 
 
-def worker(named: str | None, environment: "Mapping[str, str] | None" = None, program: str | None = None) -> Worker:
+def worker(named: str | None, environment: Mapping[str, str] | None = None, program: str | None = None) -> Worker:
     """Return the calling worker: by its given name, its agent's session, or the program that calls."""
     given = os.environ if environment is None else environment
     name = given.get("DECKLOG_WORKER") if named is None else named
@@ -153,7 +150,7 @@ def _stands_between(number: int, program: str) -> bool:
     return b"c" in next(options, b"") and words[0][:1] == b"-"
 
 
-def _look_at(number: int) -> "tuple[str, list[str]] | None":
+def _look_at(number: int) -> tuple[str, list[str]] | None:
     """Return the name of a process and its fields in /proc; None if they can't be read."""
     try:
         with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:

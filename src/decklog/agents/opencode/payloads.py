@@ -1,19 +1,16 @@
 """Conversion of payloads from Decklog's opencode plugin: Claude Code's hook events, plus messages and usage."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Answered, Said, SessionEvent, Spawned, Thought
 from decklog.agents.texts import as_text, text_or_none, whole
 
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
-
 _MOST_DOLLARS = 10**6
 
 
-def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
+def events_of(told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload."""
     session, name = told.get("session_id"), told.get("message_id")
     if not isinstance(session, str) or not session:
@@ -34,7 +31,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
             return claude.events_of(told, at)
 
 
-def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[SessionEvent]:
+def answered(told: dict[str, Any], name: str, place: dict[str, Any]) -> list[SessionEvent]:
     """Return the usage of an answer: its tokens, and its cost if it is known."""
     tokens = told.get("tokens")
     if not isinstance(tokens, dict):

@@ -1,9 +1,8 @@
 """Cost of the sessions behind edits."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 _PAGE = 200
 
@@ -22,7 +21,7 @@ class WorkCost(NamedTuple):
 NO_COST = WorkCost()
 
 
-def cost_of_work(log: "Decklog", run_id: str, task_id: str | None) -> WorkCost:
+def cost_of_work(log: Decklog, run_id: str, task_id: str | None) -> WorkCost:
     """Return the cost of a task; without a task, that of the run and its sub-agents."""
     below = [] if task_id is not None else [run.id for run in log.runs.find(parent_run_id=run_id, limit=_PAGE)]
     total = NO_COST

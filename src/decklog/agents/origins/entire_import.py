@@ -7,19 +7,17 @@ import os
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents.entries import run_of_session
 from decklog.agents.history import HistoryImport
+from decklog.agents.spool import Spool
 from decklog.core.errors import NotFound
 from decklog.importing.source import PrivateFolder
+from decklog.log import Decklog
 from decklog.provenance.formats.entire import EntireCheckpoint, EntireSession, read_checkpoints, read_transcript
+from decklog.provenance.git import GitRepository
 from decklog.stores.runs.run import ENDED
-
-if TYPE_CHECKING:
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
 
 # Programs whose transcripts are JSON Lines files.
 _READABLE = ("claude", "codex", "gemini")
@@ -43,7 +41,7 @@ class EntireSummary:
         return {**vars(self), "sessions": sorted(self.sessions)}
 
 
-def import_entire(repo: "GitRepository", log: "Decklog", spool: "Spool", *, dry_run: bool = False) -> EntireSummary:
+def import_entire(repo: GitRepository, log: Decklog, spool: Spool, *, dry_run: bool = False) -> EntireSummary:
     """Import all sessions of Entire's branch with their commits."""
     summary = EntireSummary()
     for checkpoint in read_checkpoints(repo):
@@ -68,9 +66,7 @@ def _session_id(session: EntireSession) -> str:
     return _DAY.sub("", session.session)
 
 
-def _take_transcript(
-    repo: "GitRepository", log: "Decklog", spool: "Spool", session: EntireSession, summary: EntireSummary
-) -> None:
+def _take_transcript(repo: GitRepository, log: Decklog, spool: Spool, session: EntireSession, summary: EntireSummary) -> None:
     program = _program(session)
     if program not in _READABLE or not session.transcript:
         return
@@ -83,7 +79,7 @@ def _take_transcript(
     summary.left_out += done.warnings
 
 
-def _link(log: "Decklog", checkpoint: EntireCheckpoint, session: EntireSession, summary: EntireSummary) -> None:
+def _link(log: Decklog, checkpoint: EntireCheckpoint, session: EntireSession, summary: EntireSummary) -> None:
     """Append the checkpoint's files and commits to the session's run. Create the run if no transcript was read."""
     run_id = _ensure_run(log, session)
     payload = {"checkpoint": checkpoint.id, "commits": list(checkpoint.commits), "files": list(session.files or checkpoint.files)}
@@ -100,7 +96,7 @@ def _link(log: "Decklog", checkpoint: EntireCheckpoint, session: EntireSession, 
     summary.new_entries += not entry.already
 
 
-def _ensure_run(log: "Decklog", session: EntireSession) -> str:
+def _ensure_run(log: Decklog, session: EntireSession) -> str:
     program, identity = _program(session), _session_id(session)
     run_id = run_of_session(program, identity)
     try:

@@ -5,13 +5,10 @@ import os
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
 from decklog.core.errors import Conflict
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class FilePart(ABC):
@@ -26,11 +23,11 @@ class FilePart(ABC):
 
     @property
     @abstractmethod
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         """The desired content, in a form that can be compared with `present`."""
 
     @abstractmethod
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         """Return our current content; an empty value if there is none."""
 
     @abstractmethod
@@ -50,7 +47,7 @@ class FilePart(ABC):
         return with_insertions(text or "", self.insertions(text))
 
 
-def program_called(handler: "Any", marker: str = "hook") -> str | None:
+def program_called(handler: Any, marker: str = "hook") -> str | None:
     """Return the program in a handler's `decklog hook` call; None for another command."""
     if not isinstance(handler, dict) or not isinstance(command := handler.get("command"), str):
         return None
@@ -71,14 +68,14 @@ class Hooks(FilePart):
     path: str
     program: str
     # The group of each event.
-    events: "dict[str, dict[str, Any]]"
+    events: dict[str, dict[str, Any]]
     takes_comments: bool = False
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return {event: [group] for event, group in self.events.items()}
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         found: dict[str, list[Any]] = {}
         for event, groups in self._events(self._value(text)).items():
             ours = [self._ours_of(group) for group in groups if self._handlers(group)]
@@ -112,27 +109,27 @@ class Hooks(FilePart):
 
     # Current content
 
-    def _value(self, text: str) -> "Any":
+    def _value(self, text: str) -> Any:
         return {} if is_blank(text) else parse_file(self.path, text).value
 
-    def _events(self, value: "Any") -> "dict[str, list[Any]]":
+    def _events(self, value: Any) -> dict[str, list[Any]]:
         hooks = value.get("hooks") if isinstance(value, dict) else None
         if not isinstance(hooks, dict):
             return {}
         return {event: groups for event, groups in hooks.items() if isinstance(groups, list)}
 
-    def _handlers(self, group: "Any") -> "list[Any]":
+    def _handlers(self, group: Any) -> list[Any]:
         handlers = group.get("hooks") if isinstance(group, dict) else None
         return handlers if isinstance(handlers, list) else []
 
-    def _is_ours(self, handler: "Any") -> bool:
+    def _is_ours(self, handler: Any) -> bool:
         return program_called(handler) == self.program
 
-    def _ours_of(self, group: "Any") -> "Any":
+    def _ours_of(self, group: Any) -> Any:
         ours = [handler for handler in self._handlers(group) if self._is_ours(handler)]
         return {**group, "hooks": ours} if ours else None
 
-    def _first(self, value: "Any") -> "tuple[str | int, ...] | None":
+    def _first(self, value: Any) -> tuple[str | int, ...] | None:
         """Return the path of the first element to remove: our handler, or its largest container without other content."""
         for event, groups in self._events(value).items():
             for number, group in enumerate(groups):
@@ -153,7 +150,7 @@ def is_blank(text: str) -> bool:
     return not text.strip("\ufeff \t\r\n")
 
 
-def parse_file(path: str, text: str) -> "Any":
+def parse_file(path: str, text: str) -> Any:
     """Parse a file as JSON; raise NotJson with the path and the position."""
     try:
         return parse(text)
@@ -174,10 +171,10 @@ class TextBlock(FilePart):
     END = "<!-- decklog: end -->"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return f"{self.BEGIN}\n{self.body.strip()}\n{self.END}"
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         span = self._span(text)
         return text[slice(*span)].replace("\r\n", "\n") if span else ""
 
@@ -216,10 +213,10 @@ class WholeFile(FilePart):
     mark: str = "decklog"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.content
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         if self.mark not in text:
             raise Conflict(
                 f"{self.path} is there already, and was not written by `decklog setup`",

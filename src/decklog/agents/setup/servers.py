@@ -5,23 +5,20 @@ import os
 import re
 import shutil
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.setup.json_text import Insertion, added, removed
 from decklog.agents.setup.parts import FilePart, WholeFile, is_blank, parse_file
 from decklog.core.errors import Conflict, Invalid, NotFound
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
 NAME = "decklog"
 _NOTHING = "Nothing was changed there."
 
 
-def called(entry: "Any") -> bool:
+def called(entry: Any) -> bool:
     """Return whether an entry starts `decklog mcp`, in any program's format."""
     if not isinstance(entry, dict):
         return False
@@ -36,7 +33,7 @@ class JsonServer(FilePart):
     """An entry below an object of servers, such as `mcpServers`."""
 
     path: str
-    entry: "dict[str, Any]"
+    entry: dict[str, Any]
     below: str = "mcpServers"
 
     @property
@@ -44,10 +41,10 @@ class JsonServer(FilePart):
         return "mcp"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.entry
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         found = self._servers(text).get(NAME)
         return found if called(found) else None
 
@@ -69,7 +66,7 @@ class JsonServer(FilePart):
             return text
         return removed(text, (self.below, NAME) if len(self._servers(text)) > 1 else (self.below,))
 
-    def _servers(self, text: str) -> "dict[str, Any]":
+    def _servers(self, text: str) -> dict[str, Any]:
         value = {} if is_blank(text) else parse_file(self.path, text).value
         found = value.get(self.below) if isinstance(value, dict) else None
         return found if isinstance(found, dict) else {}
@@ -86,17 +83,17 @@ class TomlServer(FilePart):
     """A table in Codex's settings; all other text stays unchanged."""
 
     path: str
-    entry: "dict[str, Any]"
+    entry: dict[str, Any]
 
     @property
     def owner(self) -> str:
         return "mcp"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.entry
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         self._servers(text)
         found = _TABLE.search(text)
         return tomllib.loads(found[1].replace("\r\n", "\n")) if found else None
@@ -115,7 +112,7 @@ class TomlServer(FilePart):
     def without(self, text: str) -> str | None:
         return _TABLE.sub("", text)
 
-    def _servers(self, text: str) -> "dict[str, Any]":
+    def _servers(self, text: str) -> dict[str, Any]:
         try:
             found = tomllib.loads(text.removeprefix("\ufeff")).get("mcp_servers", {})
         except tomllib.TOMLDecodeError as problem:
@@ -158,7 +155,7 @@ class EditorEntry:
 
 
 def entries(
-    names: tuple[str, ...], call: tuple[str, ...], environment: "Mapping[str, str]", *, is_enforced: bool = False
+    names: tuple[str, ...], call: tuple[str, ...], environment: Mapping[str, str], *, is_enforced: bool = False
 ) -> list[EditorEntry]:
     """Return an entry for each named agent, or for each agent on the PATH if none is named."""
     path = environment.get("PATH", os.defpath)
@@ -176,7 +173,7 @@ def entries(
     ]
 
 
-def is_ours(entry: "Any") -> bool:
+def is_ours(entry: Any) -> bool:
     """Return whether an editor's entry starts `decklog acp`."""
     if not isinstance(entry, dict) or not isinstance(command := entry.get("command"), str):
         return False
@@ -195,13 +192,13 @@ class Servers(FilePart):
     kind: str | None = None
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         kind = {"type": self.kind} if self.kind else {}
         return {
             entry.title: {**kind, "command": entry.words[0], "args": list(entry.words[1:]), "env": {}} for entry in self.agents
         }
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         return {name: entry for name, entry in self._servers(text).items() if is_ours(entry)}
 
     def insertions(self, text: str | None) -> list[Insertion]:
@@ -220,7 +217,7 @@ class Servers(FilePart):
             text = removed(text, (_SERVERS,) if is_all else (_SERVERS, next(iter(ours))))
         return text
 
-    def _servers(self, text: str) -> "dict[str, Any]":
+    def _servers(self, text: str) -> dict[str, Any]:
         value = {} if is_blank(text) else parse_file(self.path, text).value
         servers = value.get(_SERVERS) if isinstance(value, dict) else None
         return servers if isinstance(servers, dict) else {}
