@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from decklog.agents.events import Answered, Called, CallOutcome, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
+from decklog.agents.events import Called, CallOutcome, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
@@ -73,11 +73,6 @@ def prompt_of(program: str, run_id: str, event: Prompted) -> dict[str, Any]:
     """Return the entry arguments of a prompt, to be written unless another source recorded it."""
     key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
     return given(program, run_id, event, _SAID, "prompt", event.text, key, {}, event.by)
-
-
-def answer_of(program: str, event: Answered) -> dict[str, Any]:
-    """Return the id of a charged answer."""
-    return {"answer_id": storable(f"{program}:{event.answer_id}")}
 
 
 def given(

@@ -9,7 +9,6 @@ from typing import IO, Any
 
 # Lines have some thousand characters; a smaller buffer would split nearly each of them.
 _READ_AT_ONCE = 256 * 1024
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def lines_of(
@@ -34,7 +33,7 @@ def lines_of(
                 yield {}, place
                 continue
             try:
-                found = _read(line)
+                found = json.loads(line)
             except (ValueError, RecursionError):
                 found = None
             if isinstance(found, dict):
@@ -51,16 +50,3 @@ def opened(path: str) -> IO[bytes]:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "no plain file", path)
     return open(descriptor, "rb", _READ_AT_ONCE)
-
-
-def _read(line: bytes) -> Any:
-    """Parse a line as JSON. The fast path covers lines that are one object."""
-    if line.startswith(b'{"'):
-        text = line.decode("utf-8", "surrogatepass")
-        try:
-            found, end = _scan(text, 0)
-        except StopIteration:
-            end = 0
-        if text[end:] == "\n":
-            return found
-    return json.loads(line)
