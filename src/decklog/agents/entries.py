@@ -1,10 +1,10 @@
 """Conversion of session events into journal entries, from the event alone."""
 
 import hashlib
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from decklog.agents.events import Called, CallOutcome, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
@@ -12,8 +12,9 @@ from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.core.processes import Identity
-from decklog.journal.entry import Entry, EntryKind
+from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.stores.runs.run import Run, RunStatus
 
 # Longer texts are cut; their digest is recorded.
@@ -110,7 +111,7 @@ def call_told(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[str, 
     """Return a call as one line (its command, or its tool with the best argument), its key and its other facts."""
     told = _telling(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()
-    rest = {name: _short(value) for name, value in arguments.items() if value != told}
+    rest = {name: cut_of(value)[0] if isinstance(value, str) else value for name, value in arguments.items() if value != told}
     return line, f"call:{call_id}", {"call": call_id, "tool": tool, "arguments": rest or None}
 
 
@@ -119,10 +120,6 @@ def _telling(arguments: dict[str, Any]) -> str:
         if name in arguments and isinstance(value := arguments[name], str) and value.strip():
             return value
     return ""
-
-
-def _short(value: Any) -> Any:
-    return cut_of(value)[0] if isinstance(value, str) else value
 
 
 def cut_of(text: str) -> tuple[str, dict[str, Any]]:
@@ -140,7 +137,6 @@ def key_of(name: str, event: SessionEvent, text: str | None) -> str | None:
     return f"{name}:{event.at.isoformat()}:{words}"
 
 
-_PAGE = 500
 # Limits of a query or a hook: the newest active runs, without those written to recently, whose end may be pending.
 _NEWEST = 50
 _QUIET_SECONDS = 60.0
@@ -170,16 +166,12 @@ def close_interrupted(log: Decklog, *, most: int | None = None, quiet_seconds: f
     Runs on other machines, or of processes that can't be checked, stay unchanged. `most` limits the check to the newest
     active runs. `quiet_seconds` skips runs with recent entries, whose end may be pending.
     """
-    left = [run for run in _active(log, most) if _is_left(run) and _is_quiet(log, run, quiet_seconds)]
+    left = [
+        run
+        for run in islice(every_page(log.runs.find, status=RunStatus.ACTIVE), most)
+        if _is_left(run) and _is_quiet(log, run, quiet_seconds)
+    ]
     return [closed for run in left if (closed := _close(log, run)) is not None]
-
-
-def _active(log: Decklog, most: int | None) -> Iterator[Run]:
-    page = log.runs.find(status=RunStatus.ACTIVE, limit=most or _PAGE)
-    yield from page
-    while most is None and page.next is not None:
-        page = log.runs.find(status=RunStatus.ACTIVE, limit=_PAGE, after=page.next)
-        yield from page
 
 
 def _is_left(run: Run) -> bool:
@@ -208,7 +200,7 @@ def _close(log: Decklog, run: Run) -> Run | None:
 def close_open(log: Decklog, run_id: str) -> None:
     """Close every open call and step of a run as interrupted, innermost first."""
     told: set[str] = set()
-    for entry in _newest_first(log, run_id):
+    for entry in every_page(log.journal.find, run_id):
         payload: Any = entry.payload if isinstance(entry.payload, dict) else {}
         for begun, (ended, name, kind) in _ENDS.items():
             part = payload.get(name)
@@ -220,11 +212,3 @@ def close_open(log: Decklog, run_id: str) -> None:
                 key = f"{ended.replace('.', '-')}:{part}"
                 known = {name: value for name, value in facts.items() if value is not None}
                 log.journal.append(run_id, _WHY, kind=kind, subtype=ended, key=key, payload=known, agent=entry.agent)
-
-
-def _newest_first(log: Decklog, run_id: str) -> Iterator[Entry]:
-    page = log.journal.find(run_id, limit=_PAGE)
-    yield from page
-    while page.next is not None:
-        page = log.journal.find(run_id, limit=_PAGE, after=page.next)
-        yield from page

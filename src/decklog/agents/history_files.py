@@ -219,9 +219,9 @@ class HistoryReader:
         place = int(mark.get("place") or 0)
         reading = Reading(
             path=path,
-            session_id=_session_above(path),
-            agent_id=_agent_of(path),
-            kept=mark.get("kept"),
+            session_id=os.path.basename(path.partition(_BELOW)[0]) if _BELOW in path else None,
+            agent_id=os.path.basename(path).removeprefix("agent-").removesuffix(".jsonl") if _BELOW in path else None,
+            kept=mark.get("kept") or {},
             below=lambda: self._below(path, marks),
         )
         reader, folder = self._program.reader(reading), os.path.dirname(path)
@@ -323,11 +323,3 @@ def head_of(path: str) -> Head:
 def _text_in(value: Any, name: str) -> str:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
-
-
-def _agent_of(path: str) -> str | None:
-    return os.path.basename(path).removeprefix("agent-").removesuffix(".jsonl") if _BELOW in path else None
-
-
-def _session_above(path: str) -> str | None:
-    return os.path.basename(path.partition(_BELOW)[0]) if _BELOW in path else None

@@ -11,8 +11,7 @@ from itertools import islice
 from typing import Any
 
 from decklog.agents import claude
-from decklog.agents.acp.wire import transcripts_of_session
-from decklog.agents.acp.wires import Wires
+from decklog.agents.acp.wire import Wires, transcripts_of_session
 from decklog.agents.entries import run_of_agent
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.lines import lines_of
@@ -302,7 +301,7 @@ class _File:
             path=path,
             session_id=session_id,
             agent_id=agent_id,
-            kept=kept.get("kept"),
+            kept=kept.get("kept") or {},
             is_backstop=True,
             forked_at=forked_at,
             below=lambda: self._below(known, path, session_id),

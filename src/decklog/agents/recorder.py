@@ -31,6 +31,7 @@ from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.preparing import prepared
 from decklog.journal.rows import COLUMNS
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.records.values import Values
 from decklog.redaction import redact
 from decklog.stores.money.bulk import Bulk, BulkItem
@@ -58,12 +59,8 @@ def turns_paid(log: Decklog, run_id: str) -> list[tuple[datetime, datetime]]:
     """Return the time ranges of turns that were charged as a whole, each from prompt to charge."""
     if newest_connection(log, run_id) is None:
         return []
-    found, more = [], None
-    while True:
-        page = log.ledger.find(run_id, call_site=TURN, limit=_LOOKED_AT, after=more)
-        found += [(_begun_at(log, run_id, charge.occurred_at), charge.occurred_at) for charge in page]
-        if (more := page.next) is None:
-            return found
+    charges = every_page(log.ledger.find, run_id, call_site=TURN)
+    return [(_begun_at(log, run_id, charge.occurred_at), charge.occurred_at) for charge in charges]
 
 
 def _begun_at(log: Decklog, run_id: str, end: datetime) -> datetime:

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from decklog.agents.texts import storable
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.stores.runs.run import Run, RunStatus
-
-_PAGE = 100
 
 
 def is_session(metadata: Mapping[str, object]) -> bool:
@@ -19,14 +19,8 @@ def is_session(metadata: Mapping[str, object]) -> bool:
 
 def planned_runs(log: Decklog, status: RunStatus, most: int) -> list[Run]:
     """Return the newest runs of a status that are not recorded sessions."""
-    found: list[Run] = []
-    after = None
-    while len(found) < most:
-        page = log.runs.find(status=status, limit=_PAGE, after=after)
-        found += [run for run in page if not is_session(run.metadata)]
-        if (after := page.next) is None:
-            break
-    return found[:most]
+    runs = (run for run in every_page(log.runs.find, status=status) if not is_session(run.metadata))
+    return list(islice(runs, most))
 
 
 def charge_of_session(session: str | None, number: int) -> str | None:

@@ -1,6 +1,7 @@
-"""Conversion of values that other programs send into storable texts."""
+"""Conversion of values that other programs send: storable texts, counts and times."""
 
 import json
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
@@ -117,3 +118,17 @@ def _storable_text(text: str) -> str:
 def whole(value: Any) -> int:
     """Return a count; 0 for other values and for counts beyond any real usage."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNTED else 0
+
+
+def as_time(text: Any) -> datetime | None:
+    """Parse a timestamp; return None if it is invalid."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is UTC:
+            return found
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        # Near the limits of datetime, the time in UTC may be out of range.
+        return None

@@ -9,8 +9,9 @@ from decklog.conductor.commands import Running
 from decklog.conductor.context import AttemptWorkspace, RunContext
 from decklog.conductor.git import workspaces
 from decklog.conductor.items.item import BY_HAND
-from decklog.conductor.stages import PLAN, WORK, every_page
+from decklog.conductor.stages import PLAN, WORK
 from decklog.core.errors import Conflict, Unavailable
+from decklog.records.record import every_page
 from decklog.stores.effects.effects import Effect
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task

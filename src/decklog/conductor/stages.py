@@ -3,17 +3,17 @@
 A tag names the work item and the role the stage: a fork of a run, whose tasks have other ids, finds its own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from decklog.conductor import escalation, kill_points
 from decklog.conductor.plan import WorkItem, WorkPlan, read_back
 from decklog.conductor.settings import Configuration
 from decklog.core.errors import Conflict, NotFound
 from decklog.log import Decklog
-from decklog.records.record import Page
+from decklog.records.record import every_page
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
@@ -32,7 +32,6 @@ MOST_FILES = 200
 # Interruptions of an agent or a check in a row before a question to a person.
 MOST_INTERRUPTIONS = 5
 RETRY_SECONDS = 30.0
-_T = TypeVar("_T")
 
 
 class Stages:
@@ -470,16 +469,6 @@ def _first_inputs(item: WorkItem) -> list[dict[str, object]]:
         return [{**common, "wanted_agent": name, "racer": name} for name in item.race]
     wanted = {"wanted_agent": item.agent, "wanted_model": item.model}
     return [{**common, **{name: value for name, value in wanted.items() if value}}]
-
-
-def every_page(find: Callable[..., Page[_T]], *arguments: object, **filters: object) -> Iterator[_T]:
-    """Yield the records of all pages of a search."""
-    after: str | None = None
-    while True:
-        page = find(*arguments, **filters, limit=_PAGE, after=after)
-        yield from page
-        if (after := page.next) is None:
-            return
 
 
 def all_tasks(log: Decklog, run_id: str) -> Iterator[Task]:

@@ -16,9 +16,10 @@ from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.conductor.plan import WorkPlan
 from decklog.conductor.settings import Configuration
-from decklog.conductor.stages import LAND, all_tasks, every_page
+from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.stores.runs.run import Run
 
 # The commits that a task's inputs may name.

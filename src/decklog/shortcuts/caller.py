@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +17,18 @@ if TYPE_CHECKING:
     from decklog.core.errors import Invalid
 
 
+@dataclass(frozen=True)
 class Surface:
     """What differs between the surfaces that agents call: how each spells a call and an option, and what it may read."""
 
-    def __init__(
-        self,
-        call: Callable[..., str],
-        option: Callable[[str, object], str],
-        unclear: "type[Invalid]",
-        *,
-        read_input: Callable[[], str] | None = None,
-        reads_files: bool = False,
-    ) -> None:
-        self.call = call
-        self.option = option
-        # The error for a call that does not say what it means.
-        self.unclear = unclear
-        # Reads a text that comes behind the call, where there is such a place.
-        self.read_input = read_input
-        # Whether an argument may name a file: only on the caller's file system.
-        self.reads_files = reads_files
+    call: "Callable[..., str]"
+    option: "Callable[[str, object], str]"
+    # The error for a call that does not say what it means.
+    unclear: "type[Invalid]"
+    # Reads a text that comes behind the call, where there is such a place.
+    read_input: "Callable[[], str] | None" = None
+    # Whether an argument may name a file: only on the caller's file system.
+    reads_files: bool = False
 
 
 class Meant:

@@ -5,13 +5,16 @@ pieces of a terminal that the client never created. Each update is merged into t
 """
 
 import base64
+import hashlib
 import os
 import shlex
+from collections.abc import Iterator
+from difflib import unified_diff
 from typing import Any
 
 from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.claude.payloads import output_of
-from decklog.agents.events import CallOutcome
+from decklog.agents.events import CallOutcome, Noted
 from decklog.agents.texts import as_text, text_or_none
 
 Call = dict[str, Any]
@@ -151,3 +154,39 @@ def output_of_call(call: Call) -> str:
         return told
     parts = [as_text(dict_of(part.get("content")).get("text")) for part in list_of(call.get("content"))]
     return "\n".join(part for part in parts if part) or (as_text(raw) if raw else "")
+
+
+# File changes
+
+# Comparing longer texts line by line is too slow; only their digests are recorded.
+_MOST_COMPARED = 200_000
+
+
+def changed(place: dict[str, Any], call_id: str, call: dict[str, Any]) -> Iterator[Noted]:
+    """Yield an event for each file change of a call."""
+    for number, change in enumerate(diffs_of(call)):
+        text, facts = _as_patch(change) or _as_texts(change)
+        yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
+
+
+def _as_patch(change: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return a change in the form of protocol version 2: a patch, which may cover several files."""
+    text = dict_of(change.get("patch")).get("text")
+    paths = [as_text(each.get("path")) for each in list_of(change.get("changes"))]
+    return (text, {"path": ", ".join(paths)}) if isinstance(text, str) else None
+
+
+def _as_texts(change: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    path, before, after = as_text(change.get("path")), as_text(change.get("oldText")), as_text(change.get("newText"))
+    return _difference(path, before, after), {"path": path, "before": _digest(before), "after": _digest(after)}
+
+
+def _difference(path: str, before: str, after: str) -> str:
+    if len(before) + len(after) > _MOST_COMPARED:
+        return f"{path}: {len(before)} characters became {len(after)}"
+    lines = unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="", n=2)
+    return "\n".join(lines) or f"{path}: as it was"
+
+
+def _digest(text: str) -> str | None:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest() if text else None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from decklog.agents.acp import changes, spending, tool_calls
+from decklog.agents.acp import spending, tool_calls
 from decklog.agents.acp.exchange import (
     AGENT,
     CLOSING,
@@ -45,6 +45,7 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
+from decklog.agents.spool import Spool
 from decklog.agents.texts import as_text, text_or_none
 
 # Programs that keep such files: the environment variable of their folder, and its default in the home.
@@ -281,7 +282,7 @@ class AcpReader:
         while len(counts) > _MOST_REMEMBERED:
             counts.pop(next(iter(counts)))
         said = Said if piece["kind"] == "said" else Thought
-        at = {"at": _moment(piece["at"])} if piece["at"] else {}
+        at = {"at": datetime.fromisoformat(piece["at"])} if piece["at"] else {}
         yield said(**{**self._place(), **at}, text=piece["text"], message_id=name if count == 1 else f"{name}:{count}")
 
     def _call(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
@@ -320,7 +321,7 @@ class AcpReader:
         self._kept["calls"].pop(call_id, None)
         self._kept["ended"] = [*self._kept.get("ended", ()), call_id][-_MOST_REMEMBERED:]
         if outcome in (CallOutcome.OK, CallOutcome.FAILED):
-            yield from changes.changed(self._place(), call_id, call)
+            yield from tool_calls.changed(self._place(), call_id, call)
         if outcome in (CallOutcome.OK, CallOutcome.FAILED) and not tool_calls.output_of_call(call):
             # The messages lack the output, too.
             yield from self.own_files()
@@ -354,7 +355,8 @@ class AcpReader:
             yield self._note("mode", f"mode: {as_text(mode)}")
 
     def _options(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
-        found = {str(each.get("id") or each.get("configId")): each.get("currentValue") for each in _options_of(update)}
+        options = list_of(update.get("configOptions")) or list_of(update.get("options"))
+        found = {str(each.get("id") or each.get("configId")): each.get("currentValue") for each in options}
         before, self._kept["options"] = self._kept.get("options") or {}, found
         if isinstance(model := found.get("model"), str):
             self._kept["model"] = model
@@ -450,11 +452,33 @@ def _kinds(request: Message) -> dict[str, str]:
     return {str(each.get("optionId")): str(each.get("kind")) for each in list_of(params_of(request).get("options"))}
 
 
-def _options_of(update: dict[str, Any]) -> list[dict[str, Any]]:
-    return list_of(update.get("configOptions")) or list_of(update.get("options"))
+class Wires:
+    """Readers by session and connection; their state is stored in the spool."""
 
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._open: dict[str, AcpReader] = {}
 
-def _moment(text: str) -> datetime:
-    from datetime import datetime
+    def of(self, program: str, session: str, connection: str) -> AcpReader:
+        """Return the reader of a session, restored from its stored state."""
+        place = os.path.join("acp", connection, f"{program}-{session}")
+        if place not in self._open:
+            self._open[place] = AcpReader(program, session, self._spool.mark(place))
+        return self._open[place]
 
-    return datetime.fromisoformat(text)
+    def copied(self) -> "Wires":
+        """Return a copy of all readers, to restore after a failed transaction."""
+        copy = Wires(self._spool)
+        copy._open = {place: AcpReader(wire.program, wire.session, wire.kept()) for place, wire in self._open.items()}
+        return copy
+
+    def keep(self) -> None:
+        """Store the state of all readers."""
+        for place, wire in self._open.items():
+            self._spool.set_mark(place, wire.kept(), is_synced=True)
+
+    def forget_ended(self) -> None:
+        """Remove the stored state of ended connections."""
+        for place, wire in self._open.items():
+            if wire.is_over:
+                self._spool.forget_mark(place)

@@ -1,11 +1,10 @@
 """Conversion of Claude Code's hook payloads into events."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
     Begun,
     Called,
@@ -17,11 +16,12 @@ from decklog.agents.events import (
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Spawned,
 )
-from decklog.agents.reading import GONE
-from decklog.agents.texts import as_text, text_or_none
+from decklog.agents.reading import GONE, answered
+from decklog.agents.texts import as_text, text_or_none, whole
 
 Payload = dict[str, Any]
 
@@ -30,6 +30,22 @@ _NOTICE = "<task-notification>"
 # Fields that every payload has, or that carry no information about the event.
 _SESSION = ("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id")
 _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_type"])
+
+# Fields of a result of the Claude Agent SDK.
+RESULT = "Result"
+_OF_RESULT = (
+    "subtype",
+    "is_error",
+    "num_turns",
+    "duration_ms",
+    "total_cost_usd",
+    "api_error_status",
+    "terminal_reason",
+    "errors",
+)
+_MICRODOLLARS = 1_000_000
+# Names of the four token kinds in session totals, in our order.
+TOTALS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 
 
 def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
@@ -41,7 +57,7 @@ def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
     agent = payload.get("agent_id")
     place: dict[str, Any] = {"session_id": session, "at": at, "agent_id": agent if isinstance(agent, str) and agent else None}
     if name == RESULT:
-        return list(results_of(payload, place))
+        return list(_results(payload, place))
     read = _EVENTS.get(name)
     return [event for event in (read(payload, place) if read else _noted(name, payload, place),) if event is not None]
 
@@ -178,6 +194,21 @@ def _ended(payload: Payload, place: dict[str, Any]) -> SessionEvent:
         text=told,
         outcome=CallOutcome(outcome) if outcome in tuple(CallOutcome) else CallOutcome.OK,
     )
+
+
+def _results(payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
+    """Yield the result of a turn. Messages and usage are only included if the session has no transcript."""
+    name = str(payload.get("uuid") or "")
+    for message_id, text in payload.get("said") or ():
+        yield Said(**place, text=as_text(text), message_id=text_or_none(message_id))
+    for model, used in (payload.get("spent") or {}).items():
+        cost = used.get("costUSD")
+        microdollars = round(cost * _MICRODOLLARS) if isinstance(cost, (int, float)) and cost > 0 else None
+        tokens = [whole(used.get(kind)) for kind in TOTALS]
+        yield from answered(place, f"{place['session_id']}:result:{name}:{model}", model, tokens, microdollars)
+    facts = {fact: payload.get(fact) for fact in _OF_RESULT}
+    text = as_text(payload.get("result")) or as_text(payload.get("subtype"))
+    yield Noted(**place, name="turn.result", text=text, facts=facts, note_id=f"turn-result:{name}" if name else None)
 
 
 def _noted(name: str, payload: Payload, place: dict[str, Any]) -> SessionEvent:

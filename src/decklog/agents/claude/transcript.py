@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from decklog.agents.claude.payloads import output_of
+from decklog.agents.claude.payloads import TOTALS, output_of
 from decklog.agents.events import (
     IMPORTED,
     INTERRUPTED,
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -21,17 +20,15 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import Reading, Sums, add, answered
+from decklog.agents.texts import as_text, as_time, whole
 
 Line = dict[str, Any]
 
 # Model name of an answer that the program wrote instead of a model.
 _SYNTHETIC = "<synthetic>"
-# Names of the four token kinds in answers and in session totals, in our order.
+# Names of the four token kinds in answers, in our order.
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-_TOTALS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 _NOTHING = (0, 0, 0, 0)
 # Skip lines of other kinds, which are most of a transcript's bytes.
 may_tell = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
@@ -132,7 +129,7 @@ class Transcript:
         counted = self._last[1] if self._last[0] == answer.answer_id else [0, 0, 0, 0]
         add(self.answers, answer.model, [new - old for new, old in zip(answer.tokens, counted, strict=True)])
         self._last = (answer.answer_id, answer.tokens)
-        yield _answered(answer.place, answer.answer_id, answer.model, answer.tokens)
+        yield from answered(answer.place, answer.answer_id, answer.model, answer.tokens)
 
     def _settle(self, line: Line, place: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the usage that the session total has beyond the transcripts' answers.
@@ -149,7 +146,7 @@ class Transcript:
             else:
                 for model, tokens in told.items():
                     add(known, model, tokens)
-        total = {model: [whole(used.get(name)) for name in _TOTALS] for model, used in usage.items() if isinstance(used, dict)}
+        total = {model: [whole(used.get(name)) for name in TOTALS] for model, used in usage.items() if isinstance(used, dict)}
         before, known_before = self._total, self._known
         self._total, self._known = total, known
         if before is None and (self._forked_at is not None or self._reading.is_fork):
@@ -159,7 +156,7 @@ class Transcript:
             besides = _difference(taken, _difference(known.get(model, _NOTHING), known_before.get(model, _NOTHING)))
             if any(count > 0 for count in besides):
                 name = f"{place['session_id']}:besides:{'-'.join(map(str, tokens))}"
-                yield _answered(place, name, model, [max(0, count) for count in besides])
+                yield from answered(place, name, model, [max(0, count) for count in besides])
 
     def _begun(self, line: Line, place: dict[str, Any]) -> Begun:
         self._has_begun = True
@@ -234,19 +231,6 @@ def _numbered(part: tuple[str, int]) -> str:
 
 def _difference(more: Sequence[int], less: Sequence[int]) -> list[int]:
     return [one - other for one, other in zip(more, less, strict=True)]
-
-
-def _answered(place: dict[str, Any], answer_id: str, model: str, tokens: Sequence[int]) -> Answered:
-    given, read, created, output = tokens
-    return Answered(
-        **place,
-        answer_id=answer_id,
-        model=model,
-        input_tokens=given,
-        cache_read_tokens=read,
-        cache_create_tokens=created,
-        output_tokens=output,
-    )
 
 
 def _blocks(message: Line) -> list[Line]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -19,9 +18,8 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import Reading, Sums, add, answered
+from decklog.agents.texts import as_text, as_time, whole
 
 # Shell tool names in different versions; hooks use the name Bash.
 _SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "container.exec"])
@@ -125,16 +123,7 @@ class Rollout:
     def _answered(self, place: dict[str, Any], answer_id: str, tokens: list[int]) -> Iterator[SessionEvent]:
         if any(tokens):
             add(self.answers, self._model, tokens)
-            given, read, created, output = tokens
-            yield Answered(
-                **place,
-                answer_id=answer_id,
-                model=self._model,
-                input_tokens=given,
-                cache_read_tokens=read,
-                cache_create_tokens=created,
-                output_tokens=output,
-            )
+            yield from answered(place, answer_id, self._model, tokens)
 
     # Messages and calls
 

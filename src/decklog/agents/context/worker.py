@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from decklog.core.errors import Invalid
 
@@ -54,13 +55,13 @@ _ENDED = ("Z", "X", "x")
 _UNKNOWN = "-"
 
 
+@dataclass(frozen=True)
 class SystemProcess:
     """Process of the operating system. Its start time and system distinguish it from others of the same number."""
 
-    def __init__(self, number: int, started: str, system: str) -> None:
-        self.number = number
-        self.started = started
-        self.system = system
+    number: int
+    started: str
+    system: str
 
     def spelled(self) -> str:
         return f"{self.number} {self.started} {self.system}"
@@ -83,17 +84,17 @@ class SystemProcess:
         return seen is None or seen[1][_STARTED] != self.started or seen[1][_STATE] in _ENDED
 
 
+@dataclass(frozen=True)
 class Worker:
     """A worker: its `name` in the log, the `instance` (session or process) that calls, and the calling `process`.
 
     A given name identifies the worker in every shell. A derived name belongs to one instance.
     """
 
-    def __init__(self, name: str, instance: str, process: SystemProcess, *, is_named: bool = False) -> None:
-        self.name = name
-        self.instance = instance
-        self.process = process
-        self.is_named = is_named
+    name: str
+    instance: str
+    process: SystemProcess
+    is_named: bool = False
 
     @property
     def identity(self) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -17,9 +16,8 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, text_or_none, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import Reading, Sums, add, answered
+from decklog.agents.texts import as_text, as_time, text_or_none, whole
 
 Line = dict[str, Any]
 
@@ -112,18 +110,10 @@ class Chat:
         cached = whole(tokens.get("cached"))
         given = max(0, whole(tokens.get("input")) - cached) + whole(tokens.get("tool"))
         output = whole(tokens.get("output")) + whole(tokens.get("thoughts"))
-        if not (given or cached or output):
-            return
-        model = str(line.get("model") or "gemini")
-        add(self.answers, model, [given, cached, 0, output])
-        yield Answered(
-            **place,
-            answer_id=str(line["id"]),
-            model=model,
-            input_tokens=given,
-            cache_read_tokens=cached,
-            output_tokens=output,
-        )
+        if given or cached or output:
+            model, spent = str(line.get("model") or "gemini"), [given, cached, 0, output]
+            add(self.answers, model, spent)
+            yield from answered(place, str(line["id"]), model, spent)
 
 
 def _project_of(path: str | None) -> str | None:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from decklog.agents.events import (
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -18,8 +17,8 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
-from decklog.agents.texts import as_text, text_or_none, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import answered
+from decklog.agents.texts import as_text, as_time, text_or_none, whole
 
 Payload = dict[str, Any]
 Place = dict[str, Any]
@@ -112,19 +111,9 @@ def _paid(usage: Payload, answer: str, model: str, place: Place) -> Iterator[Ses
     """Yield a charge with the four token counts. The SDK includes cached tokens in its input count."""
     details = usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
-    given, read, created = whole(usage.get("input_tokens")), whole(details.get("cached_tokens")), 0
+    given, read = whole(usage.get("input_tokens")), whole(details.get("cached_tokens"))
     created = whole(details.get("cache_write_tokens"))
-    output = whole(usage.get("output_tokens"))
-    if given or read or created or output:
-        yield Answered(
-            **place,
-            answer_id=answer,
-            model=model,
-            input_tokens=max(0, given - read - created),
-            cache_read_tokens=read,
-            cache_create_tokens=created,
-            output_tokens=output,
-        )
+    yield from answered(place, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))])
 
 
 def _guardrail(payload: Payload, place: Place) -> Iterator[SessionEvent]:

@@ -20,7 +20,7 @@ from decklog.agents.events import (
     Spawned,
     Thought,
 )
-from decklog.agents.opencode.payloads import answered
+from decklog.agents.opencode.payloads import answers_of
 from decklog.agents.texts import as_text, text_or_none
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
@@ -143,7 +143,7 @@ def _answer(
             yield from _used(place, part)
     if is_over:
         told = {"tokens": data.get("tokens"), "model": data.get("modelID"), "cost": data.get("cost")}
-        yield from answered(told, name, place)
+        yield from answers_of(told, name, place)
     if isinstance(error := data.get("error"), dict):
         detail = error.get("data")
         said = text_or_none(detail.get("message")) if isinstance(detail, dict) else None

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.costs import NO_COST, WorkCost, cost_of_work
 from decklog.agents.origins.reviewed import find_unreviewed
 from decklog.core.errors import NotFound
 from decklog.log import Decklog

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from decklog.agents.entries import run_of_session
+from decklog.agents.costs import ensure_run
 from decklog.agents.history import HistoryImport
 from decklog.agents.spool import Spool
-from decklog.core.errors import NotFound
 from decklog.importing.source import PrivateFolder
 from decklog.log import Decklog
 from decklog.provenance.formats.entire import EntireCheckpoint, EntireSession, read_checkpoints, read_transcript
 from decklog.provenance.git import GitRepository
-from decklog.stores.runs.run import ENDED
 
 # Programs whose transcripts are JSON Lines files.
 _READABLE = ("claude", "codex", "gemini")
@@ -97,19 +95,7 @@ def _link(log: Decklog, checkpoint: EntireCheckpoint, session: EntireSession, su
 
 
 def _ensure_run(log: Decklog, session: EntireSession) -> str:
-    program, identity = _program(session), _session_id(session)
-    run_id = run_of_session(program, identity)
-    try:
-        return log.runs.get(run_id).id
-    except NotFound:
-        pass
-    metadata: dict[str, object] = {"program": program, "session": identity, "source": "entire"}
-    if session.model:
-        metadata["model"] = session.model
     at = datetime.fromisoformat(session.created_at) if session.created_at else None
     goal = " ".join((session.prompt or "").split())[:200] or f"Session of {session.agent}"
-    run = log.runs.start(goal, run_id=run_id, metadata=metadata, started_at=at)
-    if session.prompt and session.prompt.strip():
-        key = "entire:prompt"
-        log.journal.append(run.id, session.prompt, kind="interaction", subtype="prompt", agent="person", key=key, at=at)
-    return run.id if run.status in ENDED else log.runs.finish(run.id, ended_at=at).id
+    name = f"{_program(session)}:{_session_id(session)}"
+    return ensure_run(log, name, goal, source="entire", model=session.model, at=at, prompt=session.prompt)

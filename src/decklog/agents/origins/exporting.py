@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from decklog.agents.costs import model_of_run
 from decklog.agents.origins.line_story import story_of
-from decklog.core.errors import Invalid, NotFound
+from decklog.core.errors import Invalid
 from decklog.log import Decklog
 from decklog.provenance.attribution import Attribution, LineRange, Origin, ranges_of
 from decklog.provenance.commit_origins import CommitOrigins
@@ -72,7 +73,7 @@ class NoteExport:
         self._prompts = prompts
         self._origins = CommitOrigins(repo, log)
         self._edit = lru_cache(maxsize=None)(log.edits.get)
-        self._model = lru_cache(maxsize=None)(self._load_model)
+        self._model = lru_cache(maxsize=None)(lambda run_id: model_of_run(log, run_id) or "unknown")
         self.summary = ExportSummary()
 
     def notes(self, revisions: str) -> Iterator[tuple[str, AuthorshipNote]]:
@@ -159,13 +160,6 @@ class NoteExport:
             attributes = {**(known.custom_attributes or {}), f"prompt {whole.partition('::')[2]}": prompt.body or ""}
             note.sessions[key] = NotedSession(**{**vars(known), "custom_attributes": attributes})
         return whole
-
-    def _load_model(self, run_id: str | None) -> str:
-        try:
-            found = None if run_id is None else self._log.runs.get(run_id).metadata.get("model")
-        except NotFound:
-            found = None
-        return found if isinstance(found, str) else "unknown"
 
     # Agent Trace
 

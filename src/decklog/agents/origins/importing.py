@@ -12,16 +12,15 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from decklog.agents.entries import run_of_session
+from decklog.agents.costs import ensure_run
 from decklog.agents.origins.exporting import session_in_address
-from decklog.core.errors import Invalid, NotFound
+from decklog.core.errors import Invalid
 from decklog.log import Decklog
 from decklog.provenance.attribution import Attribution
 from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
 from decklog.provenance.formats.git_ai import STASH_REF, AuthorshipNote, Span, parse_note, read_blobs, read_notes
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.recording import keep_objects
-from decklog.stores.runs.run import ENDED
 
 _UNKNOWN_MODEL = "unknown"
 
@@ -195,18 +194,8 @@ class _AttributionImport:
         keep_objects(author.sessions[0] if author.sessions else author.person or "", [kept])
 
     def _ensure_run(self, session: str, model: str | None, at: datetime) -> str:
-        """Return the run of a session; create the run if it does not exist."""
-        program, _, conversation = session.partition(":")
-        run_id = run_of_session(program, conversation)
-        try:
-            return self._log.runs.get(run_id).id
-        except NotFound:
-            pass
-        metadata: dict[str, object] = {"program": program, "session": conversation, "source": "note"}
-        if model and model != _UNKNOWN_MODEL:
-            metadata["model"] = model
-        run = self._log.runs.start(f"Session of {program}, known from notes", run_id=run_id, metadata=metadata, started_at=at)
-        return run.id if run.status in ENDED else self._log.runs.finish(run.id, ended_at=at).id
+        goal = f"Session of {session.partition(':')[0]}, known from notes"
+        return ensure_run(self._log, session, goal, source="note", model=None if model == _UNKNOWN_MODEL else model, at=at)
 
 
 def _lines_by_author(authors: list[tuple[Span, Author]]) -> dict[Author, set[int]]:

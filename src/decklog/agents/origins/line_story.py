@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.costs import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
@@ -14,7 +14,7 @@ from decklog.log import Decklog
 from decklog.provenance.attribution import UNCOMMITTED, Origin
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.history import CommitChanges, FileChange, read_commit, read_uncommitted
+from decklog.provenance.history import read_commit, read_uncommitted
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.provenance.edits import Edit
 from decklog.stores.runs.run import Run
@@ -283,17 +283,14 @@ def _previous_lines(repo: GitRepository, log: Decklog, path: str, line: BlamedLi
         change = read_uncommitted(repo, path)
     else:
         commit = read_commit(repo, line.commit)
-        change, rev, number = _file_of(commit, line.path), next(iter(commit.parents), None), line.line
+        change = next((file for file in commit.files if file.path == line.path), None)
+        rev, number = next(iter(commit.parents), None), line.line
     if change is None or rev is None or change.old_blob is None:
         return []
     start, count = change.replaced_by(number)
     if not count:
         return []
     return blame_file(repo, log, change.old_path, rev, lines=(start, start + min(count, _MOST_PREVIOUS) - 1))
-
-
-def _file_of(commit: CommitChanges, path: str) -> FileChange | None:
-    return next((file for file in commit.files if file.path == path), None)
 
 
 def _later_change(repo: GitRepository, path: str, number: int, rev: str) -> LaterChange | None:

@@ -1,12 +1,13 @@
 """Commits that the review gate, or a person in its place, let pass."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 from decklog.log import Decklog
 from decklog.provenance.git import GitRepository
+from decklog.records.record import every_page
 from decklog.stores.workflow.reviews import Review
 
-_PAGE = 200
 # The newest ones; each takes a call of git.
 _MOST_REVIEWS = 200
 # As the gate computes the patch of a change.
@@ -26,14 +27,8 @@ def find_unreviewed(repo: GitRepository, log: Decklog, commits: Sequence[str]) -
 
 
 def _passed(log: Decklog) -> list[Review]:
-    found: list[Review] = []
-    after = None
-    while len(found) < _MOST_REVIEWS:
-        page = log.reviews.find(limit=_PAGE, after=after)
-        found += [review for review in page if log.reviews.lets_pass(review.id)]
-        if (after := page.next) is None:
-            break
-    return found[:_MOST_REVIEWS]
+    passed = (review for review in every_page(log.reviews.find) if log.reviews.lets_pass(review.id))
+    return list(islice(passed, _MOST_REVIEWS))
 
 
 def _with_patches(repo: GitRepository, commits: list[str], patches: set[str]) -> set[str]:

@@ -15,6 +15,7 @@ from decklog.log import Decklog
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
 from decklog.provenance.recording import keep_objects, record_captured
+from decklog.records.record import every_page
 from decklog.stores.provenance.edits import WorktreeSnapshot
 
 # Session name of the states that a rewind saves.
@@ -64,12 +65,7 @@ class RewindPlan:
 
 def snapshots_of(repo: GitRepository, log: Decklog) -> Iterator[WorktreeSnapshot]:
     """Yield the snapshots of a worktree, the newest first."""
-    after = None
-    while True:
-        page = log.edits.snapshots(worktree=repo.top, limit=_PAGE, after=after)
-        yield from page
-        if (after := page.next) is None:
-            return
+    return every_page(log.edits.snapshots, worktree=repo.top)
 
 
 def find_snapshot(repo: GitRepository, log: Decklog, name: str | None) -> WorktreeSnapshot:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from decklog.agents.costs import NO_COST, WorkCost, cost_of_work, model_of_run
 from decklog.agents.origins.commit_story import KINDS
-from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
 from decklog.agents.origins.exporting import ExportSummary, export_notes
 from decklog.agents.origins.importing import import_notes
 from decklog.agents.origins.reviewed import find_unreviewed
@@ -150,7 +150,7 @@ class _Collector:
         self._lines: dict[tuple[str, str], dict[int, _Label]] = {}
         self._unreviewed: set[str] = set()
         self._edit = lru_cache(maxsize=None)(log.edits.get)
-        self._model = lru_cache(maxsize=None)(self._load_model)
+        self._model = lru_cache(maxsize=None)(lambda run_id: model_of_run(log, run_id) or "(no model)")
         self._title = lru_cache(maxsize=None)(self._load_title)
 
     def collect(self, revisions: str) -> LineStatistics:
@@ -212,13 +212,6 @@ class _Collector:
         for edit in map(self._edit, one.origin.edits):
             if edit.run_id is not None and edit.session is not None:
                 yield edit.run_id, edit.task_id
-
-    def _load_model(self, run_id: str | None) -> str:
-        try:
-            found = None if run_id is None else self._log.runs.get(run_id).metadata.get("model")
-        except NotFound:
-            found = None
-        return found if isinstance(found, str) else "(no model)"
 
     def _load_title(self, task_id: str) -> str:
         try:

@@ -14,9 +14,9 @@ from typing import IO, Any
 
 from decklog.agents.setup import files
 from decklog.agents.setup.json_text import Insertion
-from decklog.agents.setup.parts import FilePart, Hooks, WholeFile, program_called
+from decklog.agents.setup.parts import Hooks, TomlPart, WholeFile, program_called
 from decklog.agents.setup.supported import Setting, SupportedProgram
-from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
+from decklog.core.errors import Conflict, DecklogError, Unavailable
 
 COMMAND = "rm -rf ~"
 _BLOCKED = 2
@@ -151,7 +151,7 @@ def _hook(told: Any) -> ListedHook | None:
 
 
 @dataclass(frozen=True)
-class CodexTrust(FilePart):
+class CodexTrust(TomlPart):
     """Tables in Codex's settings, one for each of Decklog's hooks in a file; all other text stays unchanged."""
 
     path: str
@@ -187,20 +187,14 @@ class CodexTrust(FilePart):
             f"\n{_MARK}\n[hooks.state.{json.dumps(key, ensure_ascii=False)}]\ntrusted_hash = {json.dumps(value)}\n"
             for key, value in self.hashes.items()
         )
-        gap = "\n" if base and not base.endswith("\n") else ""
-        added = (gap + tables).replace("\n", "\r\n") if "\r\n" in base else gap + tables
-        return [(len(base), added)] if tables else []
+        return self._added(base, tables)
 
     def without(self, text: str) -> str | None:
         return _TABLE.sub(lambda table: "" if self._is_own(table) else table[0], text)
 
     def states(self, text: str) -> dict[str, Any]:
         """Return the hook states in Codex's settings; raise Invalid for a file that is not TOML."""
-        try:
-            hooks = tomllib.loads(text.removeprefix("\ufeff")).get("hooks", {})
-        except tomllib.TOMLDecodeError as problem:
-            hint = "Mend it by hand and try again. Nothing was changed there."
-            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+        hooks = self._value(text).get("hooks", {})
         state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
         return state if isinstance(state, dict) else {}
 

@@ -3,12 +3,15 @@
 import json
 import os
 import shlex
+import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
-from decklog.core.errors import Conflict
+from decklog.core.errors import Conflict, Invalid
+
+NOTHING = "Nothing was changed."
 
 
 class FilePart(ABC):
@@ -61,8 +64,46 @@ def program_called(handler: Any, marker: str = "hook") -> str | None:
     return None
 
 
+class JsonPart(FilePart):
+    """Our part of a JSON file."""
+
+    def _value(self, text: str) -> Any:
+        return {} if is_blank(text) else parse_file(self.path, text).value
+
+    def _object(self, text: str, name: str) -> dict[str, Any]:
+        """Return an object of the file by its name; empty if there is none."""
+        value = self._value(text)
+        found = value.get(name) if isinstance(value, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def _added(self, text: str | None, addition: dict[str, Any]) -> list[Insertion]:
+        if text is None or is_blank(text):
+            return [(len(text or ""), json.dumps(addition, indent=2, ensure_ascii=False) + "\n")]
+        self._value(text)
+        try:
+            return added(text, addition)
+        except Conflict as problem:
+            raise Conflict(f"{self.path}: {problem.message}", hint=NOTHING, path=self.path) from None
+
+
+class TomlPart(FilePart):
+    """Our tables in a TOML file, each after a mark; all other text stays unchanged."""
+
+    def _value(self, text: str) -> dict[str, Any]:
+        try:
+            return tomllib.loads(text.removeprefix("\ufeff"))
+        except tomllib.TOMLDecodeError as problem:
+            hint = f"Mend it by hand and try again. {NOTHING}"
+            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+
+    def _added(self, text: str, tables: str) -> list[Insertion]:
+        gap = "\n" if text and not text.endswith("\n") else ""
+        added = gap + tables
+        return [(len(text), added.replace("\n", "\r\n") if "\r\n" in text else added)] if tables else []
+
+
 @dataclass(frozen=True)
-class Hooks(FilePart):
+class Hooks(JsonPart):
     """Hook groups below `hooks`, one list per event, as in Claude Code, Codex and Gemini CLI."""
 
     path: str
@@ -84,14 +125,7 @@ class Hooks(FilePart):
         return found
 
     def insertions(self, text: str | None) -> list[Insertion]:
-        addition = {"hooks": self.wanted}
-        if text is None or is_blank(text):
-            return [(len(text or ""), json.dumps(addition, indent=2) + "\n")]
-        self._value(text)
-        try:
-            return added(text, addition)
-        except Conflict as problem:
-            raise Conflict(f"{self.path}: {problem.message}", hint="Nothing was changed.", path=self.path) from None
+        return self._added(text, {"hooks": self.wanted})
 
     def without(self, text: str) -> str | None:
         while (path := self._first(self._value(text))) is not None:
@@ -108,9 +142,6 @@ class Hooks(FilePart):
         return []
 
     # Current content
-
-    def _value(self, text: str) -> Any:
-        return {} if is_blank(text) else parse_file(self.path, text).value
 
     def _events(self, value: Any) -> dict[str, list[Any]]:
         hooks = value.get("hooks") if isinstance(value, dict) else None
@@ -156,7 +187,7 @@ def parse_file(path: str, text: str) -> Any:
         return parse(text)
     except NotJson as problem:
         raise NotJson(
-            f"{path} is no JSON: {problem.message}", hint="Mend it by hand and try again. Nothing was changed.", path=path
+            f"{path} is no JSON: {problem.message}", hint=f"Mend it by hand and try again. {NOTHING}", path=path
         ) from None
 
 
@@ -220,7 +251,7 @@ class WholeFile(FilePart):
         if self.mark not in text:
             raise Conflict(
                 f"{self.path} is there already, and was not written by `decklog setup`",
-                hint="Move it out of the way. Nothing was changed.",
+                hint=f"Move it out of the way. {NOTHING}",
                 path=self.path,
             )
         return text

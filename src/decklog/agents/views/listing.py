@@ -7,10 +7,12 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
+from decklog.agents.costs import cost_of_work
 from decklog.agents.sessions import charge_of_session, is_session
 from decklog.core.errors import Invalid, NotFound
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.stores.runs.run import Run
 
 _PAGE = 200
@@ -111,34 +113,25 @@ def hits_by_session(log: Decklog, words: str) -> dict[str, list[Entry]]:
 
 def priced(log: Decklog, one: SessionSummary) -> SessionSummary:
     """Return a session with its cost, including sub-agents."""
-    charges = _charges_of_run(log, one.run_id) if one.task_id is None else _charges_of_session(log, one.session)
-    cost = unpriced = 0
-    for microdollars, unknown in charges:
-        cost, unpriced = cost + microdollars, unpriced + unknown
+    if one.task_id is None:
+        cost, unpriced = cost_of_work(log, one.run_id, None)
+    else:
+        charges = [*_charges_of_session(log, one.session)]
+        cost, unpriced = sum(known or 0 for known in charges), charges.count(None)
     return SessionSummary(**{**vars(one), "microdollars": cost, "unpriced_calls": unpriced})
 
 
-def _charges_of_run(log: Decklog, run_id: str) -> Iterator[tuple[int, int]]:
-    for name in (run_id, *(run.id for run in log.runs.find(parent_run_id=run_id, limit=_PAGE))):
-        total = log.ledger.summary(name)["total"]
-        yield total["cost_microdollars"], total["unpriced_calls"]
-
-
-def _charges_of_session(log: Decklog, session: str) -> Iterator[tuple[int, int]]:
+def _charges_of_session(log: Decklog, session: str) -> Iterator[int | None]:
     for number in count(1):
         found = log.ledger.find(answer_id=charge_of_session(session, number), limit=1)
         if not found:
             return
-        yield found[0].cost_microdollars or 0, int(found[0].cost_microdollars is None)
+        yield found[0].cost_microdollars
 
 
 def _recorded(log: Decklog) -> Iterator[SessionSummary]:
-    after = None
-    while True:
-        page = log.runs.find(limit=_PAGE, after=after)
-        yield from (_of_run(run) for run in page if is_session(run.metadata) and run.parent_run_id is None)
-        if (after := page.next) is None:
-            return
+    runs = every_page(log.runs.find)
+    return (_of_run(run) for run in runs if is_session(run.metadata) and run.parent_run_id is None)
 
 
 def _of_run(run: Run) -> SessionSummary:
@@ -161,17 +154,12 @@ def _of_run(run: Run) -> SessionSummary:
 def _started(log: Decklog) -> Iterator[SessionSummary]:
     """Yield the sessions that runs started, by their first entries."""
     seen: set[tuple[str, str]] = set()
-    after = None
-    while True:
-        page = log.journal.find(kind=EntryKind.EVENT, subtype=STARTED, limit=_PAGE, after=after)
-        for entry in page:
-            facts = entry.payload if isinstance(entry.payload, dict) else {}
-            session = facts.get("session")
-            if isinstance(session, str) and (entry.stream, session) not in seen:
-                seen.add((entry.stream, session))
-                yield _of_entry(log, entry, session, facts)
-        if (after := page.next) is None:
-            return
+    for entry in every_page(log.journal.find, kind=EntryKind.EVENT, subtype=STARTED):
+        facts = entry.payload if isinstance(entry.payload, dict) else {}
+        session = facts.get("session")
+        if isinstance(session, str) and (entry.stream, session) not in seen:
+            seen.add((entry.stream, session))
+            yield _of_entry(log, entry, session, facts)
 
 
 def _of_entry(log: Decklog, entry: Entry, session: str, facts: dict[str, Any]) -> SessionSummary:

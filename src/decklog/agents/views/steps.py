@@ -11,6 +11,7 @@ from typing import Any
 from decklog.agents.views.listing import STARTED, SessionSummary
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
+from decklog.records.record import every_page
 
 _PAGE = 500
 _CALLS = ("call", "agent.tool")
@@ -84,12 +85,8 @@ def _of_started(log: Decklog, session: SessionSummary) -> Iterator[Entry]:
 
 
 def _pages(log: Decklog, run_id: str, **wanted: Any) -> Iterator[Entry]:
-    after = None
-    while True:
-        page = log.journal.find(run_id, oldest_first=True, limit=_PAGE, after=after, **wanted)
-        yield from (entry for entry in page if entry.kind is not EntryKind.CHANGE)
-        if (after := page.next) is None:
-            return
+    entries = every_page(log.journal.find, run_id, oldest_first=True, **wanted)
+    return (entry for entry in entries if entry.kind is not EntryKind.CHANGE)
 
 
 def _step(entry: Entry, results: dict[tuple[str, Any], Entry], session: SessionSummary) -> Step | None:

@@ -9,9 +9,10 @@ from typing import Any
 from decklog.conductor import escalation, kill_points
 from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import Item
-from decklog.conductor.stages import CHECK, LAND, WORK, every_page, item_name, item_tag
+from decklog.conductor.stages import CHECK, LAND, WORK, item_name, item_tag
 from decklog.core.errors import Conflict, Invalid
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.stores.approvals.inbox import Message, MessageStateLike
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import singledispatch
 from itertools import count
 from types import FrameType
 from typing import Any
@@ -42,7 +41,7 @@ from decklog.agents.acp.exchange import (
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
-from decklog.agents.events import Answered, Begun, Called, Noted, Rested, Returned, Said, SessionEvent, Thought
+from decklog.agents.events import Answered, Begun, Called, Noted, Returned, Said, SessionEvent, Thought
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
 from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
 
@@ -301,53 +300,26 @@ def tell(kind: str, **facts: Any) -> None:
         os.write(1, line.encode(errors="replace") + b"\n")
 
 
-@singledispatch
-def show(_event: SessionEvent) -> None:
-    """Print an event of the session; events without a handler, such as prompts, are not printed."""
-
-
-@show.register
-def _begun(event: Begun) -> None:
-    tell("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
-
-
-@show.register
-def _said(event: Said) -> None:
-    tell("text", text=event.text[:MOST_CHARACTERS])
-
-
-@show.register
-def _thought(event: Thought) -> None:
-    tell("thought", text=event.text[:MOST_CHARACTERS])
-
-
-@show.register
-def _called(event: Called) -> None:
-    tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
-
-
-@show.register
-def _returned(event: Returned) -> None:
-    output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
-    tell("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
-
-
-@show.register
-def _noted(event: Noted) -> None:
-    if event.name not in ("commands", "permission", "editor"):
-        tell("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
-
-
-@show.register
-def _answered(event: Answered) -> None:
-    kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
-    cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
-    tell("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
-
-
-@show.register
-def _rested(_event: Rested) -> None:
-    """Print nothing: the answer to the prompt reports the end of the turn."""
+def show(event: SessionEvent) -> None:
+    """Print an event of the session. Prompts and the ends of turns are not printed: requests and their answers report them."""
+    match event:
+        case Begun():
+            tell("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
+        case Said():
+            tell("text", text=event.text[:MOST_CHARACTERS])
+        case Thought():
+            tell("thought", text=event.text[:MOST_CHARACTERS])
+        case Called():
+            tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
+        case Returned():
+            output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
+            tell("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
+        case Noted() if event.name not in ("commands", "permission", "editor"):
+            tell("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
+        case Answered():
+            kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+            cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
+            tell("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
 
 
 def _read(path: str) -> dict[str, Any] | None:

@@ -301,10 +301,6 @@ class Relay:
 
 def run(command: list[str], *, db: str | None = None, is_enforced: bool = False) -> int:
     """Relay between an editor and the agent that a command starts."""
-    import gc
-
-    # Enable garbage collection: the process lives as long as its editor.
-    gc.enable()
     try:
         relay = Relay(command, os.environ, db=db, is_enforced=is_enforced)
     except OSError as problem:
